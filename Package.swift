@@ -53,7 +53,7 @@ let package = Package(
             name: "Crypto",
             description: "Encryption at rest where there is no CryptoKit, by swift-crypto: AEADSeal of HoldfastCrypto."
         ),
-        .trait(name: "Proxy", description: "A caching, retrying HTTP/1.1 proxy, by swift-nio: HoldfastProxy."),
+        .trait(name: "Proxy", description: "A caching, retrying HTTP proxy, by swift-nio: HoldfastProxy."),
         .trait(
             name: "Tool",
             description: "The command-line tool `holdfast`: proxy, get, cache, replay.",
@@ -69,7 +69,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
-        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.36.0"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
         .package(url: "https://github.com/CoreOffice/XMLCoder", from: "0.18.2"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
@@ -174,6 +174,8 @@ let package = Package(
                 "Holdfast", "HoldfastSemantics", "HoldfastStorage",
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Proxy"])),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["Proxy"])),
+                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["Proxy"])),
             ]
@@ -353,6 +355,8 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOEmbedded", package: "swift-nio", condition: .when(traits: ["Proxy"])),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["Proxy"])),
+                .product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Proxy"])),
                 .product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["Proxy"])),
             ]

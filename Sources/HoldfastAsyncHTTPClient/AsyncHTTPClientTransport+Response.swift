@@ -13,7 +13,7 @@
     #endif
 
     extension AsyncHTTPClientTransport {
-        /// What the client answered, as a pipeline's response.
+        /// The client's response as a pipeline's response.
         func response(
             _ answer: HTTPClientResponse,
             to request: URLRequest,
@@ -66,16 +66,16 @@
                     return ClientFailure.serviceError(for: error, trace)
                 },
                 onEnd: { [transport = self] isWhole in
-                    // A transport that is let go of ends its client, and this body with it.
+                    // Releasing the transport ends its client, and this body with it.
                     withExtendedLifetime(transport) {}
-                    // The client sends no more once such a response is there, and asks for no more either.
+                    // After such a response the client neither sends nor requests more content.
                     if !isWhole || isFinal { upload.cancel() }
                 }
             )
             let isEmpty =
                 request.httpMethod == "HEAD" || head.status == 204 || head.status == 304 || isFramed && length == 0
             guard isEmpty else { return ResponseBody(source, length: length) }
-            // The end must be taken from the client, or it gives the connection up.
+            // The end must be read from the client, or it gives up the connection.
             Task { _ = try? await source.next() }
             return ResponseBody()
         }

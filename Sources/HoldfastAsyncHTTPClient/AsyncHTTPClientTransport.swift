@@ -18,38 +18,38 @@
 
     /// Sends requests through AsyncHTTPClient, over HTTP/1.1 and HTTP/2.
     ///
-    /// Both bodies are streamed with back-pressure: content is read when the connection takes more, and a server is held back
-    /// while its response is not read. The response is handed up at its head. Field lines keep their order, case and number.
-    /// What a file or an `httpBodyStream` holds is read off the cooperative pool.
+    /// Both bodies are streamed with back-pressure: content is read when the connection accepts more, and a server is slowed
+    /// down while its response is not read. The response is returned as soon as its head arrives. Field lines keep their order,
+    /// case and number. Files and `httpBodyStream` content are read outside the cooperative pool.
     ///
-    /// Redirects are handed up, and so left to the pipeline: for a client that would follow them itself, one of the transport's own
-    /// with the same configuration sends.
+    /// Redirects are left to the pipeline: instead of a client that would follow them, the transport uses its own client with
+    /// the same configuration.
     ///
-    /// The client swallows interim (1xx) responses, cannot be asked for a new connection, and ignores the request's
-    /// `timeoutInterval`; deadlines come from the pipeline. More stands in `docs/clients/async-http-client.md`.
+    /// The client ignores interim (1xx) responses and the request's `timeoutInterval`, and cannot be asked for a new
+    /// connection; deadlines come from the pipeline. See `docs/clients/async-http-client.md`.
     public final class AsyncHTTPClientTransport: Transport {
-        /// The name of the event that tells of a redirect which the client itself followed beneath the pipeline: only where its
-        /// configuration could not be read. Such a response bears the last URL and is stored by no cache.
+        /// The name of the event for a redirect that the client followed itself, below the pipeline; this happens only if its
+        /// configuration could not be read. Such a response has the last URL and is not stored by any cache.
         public static let clientFollowedRedirect = ServiceEvent.Name("client-followed-redirect")
 
         private let client: HTTPClient
         private let isOwn: Bool
-        /// Whether the client, which is the transport's own, stands in for somebody's.
+        /// Whether the transport's own client replaces the given one.
         private let standsIn: Bool
         let traits: ClientTraits
         private let known = KnownConnections()
 
-        /// A transport over somebody's client, used as it is: neither reconfigured nor shut down.
+        /// Creates a transport over an existing client, which is neither reconfigured nor shut down.
         ///
-        /// A client that follows redirects, as `HTTPClient.shared` does, is not used itself, since it ends the process where it is led
-        /// to a port above 65535, and keeps no credential field of your own to its origin. A client of the transport's own with
-        /// the same configuration and event loops sends in its place, with redirects `.disallow` and connections of its own. It
-        /// lives as long as the transport and the bodies of its responses.
+        /// A client that follows redirects, as `HTTPClient.shared` does, is not used itself: it stops the process if a redirect
+        /// leads to a port above 65535, and does not keep your own credential fields to their origin. The transport then uses
+        /// its own client with the same configuration and event loops, but with redirects `.disallow` and its own connections.
+        /// It lives as long as the transport and the bodies of its responses.
         ///
         /// - Parameters:
-        ///   - client: must not be shut down while calls are under way, nor its event loops.
-        ///   - undoesContentCoding: whether the client was configured with `decompression: .enabled`; nil, the default, finds
-        ///     out by itself. Where that fails, coded responses are handed up but stored by no cache.
+        ///   - client: must not be shut down while calls are in progress, nor may its event loops.
+        ///   - undoesContentCoding: whether the client was configured with `decompression: .enabled`; nil, the default:
+        ///     detected. If that fails, coded responses are returned but not stored by any cache.
         public init(client: HTTPClient, undoesContentCoding: Bool? = nil) {
             traits = undoesContentCoding.map { ClientTraits(undoesCodings: $0) } ?? ClientTraits(of: client)
             if var configuration = ClientTraits.configuration(of: client), !ClientTraits.handsUpRedirects(configuration)
@@ -64,19 +64,19 @@
             }
         }
 
-        /// A transport over a client whose redirects could not be looked at.
+        /// A transport over a client whose redirect setting could not be read.
         init(unread client: HTTPClient) {
             self.client = client
             (isOwn, standsIn) = (false, false)
             traits = ClientTraits(undoesCodings: nil)
         }
 
-        /// A transport with a client of its own, which ``shutdown()`` ends.
+        /// Creates a transport with its own client, which ``shutdown()`` ends.
         ///
         /// - Parameters:
         ///   - configuration: TLS, proxy, timeouts, decompression (off by default) and the rest. Its redirects are set to
-        ///     `.disallow` and `connectionPool.retryConnectionEstablishment` to false, since both are the pipeline's to judge.
-        ///   - group: where it runs; the client's default, shared by the process, if nil.
+        ///     `.disallow` and `connectionPool.retryConnectionEstablishment` to false, because the pipeline decides about both.
+        ///   - group: the event loops; the client's default, shared by the process, if nil.
         public init(
             configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
             eventLoopGroup group: (any EventLoopGroup)? = nil
@@ -93,17 +93,17 @@
 
         deinit {
             guard isOwn else { return }
-            // The client stops the process when it is dropped before it was shut down.
+            // The client stops the process if it is released before it was shut down.
             let client = client
             Task { try? await client.shutdown() }
         }
 
-        /// Ends a client of the transport's own, and what is under way with it; without effect on somebody's client.
+        /// Ends the transport's own client and its exchanges; does nothing with an existing client.
         ///
-        /// A transport that is dropped does so in the background, once no body of its responses is left; this waits until it is
-        /// done. Calls afterwards fail with `.unsupported`.
+        /// Releasing a transport does the same in the background, once no body of its responses is left; this method waits
+        /// until it is done. Later calls fail with `.unsupported`.
         ///
-        /// - Throws: what the client throws; a second call does nothing.
+        /// - Throws: the client's errors; a second call does nothing.
         public func shutdown() async throws {
             guard isOwn, !standsIn else { return }
             do {
@@ -115,7 +115,7 @@
 
         public var enforcesDeadline: Bool { true }
 
-        /// The Accept-Encoding that a client with decompression adds; nothing else that a cache would judge by.
+        /// The Accept-Encoding that a client with decompression adds; it adds nothing else that matters to a cache.
         public func implicitFields(for request: URLRequest) -> HeaderFields {
             guard let added = traits.acceptEncoding(for: request) else { return HeaderFields() }
             return ["Accept-Encoding": added.value]
@@ -130,7 +130,7 @@
             let watch = ConnectionWatch(known)
             let call = context.options.transportDetails as? ClientCall
             let outgoing = try clientRequest(for: request, upload, call)
-            // A second copy of what is in the trace would be read too early: it is taken when something fails.
+            // The trace is read when something fails; an earlier copy would be outdated.
             let isHTTP1 = request.url?.scheme?.lowercased() == "http"
             let known = known
             let trace: @Sendable () -> ExchangeTrace = {
@@ -171,8 +171,8 @@
                 outgoing.headers.add(name: "Accept-Encoding", value: added.value)
             }
             outgoing.removeTraceFields(of: client)
-            // Also where there is no content: a client that follows redirects leaves those alone whose request it could not
-            // send again, and of a stream it knows that it cannot.
+            // Also without content: a client that follows redirects does not follow them for requests that it cannot send
+            // again, such as those with a stream.
             outgoing.body = .stream(upload, length: upload.length.map { .known(Int64($0)) } ?? .unknown)
             outgoing.tlsConfiguration = call?.tlsConfiguration
             outgoing.localAddress = call?.localAddress
@@ -180,8 +180,8 @@
             return outgoing
         }
 
-        /// Refuses a head with content that would fill a connection's buffer: the client ends the process where the head makes the
-        /// connection unwritable for a moment (seen with 1.37), and a redirect may bring such a URL.
+        /// Rejects a head that, followed by content, would fill a connection's buffer: the client stops the process if the head
+        /// makes the connection unwritable for a moment (seen with 1.37), and a redirect may bring such a URL.
         private func checkSize(of request: HTTPClientRequest, hasContent: Bool) throws {
             guard hasContent else { return }
             let size = request.headers.reduce(request.url.utf8.count) {
@@ -190,16 +190,16 @@
             guard size > AsyncHTTPClientTransport.mostHeadBytes else { return }
             throw ServiceError(
                 .badRequest,
-                "The request's URL and fields are \(size) bytes, more than the \(AsyncHTTPClientTransport.mostHeadBytes) that "
-                    + "AsyncHTTPClient can send before content; shorten them.",
+                "The request's URL and fields are \(size) bytes, which is more than the "
+                    + "\(AsyncHTTPClientTransport.mostHeadBytes) that AsyncHTTPClient can send before content. Shorten them.",
                 progress: .notSent
             )
         }
 
-        /// Three quarters of the buffer that a connection of SwiftNIO has by default.
+        /// Three quarters of the default buffer of a SwiftNIO connection.
         private static let mostHeadBytes = 48 << 10
 
-        /// Lets the client send, no longer than until the attempt's deadline.
+        /// Lets the client send, at most until the attempt's deadline.
         private func execute(
             _ request: HTTPClientRequest,
             _ logger: Logger,

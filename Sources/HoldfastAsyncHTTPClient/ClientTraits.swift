@@ -10,12 +10,12 @@
         internal import FoundationNetworking
     #endif
 
-    /// What a client does to messages beneath a pipeline.
+    /// What a client does to messages below a pipeline.
     struct ClientTraits: Sendable {
-        /// Whether gzip and deflate are undone; nil: not known.
+        /// Whether gzip and deflate are decoded; nil: unknown.
         let undoesCodings: Bool?
 
-        /// The traits as somebody says they are.
+        /// The traits as the caller declares them.
         init(undoesCodings: Bool?) {
             self.undoesCodings = undoesCodings
         }
@@ -28,8 +28,7 @@
             }
         }
 
-        /// The traits of a client; its configuration is not public, so it is read by reflection, and where that fails it is
-        /// taken as unknown.
+        /// The traits of a client. Its configuration is not public, so it is read by reflection; if that fails, it is unknown.
         init(of client: HTTPClient) {
             if let configuration = ClientTraits.configuration(of: client) {
                 self.init(configuration)
@@ -38,22 +37,22 @@
             }
         }
 
-        /// The configuration of a client, by reflection; nil where it cannot be had.
+        /// The configuration of a client, by reflection; nil if that fails.
         static func configuration(of client: HTTPClient) -> HTTPClient.Configuration? {
             Mirror(reflecting: client).children.first { $0.label == "configuration" }?.value
                 as? HTTPClient.Configuration
         }
 
-        /// Whether clients with this configuration are known to follow no redirect by themselves.
+        /// Whether clients with this configuration are known not to follow redirects.
         static func handsUpRedirects(_ configuration: HTTPClient.Configuration) -> Bool {
             let mode = Mirror(reflecting: configuration.redirectConfiguration).children.first { $0.label == "mode" }?
                 .value
             return mode.map { "\($0)" == "disallow" } ?? false
         }
 
-        /// The Accept-Encoding that goes out where the request has none; nil: none.
+        /// The Accept-Encoding that is sent if the request has none; nil: none.
         ///
-        /// A part of a coded content cannot be decoded, so parts are asked for as they are.
+        /// A part of coded content cannot be decoded, so parts are requested without a coding.
         func acceptEncoding(for request: URLRequest) -> (value: String, isAddedByClient: Bool)? {
             guard undoesCodings != false, request.value(forHTTPHeaderField: "Accept-Encoding") == nil else {
                 return nil
@@ -62,7 +61,7 @@
             return undoesCodings == true ? ("deflate, gzip", true) : nil
         }
 
-        /// What became of a response's content coding.
+        /// What happened to a response's content coding.
         func coding(of fields: HeaderFields) -> Coding {
             let codings = fields.values(of: "Content-Encoding")
                 .flatMap { $0.split(separator: ",") }
@@ -71,13 +70,13 @@
             guard let first = codings.first, first == "gzip" || first == "deflate" else { return .kept }
             switch undoesCodings {
             case false: return .kept
-            // The client undoes the first coding that it reads, whatever was laid over it.
+            // The client decodes the first coding that it reads, whatever was applied after it.
             case true: return codings.count == 1 ? .undone : .uncertain
             default: return .uncertain
             }
         }
 
-        /// What became of a content coding.
+        /// What happened to a content coding.
         enum Coding: Sendable {
             case kept, undone, uncertain
         }

@@ -4,7 +4,7 @@
 package import Foundation
 private import Synchronization
 
-/// Where a program writes: what was asked for to standard output, what is said about it to standard error.
+/// Where a program writes: its results to standard output, messages about them to standard error.
 package struct Console: Sendable {
     /// Writes to standard output.
     package let write: @Sendable (Data) -> Void
@@ -14,12 +14,12 @@ package struct Console: Sendable {
     package let outputIsTerminal: Bool
     /// Whether standard error is a terminal, where a progress line may be drawn.
     package let errorIsTerminal: Bool
-    /// How many characters a line has.
+    /// The width of a line in characters.
     package let width: Int
-    /// What to end with where standard output took something not; nil while it takes everything.
+    /// The failure to end with if standard output could not be written; nil as long as it could.
     package let outputFailure: @Sendable () -> CommandFailure?
 
-    /// A console of any kind; by default none of its streams is a terminal, and its lines have 80 characters.
+    /// Creates a console; by default none of its streams is a terminal, and lines have 80 characters.
     package init(
         write: @escaping @Sendable (Data) -> Void,
         error: @escaping @Sendable (String) -> Void,
@@ -41,7 +41,7 @@ package struct Console: Sendable {
         write(Data(text.utf8))
     }
 
-    /// The process's own; the width is that of the terminal, 80 where there is none.
+    /// The console of the process; the width is the terminal's, or 80 if there is none.
     package static let standard = Console(
         write: { StandardOutput.write($0) },
         error: { try? FileHandle.standardError.write(contentsOf: Data($0.utf8)) },
@@ -60,14 +60,14 @@ package struct Console: Sendable {
     }
 }
 
-/// The process's standard output, and what was wrong with it first.
+/// The process's standard output, and the first error in writing it.
 private enum StandardOutput {
     private static let errorNumber = Mutex<Int32?>(nil)
 
-    /// Why the program is to end with a failure.
+    /// The failure that the program should end with.
     static var failure: CommandFailure? {
         errorNumber.withLock { $0 }.map {
-            CommandFailure("standard output cannot be written: \(String(cString: strerror($0)))")
+            CommandFailure("cannot write standard output: \(String(cString: strerror($0)))")
         }
     }
 

@@ -4,11 +4,11 @@
 private import Dispatch
 private import Foundation
 
-/// Ends a program in good order at Control-C or SIGTERM; a second one ends it at once.
+/// Ends a program cleanly at Control-C or SIGTERM; a second signal ends it at once.
 package enum Interruption {
-    /// Runs work in a task of its own, which either signal cancels.
+    /// Runs work in its own task, which either signal cancels.
     ///
-    /// - Returns: what came of it. Work that is cancelled is waited for, so that it can put away what it had begun.
+    /// - Returns: the result. Cancelled work is waited for, so that it can clean up.
     package static func cancelling<Value: Sendable>(
         _ work: @escaping @Sendable () async throws -> Value
     ) async -> Result<Value, any Error> {

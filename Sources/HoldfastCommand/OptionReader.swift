@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Cuts a command line into options with their values, and operands.
+/// Splits a command line into options with their values, and operands.
 ///
 /// `--name value` and `--name=value` mean the same, and `--` ends the options.
 package struct OptionReader {
     /// One word of the command line.
     package enum Word: Equatable {
-        /// An option's name, dashes included.
+        /// An option's name, with its dashes.
         case option(String)
         /// Anything else.
         case operand(String)
@@ -19,9 +19,9 @@ package struct OptionReader {
     private var attached: String?
     private let program: String
 
-    /// A reader of the words after the program's name.
+    /// Creates a reader of the words after the program's name.
     ///
-    /// - Parameter program: what complaints name as the place where more is told.
+    /// - Parameter program: the program whose help error messages refer to.
     package init(_ words: some Sequence<String>, of program: String) {
         self.words = ArraySlice(words)
         self.program = program
@@ -43,15 +43,15 @@ package struct OptionReader {
 
     /// The value of the option just read.
     ///
-    /// - Parameter expected: what the value is, for the complaint.
+    /// - Parameter expected: a description of the value, for the error message.
     package mutating func text(_ expected: String) throws(CommandFailure) -> String {
         if let value = attached {
             attached = nil
-            guard !value.isEmpty else { throw usage("\(option) wants \(expected)") }
+            guard !value.isEmpty else { throw usage("\(option) needs \(expected)") }
             return value
         }
         guard let value = words.first, !value.hasPrefix("--"), !value.isEmpty else {
-            throw usage("\(option) wants \(expected)")
+            throw usage("\(option) needs \(expected)")
         }
         words.removeFirst()
         return value
@@ -64,22 +64,22 @@ package struct OptionReader {
         let expected = "a whole number from \(range.lowerBound) to \(range.upperBound)"
         let text = try text(expected)
         guard let number = Number(text), range.contains(number) else {
-            throw usage("\(option) wants \(expected), not “\(text)”")
+            throw usage("\(option) needs \(expected), not “\(text)”")
         }
         return number
     }
 
-    /// The value of the option just read: a share from 0 up.
+    /// The value of the option just read: a number from 0 up.
     package mutating func share(upTo most: Double) throws(CommandFailure) -> Double {
         let expected = "a number from 0 to \(most)"
         let text = try text(expected)
         guard let number = Double(text), (0...most).contains(number) else {
-            throw usage("\(option) wants \(expected), not “\(text)”")
+            throw usage("\(option) needs \(expected), not “\(text)”")
         }
         return number
     }
 
-    /// Refuses a value that the option just read did not take.
+    /// Rejects a value for an option that takes none.
     package func finish() throws(CommandFailure) {
         if attached != nil { throw usage("\(option) takes no value") }
     }

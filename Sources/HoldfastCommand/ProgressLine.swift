@@ -3,7 +3,7 @@
 
 private import Synchronization
 
-/// One line on a terminal that is drawn anew as work goes on; nothing where standard error is no terminal.
+/// One line on a terminal that is redrawn as work goes on; nothing if standard error is not a terminal.
 package final class ProgressLine: Sendable {
     private let console: Console
     private let interval: Duration
@@ -12,17 +12,17 @@ package final class ProgressLine: Sendable {
 
     /// - Parameters:
     ///   - console: where the line is drawn.
-    ///   - interval: how long a line stands at least; ten are drawn in a second by default.
+    ///   - interval: the least time between two drawings; by default a tenth of a second.
     package init(on console: Console, interval: Duration = .milliseconds(100)) {
         self.console = console
         self.interval = interval
     }
 
-    /// Draws the line, unless the last one was drawn just now.
+    /// Draws the line, unless it was drawn very recently.
     ///
     /// - Parameters:
-    ///   - fraction: how much is done, from 0 to 1; nil where nobody knows.
-    ///   - text: what the line says, made only when it is drawn.
+    ///   - fraction: how much is done, from 0 to 1; nil if unknown.
+    ///   - text: the text of the line, made only when it is drawn.
     package func draw(_ fraction: Double?, text: @autoclosure () -> String) {
         guard console.errorIsTerminal else { return }
         let now = clock.now
@@ -47,7 +47,7 @@ package final class ProgressLine: Sendable {
         console.error("\r" + line + String(repeating: " ", count: blanks))
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     package func clear() {
         let length = last.withLock { last in
             defer { last.length = 0 }
@@ -57,7 +57,7 @@ package final class ProgressLine: Sendable {
     }
 }
 
-/// Counts steps that several tasks make, and draws how many are done.
+/// Counts the steps of several tasks, and draws how many are done.
 package final class ProgressMeter: Sendable {
     private let total: Int
     private let line: ProgressLine
@@ -66,15 +66,15 @@ package final class ProgressMeter: Sendable {
 
     /// - Parameters:
     ///   - total: how many steps there are.
-    ///   - line: the line that it draws.
-    ///   - text: what the line says behind its bar.
+    ///   - line: the line to draw.
+    ///   - text: the text after the bar.
     package init(total: Int, on line: ProgressLine, text: @escaping @Sendable (_ done: Int) -> String) {
         self.total = total
         self.line = line
         self.text = text
     }
 
-    /// Counts so many steps more.
+    /// Counts this many more steps.
     package func advance(by count: Int = 1) {
         let done = done.add(count, ordering: .relaxed).newValue
         line.draw(total > 0 ? Double(done) / Double(total) : 1, text: text(done))

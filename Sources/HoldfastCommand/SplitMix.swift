@@ -7,7 +7,7 @@
 package struct SplitMix: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// Numbers that follow from `seed`.
+    /// Creates a generator whose numbers depend only on `seed`.
     package init(seed: UInt64) {
         state = seed
     }
@@ -17,19 +17,19 @@ package struct SplitMix: RandomNumberGenerator, Sendable {
         return SplitMix.mixed(state)
     }
 
-    /// The next number as a share: at least 0, less than 1.
+    /// The next number as a fraction: at least 0, less than 1.
     package mutating func nextShare() -> Double {
         SplitMix.share(next())
     }
 
-    /// A number that depends on all of `parts` and their order and on nothing else.
+    /// A number that depends only on `parts` and their order.
     ///
-    /// What is decided by it does not depend on which of several tasks asks first.
+    /// Decisions made by it do not depend on which of several tasks asks first.
     package static func hash(_ parts: UInt64...) -> UInt64 {
         parts.reduce(0x2545_F491_4F6C_DD1D) { mixed(($0 ^ $1) &+ 0x9E37_79B9_7F4A_7C15) }
     }
 
-    /// A number as a share: at least 0, less than 1.
+    /// A number as a fraction: at least 0, less than 1.
     package static func share(_ number: UInt64) -> Double {
         Double(number >> 11) * 0x1p-53
     }

@@ -3,13 +3,13 @@
 
 /// Rows of text in columns, for people.
 package struct TextTable: Sendable {
-    /// How a column is set.
+    /// The alignment of a column.
     package enum Alignment: Sendable { case left, right }
 
     private var rows: [[String]]
     private let alignments: [Alignment]
 
-    /// A table with this head; columns are set left unless said otherwise.
+    /// Creates a table with this head; columns are aligned left by default.
     package init(_ head: [String], alignments: [Alignment] = []) {
         rows = [head]
         self.alignments = alignments
@@ -20,7 +20,8 @@ package struct TextTable: Sendable {
         rows.append(row)
     }
 
-    /// The lines, each with its end. What does not fit into `width` is cut from the widest column, marked by "…"; nil cuts nothing.
+    /// The lines, each with its line end. Text that does not fit into `width` is cut in the widest column, marked by "…"; nil
+    /// cuts nothing.
     package func text(width: Int? = nil) -> String {
         let count = rows.map(\.count).max() ?? 0
         var widths = (0..<count).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }

@@ -11,17 +11,17 @@
         internal import Crypto
     #endif
 
-    /// Seals what a store writes by AES-256-GCM (NIST SP 800-38D), under keys that can be changed.
+    /// Encrypts what a store writes with AES-256-GCM (NIST SP 800-38D), with keys that can be changed.
     ///
-    /// New records are sealed with the current key; those that a retired key sealed stay readable until they are evicted. To
-    /// change keys, open the store with the new one as current and the old one among the retired; drop the old one once it
-    /// should not be known any more, and what is left under it becomes a miss.
+    /// New records are sealed with the current key; those sealed with a retired key stay readable until they are evicted. To
+    /// change keys, open the store with the new one as current and the old one among the retired. Remove the old one when it
+    /// should no longer be known; the entries that still use it then become misses.
     ///
-    /// Each sealing takes a fresh nonce of 96 random bits from the library. Two of one key must never be the same, so a key
-    /// may seal 2^32 parts (SP 800-38D §8.3): with two parts an entry and one for 64 KiB of a large body, that is two thousand
-    /// million small entries or 256 TiB. Change the key before then; a key a year does for most.
+    /// Each sealing uses a fresh nonce of 96 random bits from the library. No two of one key may be the same, so a key may seal
+    /// 2^32 parts (SP 800-38D §8.3). With two parts per entry, and one for 64 KiB of a large body, that is two thousand million
+    /// small entries or 256 TiB. Change the key before that; for most programs, a new key every year is enough.
     ///
-    /// Costs 28 bytes a part. Safe to call from any thread, without a lock.
+    /// Each part takes 28 extra bytes. Can be called from any thread, without a lock.
     public struct AEADSeal: StoreSeal {
         private static let nonceLength = 12
         private static let tagLength = 16
@@ -32,19 +32,19 @@
         public var keyID: UInt32 { current.id }
         public var overhead: Int { AEADSeal.nonceLength + AEADSeal.tagLength }
 
-        /// A seal with these keys.
+        /// Creates a seal with these keys.
         ///
         /// - Parameters:
-        ///   - current: seals what is written from now on.
+        ///   - current: seals everything written from now on.
         ///   - retired: only open what they sealed before; none by default.
-        /// - Throws: `.badConfiguration` where two of the keys have one id.
+        /// - Throws: `.badConfiguration` if two of the keys have the same id.
         public init(current: SealingKey, retired: [SealingKey] = []) throws(StoreError) {
             var keys = [current.id: current]
             for key in retired {
                 guard keys.updateValue(key, forKey: key.id) == nil else {
                     throw StoreError(
                         .badConfiguration,
-                        "Two sealing keys have the id \(key.id); give each key an id that no other ever had."
+                        "Two sealing keys have the id \(key.id). Give each key an id that no other key has ever had."
                     )
                 }
             }
@@ -64,7 +64,7 @@
                     return sealed
                 }
             } catch {
-                throw StoreError(.sealed, "The bytes could not be sealed; nothing is stored.", cause: error)
+                throw StoreError(.sealed, "The bytes could not be sealed, so nothing was stored.", cause: error)
             }
         }
 
@@ -72,7 +72,7 @@
             guard let key = keys[keyID] else {
                 throw StoreError(
                     .sealed,
-                    "An entry is sealed with key \(keyID), which is not at hand; open the store with it among the retired."
+                    "An entry is sealed with key \(keyID), which is missing. Open the store with it among the retired keys."
                 )
             }
             do {
@@ -90,7 +90,7 @@
         }
     }
 #else
-    /// Seals what a store writes; needs the package trait `Crypto` on this system.
+    /// Encrypts what a store writes; needs the package trait `Crypto` on this system.
     @available(*, unavailable, message: "Build with the package trait 'Crypto', as in: swift build --traits Crypto")
     public struct AEADSeal: Sendable {}
 #endif

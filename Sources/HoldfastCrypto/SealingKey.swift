@@ -10,40 +10,41 @@
         internal import Crypto
     #endif
 
-    /// A 256-bit key and the number by which a store's records name it.
+    /// A 256-bit key, and the number that a store's records refer to it by.
     ///
-    /// Nothing prints the key: neither a description nor a dump nor a mirror shows more than the number. The library keeps it
-    /// in memory that it clears when the last copy is gone; the bytes it was made from are the caller's to clear.
+    /// The key is never printed: description, dump and mirror show only the number. The library keeps it in memory that is
+    /// cleared when the last copy is gone; the caller has to clear the bytes it was made from.
     public struct SealingKey: Sendable {
         /// How many bytes a key has.
         public static let byteCount = 32
 
-        /// The number; never 0. Records keep it in clear.
+        /// The number; never 0. Records contain it unencrypted.
         public let id: UInt32
 
         let symmetricKey: SymmetricKey
 
-        /// A key of bytes that were made before, as by ``random(id:)`` or `openssl rand`, and kept where secrets are kept.
+        /// Creates a key from existing bytes, such as from ``random(id:)`` or `openssl rand`, that are kept where secrets are
+        /// kept.
         ///
-        /// The bytes are used as they are. They must be random; a password is no key.
+        /// The bytes are used as they are. They must be random; a password is not a key.
         ///
         /// - Parameters:
         ///   - id: a number other than 0 that no other key of the store has had.
-        ///   - bytes: exactly 32 of them.
+        ///   - bytes: exactly 32 bytes.
         /// - Throws: `.badConfiguration` for another number of bytes, or for the id 0.
         public init(id: UInt32, bytes: some Sequence<UInt8>) throws(StoreError) {
             let bytes = Array(bytes)
             guard bytes.count == SealingKey.byteCount else {
                 throw StoreError(
                     .badConfiguration,
-                    "A sealing key has \(SealingKey.byteCount) bytes, not \(bytes.count); make one by a random generator."
+                    "A sealing key has \(SealingKey.byteCount) bytes, not \(bytes.count); make one with a random generator."
                 )
             }
             try self.init(id: id, symmetricKey: SymmetricKey(data: bytes))
         }
 
-        /// A new key from the system's random generator: for a store whose entries need not outlive the process, and for
-        /// making the first key.
+        /// Creates a new key with the system's random generator: for a store whose entries need not outlive the process, and
+        /// for making the first key.
         ///
         /// - Throws: `.badConfiguration` for the id 0.
         public static func random(id: UInt32) throws(StoreError) -> SealingKey {
@@ -52,13 +53,13 @@
 
         private init(id: UInt32, symmetricKey: SymmetricKey) throws(StoreError) {
             guard id != 0 else {
-                throw StoreError(.badConfiguration, "The key id 0 marks what is not sealed; number keys from 1.")
+                throw StoreError(.badConfiguration, "The key id 0 means that nothing is sealed. Number keys from 1.")
             }
             self.id = id
             self.symmetricKey = symmetricKey
         }
 
-        /// Calls `body` with the bytes, for keeping a new key; they must not outlive the call.
+        /// Calls `body` with the bytes, to save a new key; they must not be used after the call.
         public func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
             try symmetricKey.withUnsafeBytes(body)
         }

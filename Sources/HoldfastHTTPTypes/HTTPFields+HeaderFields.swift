@@ -8,9 +8,9 @@
     extension HeaderFields {
         /// The lines of `HTTPFields`, in their order.
         ///
-        /// Repeated lines stay apart, a Cookie field cut into crumbs included (RFC 9113 §8.2.3). Pseudo fields (`:path` and its
-        /// like) are no header fields and are left out. A value that is not UTF-8 is read as ISO 8859-1, as clients have
-        /// always done (RFC 9110 §5.5).
+        /// Repeated lines stay separate, including a Cookie field that is split into several lines (RFC 9113 §8.2.3).
+        /// Pseudo-header fields such as `:path` are not header fields and are left out. A value that is not UTF-8 is read as
+        /// ISO 8859-1, as clients have always done (RFC 9110 §5.5).
         public init(_ fields: HTTPFields) {
             self.init()
             for field in fields {
@@ -27,13 +27,13 @@
     }
 
     extension HTTPFields {
-        /// The most lines that `HTTPFields` holds; it traps beyond them.
+        /// The most lines that `HTTPFields` can hold; it traps beyond that.
         private static let lineLimit = Int(UInt16.max) - 1
 
-        /// The lines of `HeaderFields`, in their order; repeated ones stay apart.
+        /// The lines of `HeaderFields`, in their order; repeated ones stay separate.
         ///
-        /// Control characters within a value become spaces, since `HTTPField` allows none. Of more than 65 534 lines the rest is
-        /// left out: `HTTPFields` can hold no more.
+        /// Control characters in a value become spaces, because `HTTPField` does not allow them. Lines beyond the first 65 534
+        /// are left out, because `HTTPFields` cannot hold more.
         public init(_ fields: HeaderFields) {
             self.init()
             reserveCapacity(Swift.min(fields.count, HTTPFields.lineLimit))

@@ -7,7 +7,7 @@
     internal import HoldfastSemantics
 
     #if canImport(FoundationNetworking)
-        // Foundation on Linux keeps URLRequest in a module of its own.
+        // On Linux, Foundation has URLRequest in a separate module.
         internal import Foundation
         public import FoundationNetworking
     #else
@@ -15,18 +15,18 @@
     #endif
 
     extension HTTPRequest {
-        /// The request of a URLRequest, without its content.
+        /// Creates a request from a URLRequest, without its content.
         ///
-        /// Scheme, host, port, path and query stand as spelled in the URL; an empty path becomes "/". User information and
-        /// fragment are left out, since neither is sent as a part of the target (RFC 9110 §4.2.4, §7.1). The fields are sorted by
-        /// name, for Foundation's dictionary has no order, and a name that is no token is left out.
+        /// Scheme, host, port, path and query stay as written in the URL; an empty path becomes "/". User information and
+        /// fragment are left out, because neither is sent as part of the target (RFC 9110 §4.2.4, §7.1). The fields are sorted
+        /// by name, because Foundation's dictionary has no order, and invalid names are left out.
         ///
-        /// - Throws: `ServiceError` `.badRequest` for a request without a URL that names a host, or a method that is no token.
+        /// - Throws: `ServiceError` `.badRequest` for a request without a URL with a host, or with an invalid method.
         public init(_ request: URLRequest) throws(ServiceError) {
             guard let method = HTTPRequest.Method(request.httpMethod ?? "GET") else {
                 throw ServiceError(
                     .badRequest,
-                    "The method of the request is no token; use letters, digits and hyphens.",
+                    "The request's method is invalid. Use letters, digits and hyphens.",
                     progress: .notSent
                 )
             }
@@ -37,7 +37,7 @@
             guard !parts.scheme.isEmpty, let authority = parts.authority, !authority.isEmpty else {
                 throw ServiceError(
                     .badRequest,
-                    "The request's URL names no host; write it as https://host/path.",
+                    "The request's URL has no host. Use the form https://host/path.",
                     progress: .notSent
                 )
             }

@@ -8,23 +8,23 @@
     public import HoldfastSemantics
 
     extension HTTPResponse {
-        /// The head of a response: its status, without a reason phrase, and its field lines in order.
+        /// Creates the head of a response: its status, without a reason phrase, and its field lines in order.
         ///
         /// - Throws: `ServiceError` `.protocolError` for a status outside 0 to 999, which `HTTPResponse` cannot hold.
         public init(_ head: ResponseHead) throws(ServiceError) {
             guard (0...999).contains(head.status.rawValue) else {
                 throw ServiceError(
                     .protocolError,
-                    "The status \(head.status) is no number of three digits, so the peer does not speak HTTP; ask another one.",
+                    "The status \(head.status) is not a three-digit number, so the peer does not speak HTTP. Check the URL.",
                     progress: .headReceived
                 )
             }
             self.init(status: Status(code: head.status.rawValue), headerFields: HTTPFields(head.fields))
         }
 
-        /// The head of a response; as ``init(_:)`` of its `head` otherwise.
+        /// Creates the head of a response; otherwise like ``init(_:)`` with its `head`.
         ///
-        /// Where the transport has undone a content coding, Content-Encoding and Content-Length still stand as they came, as with
+        /// If the transport decoded the content, Content-Encoding and Content-Length still have their received values, as with
         /// URLSession.
         public init(_ response: Response) throws(ServiceError) {
             try self.init(response.head)
@@ -32,7 +32,7 @@
     }
 
     extension Response {
-        /// A response as hooks and transports hand it up.
+        /// Creates a response as hooks and transports return it.
         ///
         /// - Parameters:
         ///   - response: status and fields; the reason phrase is left out.

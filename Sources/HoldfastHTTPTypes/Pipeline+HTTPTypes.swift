@@ -7,21 +7,20 @@
     public import Holdfast
 
     #if canImport(FoundationNetworking)
-        // Foundation on Linux keeps URLRequest in a module of its own.
+        // On Linux, Foundation has URLRequest in a separate module.
         internal import FoundationNetworking
     #endif
 
     extension Pipeline {
-        /// Sends a request and returns at its response head.
+        /// Sends a request and returns when the head of the response arrives.
         ///
         /// - Parameters:
-        ///   - request: what to send.
+        ///   - request: the request to send.
         ///   - body: the content; none by default.
-        ///   - baseURL: where the server's API lies, for requests that name their path alone; see
-        ///     `URLRequest.init(_:baseURL:)`.
-        ///   - options: what else the caller asks for this call.
-        /// - Returns: the head, whatever its status, and the body, which is read as it comes; dropping it ends the transfer.
-        /// - Throws: `ServiceError`, `CancellationError` promptly after cancellation, or what a hook or the transport threw.
+        ///   - baseURL: the server's API URL, for requests that only have a path; see `URLRequest.init(_:baseURL:)`.
+        ///   - options: other options of this call.
+        /// - Returns: the head, whatever its status, and the body, which is read as it arrives; releasing it ends the transfer.
+        /// - Throws: `ServiceError`, `CancellationError` promptly after cancellation, or an error of a hook or the transport.
         public func send(
             _ request: HTTPRequest,
             body: RequestBody = .none,
@@ -37,9 +36,9 @@
             }
         }
 
-        /// Loads a request and its whole body, as `URLSession.data(for:)` of HTTPTypesFoundation does.
+        /// Loads a request and its whole body, like `URLSession.data(for:)` of HTTPTypesFoundation.
         ///
-        /// Any status is a success. The body is held in memory whole.
+        /// Any status is a success. The whole body is held in memory.
         public func data(
             for request: HTTPRequest,
             options: CallOptions = CallOptions()
@@ -47,7 +46,7 @@
             try await load(request, .none, options)
         }
 
-        /// Sends a request with content, and loads the whole body of its response; as `data(for:)` otherwise.
+        /// Sends a request with content, and loads the whole body of its response; otherwise like `data(for:)`.
         public func upload(
             for request: HTTPRequest,
             from bodyData: Data,
@@ -56,7 +55,7 @@
             try await load(request, .data(bodyData), options)
         }
 
-        /// Sends a request with the content of a file, read anew by each attempt; as `data(for:)` otherwise.
+        /// Sends a request with the content of a file, which each attempt reads again; otherwise like `data(for:)`.
         public func upload(
             for request: HTTPRequest,
             fromFile fileURL: URL,

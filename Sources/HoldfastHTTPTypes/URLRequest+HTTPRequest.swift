@@ -7,7 +7,7 @@
     internal import HoldfastSemantics
 
     #if canImport(FoundationNetworking)
-        // Foundation on Linux keeps URLRequest in a module of its own.
+        // On Linux, Foundation has URLRequest in a separate module.
         public import Foundation
         public import FoundationNetworking
     #else
@@ -15,24 +15,25 @@
     #endif
 
     extension URLRequest {
-        /// The request as URLSession and `Pipeline` take it.
+        /// Creates a URLRequest, as URLSession and `Pipeline` take it.
         ///
-        /// The URL is made of scheme, authority and path. Escapes in the path stay as they are; characters that no URL may hold
-        /// are percent-encoded. The method may be any token, although Foundation turns `get` and its like into capitals. Its fields
-        /// are a dictionary, so lines of one name are joined with ", ", those of Cookie with "; " (RFC 9110 §5.3, RFC 9113
-        /// §8.2.3).
+        /// The URL consists of scheme, authority and path. Escapes in the path are kept; characters that URLs cannot contain
+        /// are percent-encoded. The method may be any token, although Foundation changes `get` and similar ones to capitals.
+        /// The fields become a dictionary, so lines with the same name are joined with ", ", and those of Cookie with "; " (RFC
+        /// 9110 §5.3, RFC 9113 §8.2.3).
         ///
         /// - Parameters:
-        ///   - request: what to send.
-        ///   - baseURL: where the server's API lies: its scheme and authority are used, and the request's path is appended to its
-        ///     path, which may end with a slash or not. Its query and fragment are left out. nil, the default: the request
-        ///     names scheme and authority itself.
-        /// - Throws: `ServiceError` `.badRequest` for what has no URL: no scheme or authority, a path that does not begin with a
-        ///   slash, has a fragment or a "%" that begins no escape, an authority with user information (RFC 9110 §4.2.4), CONNECT, and `OPTIONS *`.
+        ///   - request: the request to send.
+        ///   - baseURL: the server's API URL. Its scheme and authority are used, and the request's path is appended to its
+        ///     path, which may end with a slash. Its query and fragment are left out. nil, the default: the request has its own
+        ///     scheme and authority.
+        /// - Throws: `ServiceError` `.badRequest` if there is no URL for the request: no scheme or authority, a path that does
+        ///   not begin with a slash, has a fragment or a "%" that is not part of an escape, an authority with user information
+        ///   (RFC 9110 §4.2.4), CONNECT, and `OPTIONS *`.
         public init(_ request: HTTPRequest, baseURL: URL? = nil) throws(ServiceError) {
             guard request.method != .connect else {
                 throw URLRequest.refusal(
-                    "CONNECT asks for a tunnel, which has no URL; open it with a client of your own."
+                    "CONNECT requests a tunnel, which has no URL. Open it with a client of your own."
                 )
             }
             let path = try URLRequest.path(of: request)
@@ -42,10 +43,10 @@
             } else {
                 root = try URLRequest.origin(of: request)
             }
-            // Foundation would encode the "%" of an escape again where another character needs encoding.
+            // If another character needs encoding, Foundation would also encode the "%" of existing escapes.
             let encoded = String(decoding: path.utf8.flatMap(\.percentEncoded), as: UTF8.self)
             guard let url = URL(string: root + encoded, encodingInvalidCharacters: false) else {
-                throw URLRequest.refusal("Scheme, authority and path make no URL; write a percent sign as %25.")
+                throw URLRequest.refusal("Scheme, authority and path do not form a URL. Write a percent sign as %25.")
             }
             self.init(url: url)
             httpMethod = request.method.rawValue
@@ -58,18 +59,18 @@
             }
         }
 
-        /// Path and query, from the slash on.
+        /// Path and query, beginning with the slash.
         private static func path(of request: HTTPRequest) throws(ServiceError) -> String {
             guard let path = request.path else {
-                throw refusal("The request has no path; give it one, \"/\" at least.")
+                throw refusal("The request has no path. Set one, at least \"/\".")
             }
             guard !path.isEmpty else { return "/" }
             guard path.hasPrefix("/") else {
-                throw refusal("The request's path does not begin with a slash, so it has no URL; put one before it.")
+                throw refusal("The request's path does not begin with a slash, so it has no URL. Add one.")
             }
             guard !path.utf8.contains(UInt8(ascii: "#")) else {
                 throw refusal(
-                    "The request's path holds a fragment, which is never sent; write %23 for the sign itself."
+                    "The request's path contains a fragment, which is never sent. Write # itself as %23."
                 )
             }
             return path
@@ -77,17 +78,17 @@
 
         private static func origin(of request: HTTPRequest) throws(ServiceError) -> String {
             guard let scheme = request.scheme, !scheme.isEmpty, scheme.utf8.allSatisfy(\.isSchemeCharacter) else {
-                throw refusal("The request has no scheme; set it to \"https\", or give a base URL.")
+                throw refusal("The request has no scheme. Set it to \"https\", or give a base URL.")
             }
             guard let authority = request.authority, !authority.isEmpty else {
-                throw refusal("The request has no authority; set it to the host, or give a base URL.")
+                throw refusal("The request has no authority. Set it to the host, or give a base URL.")
             }
             // Any of these would move the end of the authority, and the request to another server or path.
             guard !authority.utf8.contains(where: { "/?#\\ ".utf8.contains($0) }) else {
-                throw refusal("The request's authority is no host and port; put the path into the path.")
+                throw refusal("The request's authority is not a host and port. Put the path into the path property.")
             }
             guard !authority.utf8.contains(UInt8(ascii: "@")) else {
-                throw refusal("The request's authority bears user information; put credentials into Authorization.")
+                throw refusal("The request's authority contains user information. Put credentials into Authorization.")
             }
             return scheme + "://" + authority
         }
@@ -95,7 +96,7 @@
         private static func root(of baseURL: URL) throws(ServiceError) -> String {
             let parts = URLText(baseURL)
             guard let authority = parts.authority, !authority.isEmpty else {
-                throw refusal("The base URL has no host; write it as https://host/path.")
+                throw refusal("The base URL has no host. Use the form https://host/path.")
             }
             let userinfo = parts.userinfo.map { $0 + "@" } ?? ""
             var path = parts.path
@@ -109,7 +110,7 @@
     }
 
     extension UInt8 {
-        /// The byte itself where it may stand in a path or query or begins an escape, else its escape (RFC 3986 §2.1).
+        /// The byte itself if it is allowed in a path or query or begins an escape, otherwise its escape (RFC 3986 §2.1).
         fileprivate var percentEncoded: [UInt8] {
             isPathCharacter
                 ? [self] : Array("%".utf8) + [UInt8.hexDigits[Int(self >> 4)], UInt8.hexDigits[Int(self & 15)]]

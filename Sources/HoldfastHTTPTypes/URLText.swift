@@ -4,20 +4,20 @@
 #if HTTPTypes
     internal import Foundation
 
-    /// A URL cut at the signs that part it, each part spelled as it stands in the URL: nothing is decoded or encoded.
+    /// A URL split into its parts, each spelled as in the URL: nothing is decoded or encoded.
     struct URLText {
-        /// What stands before the first colon; empty where there is none.
+        /// The text before the first colon; empty if there is none.
         let scheme: String
         /// Name and password; nil without an "@".
         let userinfo: String?
-        /// Host and port; nil where no "//" follows the scheme.
+        /// Host and port; nil if no "//" follows the scheme.
         let authority: String?
-        /// What follows the authority up to the query.
+        /// The text between the authority and the query.
         let path: String
-        /// What follows the first "?" up to the fragment; nil without one.
+        /// The text between the first "?" and the fragment; nil without one.
         let query: String?
 
-        /// Cuts the absolute text of `url`.
+        /// Splits the absolute text of `url`.
         init(_ url: URL) {
             var rest = url.absoluteURL.absoluteString[...]
             rest = rest.prefix { $0 != "#" }

@@ -6,11 +6,11 @@
     internal import HoldfastSemantics
     private import Synchronization
 
-    /// The words of labels and attributes.
+    /// The texts of labels and attributes.
     enum Labels {
-        /// What stands for whatever has no label of its own, as OpenTelemetry has it.
+        /// Replaces anything without a label of its own, as in OpenTelemetry.
         static let other = "_OTHER"
-        /// What stands where there is nothing to say.
+        /// Used if there is nothing to report.
         static let none = "none"
 
         /// The methods that OpenTelemetry knows: those of RFC 9110, PATCH, and QUERY (RFC 10008).
@@ -23,7 +23,7 @@
             return method.rawValue
         }
 
-        /// The number of a status; 0 for what is none.
+        /// The number of a status; 0 if it is invalid.
         static func status(_ status: StatusCode) -> Int {
             (100...599).contains(status.rawValue) ? status.rawValue : 0
         }
@@ -76,7 +76,7 @@
             }
         }
 
-        /// How a call or an attempt ended, as `error.type` has it: the status of 400 and above, or the code of the error.
+        /// How a call or an attempt ended, for `error.type`: the status from 400 on, or the code of the error.
         static func errorType(_ status: StatusCode?, _ errorCode: String?) -> String? {
             if let errorCode, errorCode != ServiceError.Code.unacceptableStatus.description || status == nil {
                 return errorCode
@@ -86,7 +86,7 @@
         }
     }
 
-    /// The labels that come from outside, no more of them than a limit.
+    /// Labels that come from outside, up to a limit.
     final class LabelBound: Sendable {
         private let known: Mutex<Set<String>>
         private let limit: Int
@@ -99,7 +99,7 @@
         /// The text itself, while there is room, or `_OTHER`.
         func label(_ text: String?) -> String {
             guard let text, !text.isEmpty else { return Labels.none }
-            // A label of any length would not be bounded after all.
+            // A label of any length would not be limited after all.
             guard text.utf8.count <= 255 else { return Labels.other }
             return known.withLock { known in
                 if known.contains(text) { return text }

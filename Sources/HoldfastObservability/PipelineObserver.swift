@@ -7,26 +7,26 @@
     public import Metrics
     public import Tracing
 
-    /// Logs, counts and traces what happens to calls, through swift-log, swift-metrics and swift-distributed-tracing.
+    /// Logs, counts and traces calls, with swift-log, swift-metrics and swift-distributed-tracing.
     ///
     /// `configuration.observe(with: PipelineObserver(logger: logger))` installs all of it. One observer may serve any number of
-    /// pipelines; the metrics' labels are bounded for all of them together. Safe to use from any number of tasks; no call ever
+    /// pipelines; the limits on labels apply to all of them together. It can be used from any number of tasks, and no call ever
     /// waits for it.
     public struct PipelineObserver: EventObserver {
-        /// What it does and what it shows.
+        /// What it reports and shows.
         public let options: ObserverOptions
 
         let log: EventLog?
         let metrics: EventMetrics?
         let tracing: CallTracing?
 
-        /// An observer.
+        /// Creates an observer.
         ///
         /// - Parameters:
-        ///   - logger: where decisions, retries and failures are written; nil, the default: nowhere.
-        ///   - metrics: makes the metrics; nil, the default: the one that `MetricsSystem` was bootstrapped with by then.
-        ///   - tracer: makes the spans; nil, the default: the one of `InstrumentationSystem`, asked at each call.
-        ///   - options: which parts, at which levels, and what is shown.
+        ///   - logger: logs decisions, retries and failures; nil, the default: no logs.
+        ///   - metrics: makes the metrics; nil, the default: the factory that `MetricsSystem` was bootstrapped with.
+        ///   - tracer: makes the spans; nil, the default: the one of `InstrumentationSystem`, looked up at each call.
+        ///   - options: what to report, at which levels, and what to show.
         public init(
             logger: Logger? = nil,
             metrics: (any MetricsFactory)? = nil,
@@ -48,7 +48,7 @@
     }
 
     extension PipelineConfiguration {
-        /// Installs an observer: as an observer of events, and around calls and sends where it traces.
+        /// Installs an observer: as an observer of events and, if it traces, around calls and sends.
         public mutating func observe(with observer: PipelineObserver) {
             observers.append(observer)
             if let tracing = observer.tracing { interceptors.append(tracing) }

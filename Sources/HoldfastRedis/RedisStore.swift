@@ -8,17 +8,17 @@
 
     /// A store that many processes and machines share, in a Redis or Valkey server.
     ///
-    /// **Choose.** For a fleet that is to ask its origin once; for one machine a `TieredStore` over a disk is faster and bounded by
-    /// nothing but the disk.
-    /// **Use.** `HTTPCache(store: try await RedisStore.connect("redis://127.0.0.1"))`; `close()` it at the end.
+    /// **Choose.** For a fleet that should ask its origin only once. On one machine, a `TieredStore` over a disk is faster and
+    /// limited only by the disk. **Use.** `HTTPCache(store: try await RedisStore.connect("redis://127.0.0.1"))`; call `close()`
+    /// at the end.
     ///
-    /// What changes together changes in one step for all processes. Memory of this process holds copies of what is asked for often;
-    /// others tell on a channel what they change, and while the channel is down no copy is used, so that a copy is stale for as long
-    /// as a message takes, and no longer than it takes to see that the channel is lost.
+    /// Related changes happen in one step for all processes. This process keeps copies of frequent entries in memory. Other
+    /// processes publish their changes on a channel, and while the channel is down no copy is used. A copy is therefore stale
+    /// only for as long as a message takes, or until the loss of the channel is noticed.
     ///
-    /// A server that is lost or slow fails no call: after one time-out everything goes on with memory of this process's own until the
-    /// server is back, and what was invalidated or purged meanwhile is made up first. Threads of the store's own wait for the server,
-    /// never those of tasks. ``fillLeasing`` lets one process of a fleet fetch what is missing for all.
+    /// A lost or slow server fails no call: after one timeout, everything continues with this process's own memory until the
+    /// server is back. What was invalidated or purged in the meantime is then done there first. The store's own threads wait
+    /// for the server, never those of tasks. With ``fillLeasing``, one process of a fleet fetches a missing response for all.
     public final class RedisStore: CacheStore {
         private let front: any CacheStore
         private let standIn: StandInStore
@@ -26,14 +26,14 @@
         private let subscription: RedisSubscription?
         private let leases: RedisLeases
 
-        /// A store on a server.
+        /// Connects a store to a server.
         ///
         /// - Parameters:
         ///   - address: `redis://[user:password@]host[:port][/database]`, or `unix:///path?db=0`. TLS is not supported.
-        ///   - options: prefix, capacity, memory, time-outs.
-        /// - Throws: `StoreError` `.badConfiguration` for an address or a prefix that cannot be, and where the server refuses user,
-        ///   password, database or what a store needs: a replica, a node of a cluster that has other keys, rights that are
-        ///   missing. A server that cannot be reached is no error: it is asked again.
+        ///   - options: prefix, capacity, memory, timeouts.
+        /// - Throws: `StoreError` `.badConfiguration` for an invalid address or prefix, and if the server refuses user,
+        ///   password, database or something that a store needs: it is a replica, a cluster node with other keys, or
+        ///   permissions are missing. A server that cannot be reached is not an error; it is tried again.
         public static func connect(
             _ address: String,
             options: RedisOptions = RedisOptions()
@@ -43,7 +43,7 @@
             guard !options.prefix.isEmpty, options.prefix.allSatisfy(isFit) else {
                 throw StoreError(
                     .badConfiguration,
-                    "The prefix may have letters, digits, - _ and . alone; choose another."
+                    "The prefix may contain only letters, digits, - _ and . characters. Choose another one."
                 )
             }
             var client = RedisClient.Options()
@@ -80,7 +80,7 @@
             subscription = RedisSubscription(to: [space.channel], of: client) { changes.receive($0) }
         }
 
-        /// How this process and the server get on.
+        /// The state of this process and the server.
         public var status: RedisStatus {
             let trouble = standIn.shared.space.trouble
             return RedisStatus(
@@ -93,13 +93,13 @@
             )
         }
 
-        /// What the tiers counted; nil without copies in memory.
+        /// Counts of the tiers; nil without copies in memory.
         public var tierStatistics: TierStatistics? { (front as? TieredStore)?.tierStatistics }
 
-        /// Which process fetches what is missing.
+        /// Decides which process fetches a missing response.
         public var fillLeasing: (any FillLeasing)? { leases }
 
-        /// The same for all processes of a store; another one until the server was reached for the first time.
+        /// The same for all processes of a store; a different one until the server was reached for the first time.
         public var secret: [UInt8] { front.secret }
 
         public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
@@ -147,9 +147,10 @@
             try await front.invalidate(key)
         }
 
-        /// Also for all other processes.
+        /// Also purges for all other processes.
         ///
-        /// - Throws: `.resting` where the server is away: the purge then holds for this process, and is made up when it is back.
+        /// - Throws: `.resting` if the server cannot be reached: the purge then applies to this process, and is done on the
+        ///   server when it is back.
         @discardableResult
         public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
             try await front.purge(selection, now: now)
@@ -168,10 +169,10 @@
             try await front.setPinned(pinned, entry)
         }
 
-        /// What this process counted; entries and bytes held as it was last told.
+        /// What this process counted; entries and bytes are as last reported by the server.
         public var statistics: StoreStatistics { front.statistics }
 
-        /// Ends the connections; the entries stay on the server.
+        /// Closes the connections; the entries stay on the server.
         public func close() async {
             subscription?.end()
             await front.close()

@@ -3,9 +3,9 @@
 
 internal import Synchronization
 
-/// How far a body has come that is being written, and who waits for more of it.
+/// How much of a body has been written so far, and who waits for more of it.
 ///
-/// Counts only; the bytes lie elsewhere and must be in place before ``advance(to:)`` tells of them.
+/// It only counts. The bytes are kept elsewhere, and must be in place before ``advance(to:)`` reports them.
 package final class BodyProgress: Sendable {
     /// How a body ended.
     package enum Ending: Sendable {
@@ -26,7 +26,7 @@ package final class BodyProgress: Sendable {
         var waiters: [UInt64: Waiter] = [:]
         var nextWaiter: UInt64 = 0
 
-        /// Takes out the waiters that need wait no longer.
+        /// Removes and returns the waiters that need not wait any longer.
         mutating func ready() -> [CheckedContinuation<Void, Never>] {
             if waiters.isEmpty { return [] }
             let ended = ending != nil
@@ -47,7 +47,7 @@ package final class BodyProgress: Sendable {
         }
     }
 
-    /// Tells that the bytes before `count` can be read.
+    /// Reports that the bytes before `count` can be read.
     package func advance(to count: Int) {
         let ready = state.withLock { state in
             state.available = max(state.available, count)
@@ -56,7 +56,7 @@ package final class BodyProgress: Sendable {
         for continuation in ready { continuation.resume() }
     }
 
-    /// Tells that nothing more will come; only the first ending counts.
+    /// Reports that no more bytes will come; only the first ending counts.
     ///
     /// - Returns: whether this was the first.
     @discardableResult
@@ -70,11 +70,12 @@ package final class BodyProgress: Sendable {
         return isFirst
     }
 
-    /// Waits until a byte at `offset` can be read, or the body ended.
+    /// Waits until the byte at `offset` can be read or the body has ended.
     ///
-    /// Cancelling the task ends the wait at once. Nothing waits, and no handler is set up, when the answer is known.
+    /// Cancelling the task ends the wait at once. If the answer is known already, this neither waits nor sets up a cancellation
+    /// handler.
     ///
-    /// - Returns: how many bytes can be read; not more than `offset` when that is the end of the whole body.
+    /// - Returns: how many bytes can be read; at most `offset` if the whole body ends there.
     /// - Throws: `.cancelled`, or the error with which the body failed.
     package func available(past offset: Int) async throws(StoreError) -> Int {
         while true {
@@ -87,7 +88,7 @@ package final class BodyProgress: Sendable {
             await withTaskCancellationHandler {
                 await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                     let resumesNow = state.withLock { state in
-                        // A cancellation that came before this line is seen here; a later one finds the waiter.
+                        // A cancellation before this line is seen here; a later one finds the waiter.
                         if state.ending != nil || state.available > offset || Task.isCancelled { return true }
                         state.waiters[id] = Waiter(offset: offset, continuation: continuation)
                         return false

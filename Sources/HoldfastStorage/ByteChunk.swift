@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// An immutable run of bytes that can be cut without copying: the one type for body bytes in Holdfast.
+/// An immutable run of bytes that can be sliced without copying; Holdfast uses it for all body bytes.
 ///
-/// A chunk shares its storage with the chunks cut from it, so slicing costs O(1) and keeps the whole storage alive;
-/// call ``compacted()`` before keeping a small cut of a large chunk for long. Indices are offsets from 0.
+/// A chunk shares its storage with its slices, so slicing costs O(1), but a slice keeps the whole storage alive. Call
+/// ``compacted()`` before you keep a small slice of a large chunk for long. Indices are offsets from 0.
 public struct ByteChunk: Sendable, RandomAccessCollection {
     @usableFromInline let storage: [UInt8]
     @usableFromInline let bounds: Range<Int>
@@ -20,7 +20,7 @@ public struct ByteChunk: Sendable, RandomAccessCollection {
         bounds = 0..<bytes.count
     }
 
-    /// A chunk that copies the bytes of `sequence`; a UTF-8 view or a slice will do.
+    /// A chunk that copies the bytes of `sequence`, such as a UTF-8 view or a slice.
     public init(copying sequence: some Sequence<UInt8>) {
         self.init(Array(sequence))
     }
@@ -48,12 +48,12 @@ public struct ByteChunk: Sendable, RandomAccessCollection {
         return ByteChunk(storage: storage, bounds: lower..<(lower + range.count))
     }
 
-    /// The bytes as an array; no copy when the chunk is the whole of its storage.
+    /// The bytes as an array; not copied if the chunk covers its whole storage.
     public var array: [UInt8] {
         bounds.count == storage.count ? storage : Array(storage[bounds])
     }
 
-    /// The same bytes in storage of their own, so that a larger chunk they were cut from can be freed.
+    /// The same bytes in storage of their own, so that the larger chunk they were sliced from can be freed.
     public func compacted() -> ByteChunk {
         bounds.count == storage.count ? self : ByteChunk(array)
     }

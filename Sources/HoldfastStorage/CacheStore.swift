@@ -5,46 +5,46 @@ internal import Synchronization
 
 /// A bounded store of entries by framed key, with several variants under one primary key.
 ///
-/// **Choose.** ``MemoryStore`` for one process and speed, ``DiskStore`` where entries must survive a restart.
-/// **Use.** A store knows no HTTP: hand it to an `HTTPCache`, or call it as below.
+/// **Choose.** ``MemoryStore`` for speed within one process, ``DiskStore`` if entries must survive a restart.
+/// **Use.** A store knows nothing of HTTP: pass it to an `HTTPCache`, or call it directly.
 /// **Implement.** Keep these promises:
 ///
-/// - Bytes held never exceed the capacity, keys and metadata counted.
-/// - A look-up returns only whole entries, all variants of a primary key as of one instant, newest first; at least 8
-///   variants of a key are kept before one of them makes room for another.
-/// - ``invalidate(_:)`` and ``purge(_:now:)`` are atomic to other callers, hold across a restart, and also hit entries of
-///   the same key that are being written (their commit fails with `.superseded`).
+/// - The bytes held never exceed the capacity; keys and metadata count.
+/// - A lookup returns only whole entries: all variants of a primary key at one instant, newest first. At least 8 variants of a key
+///   are kept before one of them makes room for another.
+/// - ``invalidate(_:)`` and ``purge(_:now:)`` are atomic to other callers and hold across a restart. They also apply to matching
+///   entries that are being written: their commit fails with `.superseded`.
 /// - Every operation may be called from any task at any time; none blocks the cooperative threads for long.
-/// - `now:` is the caller's clock; a store reads none.
+/// - `now:` is the caller's clock; a store reads no clock.
 public protocol CacheStore: Sendable {
-    /// Random bytes, at least 16, that live exactly as long as the entries; a cache keys its digests of credentials with them.
+    /// Random bytes, at least 16, that live exactly as long as the entries. A cache uses them as the key of its credential digests.
     var secret: [UInt8] { get }
 
-    /// Looks up what lies in memory without suspending.
+    /// Looks up what is in memory, without suspending.
     ///
-    /// - Returns: the entries (none: the key is known to be absent), or nil where only ``entries(for:now:)`` can tell.
+    /// - Returns: the entries (empty if the key is known to be absent), or nil if only ``entries(for:now:)`` can tell.
     func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]?
 
-    /// All variants stored under a primary key, newest first; counts as one look-up and as an access for eviction.
+    /// All variants stored under a primary key, newest first; counts as one lookup and as an access for eviction.
     ///
-    /// A key that ``peek(_:now:)`` already answered is not looked up again by a well-made caller.
+    /// If ``peek(_:now:)`` has already answered for a key, do not look it up again.
     func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry]
 
     /// Opens the body of an entry.
     ///
-    /// - Throws: `.superseded` when this version is gone; treat it as a miss.
+    /// - Throws: `.superseded` if this version is gone; treat it as a miss.
     func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody
 
-    /// Opens the body of an entry that lies in memory, without suspending; counts as ``body(of:)`` does.
+    /// Opens the body of an entry that is in memory, without suspending; counts as ``body(of:)`` does.
     ///
-    /// - Returns: the whole body, or nil where only ``body(of:)`` can tell; by default always nil.
+    /// - Returns: the whole body, or nil if only ``body(of:)`` can tell; by default always nil.
     func peekBody(of entry: StoredEntry) -> ByteChunk?
 
     /// Starts an entry; see ``EntryWriter``.
     ///
     /// - Parameters:
     ///   - key: the primary key.
-    ///   - variant: the variant under it; an older entry of the same one is replaced.
+    ///   - variant: the variant under it; replaces an older entry of the same variant.
     ///   - description: what the store keeps beside the body.
     ///   - expectedLength: the body's length if known, so that an entry that cannot fit is refused with `.tooLarge` at once.
     ///   - now: when it is written.
@@ -56,12 +56,13 @@ public protocol CacheStore: Sendable {
         now: StoreInstant
     ) async throws(StoreError) -> any EntryWriter
 
-    /// Stores an entry whose whole body is at hand, in one step; by default through ``write(_:variant:description:expectedLength:now:)``.
+    /// Stores an entry whose whole body is available, in one step; by default through
+    /// ``write(_:variant:description:expectedLength:now:)``.
     ///
-    /// It begins when it is called: an invalidation before that does not concern it, one that comes before it ends supersedes it.
+    /// The write begins with the call: an invalidation before that does not affect it, and one before it ends supersedes it.
     ///
-    /// - Parameters: as of ``write(_:variant:description:expectedLength:now:)``; `body` is the whole body.
-    /// - Throws: what the writer's methods throw; nothing is left of the entry then.
+    /// - Parameters: as in ``write(_:variant:description:expectedLength:now:)``; `body` is the whole body.
+    /// - Throws: what the writer's methods throw; then nothing of the entry remains.
     @discardableResult
     func put(
         _ key: StoreKey,
@@ -73,7 +74,7 @@ public protocol CacheStore: Sendable {
 
     /// Gives an entry a new description without touching its body.
     ///
-    /// - Returns: the entry as it is now, or nil when the version named is no longer there (then nothing was changed).
+    /// - Returns: the entry as it is now, or nil if the given version is gone; then nothing was changed.
     @discardableResult
     func replaceDescription(
         of entry: StoredEntry,
@@ -81,65 +82,65 @@ public protocol CacheStore: Sendable {
         now: StoreInstant
     ) async throws(StoreError) -> StoredEntry?
 
-    /// Removes one version of one entry; does nothing when it is no longer there.
+    /// Removes one version of one entry; does nothing if it is gone.
     func remove(_ entry: StoredEntry) async throws(StoreError)
 
-    /// Removes all variants of a primary key, those being written included.
+    /// Removes all variants of a primary key, including those that are being written.
     func invalidate(_ key: StoreKey) async throws(StoreError)
 
-    /// Removes every entry that `selection` names, those being written included.
+    /// Removes every entry that `selection` matches, including those that are being written.
     ///
-    /// - Returns: how many committed entries were removed; nil where the store marks them as gone in constant time and
-    ///   so has not counted them.
+    /// - Returns: how many committed entries were removed; nil if the store marks them as gone in constant time, without counting
+    ///   them.
     @discardableResult
     func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int?
 
-    /// Shows the committed entries page by page, in an order of the store's own.
+    /// Lists the committed entries page by page, in an order of the store's own.
     ///
-    /// Weakly consistent: an entry that stays from the first page to the last is listed exactly once, freshened or
-    /// replaced or not; one that comes or goes meanwhile once or not at all. It counts as no look-up and as no access.
+    /// The list is weakly consistent. An entry that is present from the first page to the last is listed exactly once, even if it
+    /// is freshened or replaced. An entry that is added or removed in between is listed once or not at all. Listing counts as
+    /// neither a lookup nor an access.
     ///
-    /// By default the pages are gathered by ``purge(_:now:)`` with a predicate that takes nothing, which costs a look at every
-    /// entry for each page.
+    /// By default, the pages are gathered by ``purge(_:now:)`` with a predicate that matches nothing, so each page looks at every
+    /// entry.
     ///
     /// - Parameters:
-    ///   - cursor: ``StorePage/next`` of the page before; nil for the first page. One that another store made gives some
-    ///     entries or none.
-    ///   - limit: how many entries the page has at most; less than 1 means 1.
+    ///   - cursor: ``StorePage/next`` of the page before; nil for the first page. A cursor of another store gives some entries or
+    ///     none.
+    ///   - limit: the most entries in the page; less than 1 means 1.
     ///   - now: when it is read.
-    /// - Throws: `.closed`, and what a look-up throws.
+    /// - Throws: `.closed`, and what a lookup throws.
     func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage
 
-    /// Pins an entry against eviction or releases it; pinned bytes count and never exceed half of the capacity.
+    /// Pins an entry against eviction, or unpins it. Pinned bytes count, and never exceed half of the capacity.
     ///
-    /// - Returns: false when the version is gone or no room is left for pinned entries.
+    /// - Returns: false if the version is gone or there is no room for more pinned entries.
     @discardableResult
     func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool
 
-    /// What was counted so far.
+    /// What the store has counted so far.
     var statistics: StoreStatistics { get }
 
-    /// Settles which one of the processes that share the store fetches what is missing; nil, the default, where none share it.
-    /// A store over another one hands that one's on.
+    /// Decides which of the processes that share the store fetches a missing response; nil, the default, if no processes share it.
+    /// A store on top of another one returns that one's.
     var fillLeasing: (any FillLeasing)? { get }
 
-    /// Writes what is pending and marks the store cleanly closed; later operations throw `.closed`. Idempotent.
+    /// Writes what is pending and marks the store as cleanly closed. Later operations throw `.closed`. Idempotent.
     func close() async
 }
 
-/// Which entries a purge takes.
+/// Which entries a purge removes.
 public struct PurgeSelection: Sendable {
-    /// The forms a selection has; closed, because every store must know each.
+    /// The forms of a selection; closed, because every store must know each.
     public enum Form: Sendable {
         /// Every entry.
         case all
-        /// Entries that bear the tag.
+        /// Entries that have the tag.
         case tag(String)
         /// Entries whose primary key begins with these bytes.
         case keyPrefix([UInt8])
-        /// Entries for which the predicate holds; it must be quick and must not call the store. An entry that is being
-        /// written is shown with the description its writer began with, a body length of 0 and the version
-        /// ``StoredEntry/Version/beingWritten``.
+        /// Entries for which the predicate holds; it must be quick and must not call the store. An entry that is being written is
+        /// shown with its writer's first description, a body length of 0 and the version ``StoredEntry/Version/beingWritten``.
         case matching(@Sendable (StoredEntry) -> Bool)
     }
 
@@ -149,7 +150,7 @@ public struct PurgeSelection: Sendable {
     /// Every entry.
     public static let all = PurgeSelection(form: .all)
 
-    /// Entries that bear `tag`.
+    /// Entries that have `tag`.
     public static func tag(_ tag: String) -> PurgeSelection { PurgeSelection(form: .tag(tag)) }
 
     /// Entries whose primary key begins with `prefix`.
@@ -207,7 +208,7 @@ extension CacheStore {
     }
 }
 
-/// Where an entry stands in a list that is ordered by primary key and variant.
+/// The place of an entry in a list ordered by primary key and variant.
 private struct EntryPlace: Comparable, Sendable {
     let key: [UInt8]
     let variant: [UInt8]
@@ -231,19 +232,19 @@ private struct EntryPlace: Comparable, Sendable {
     }
 }
 
-/// Keeps the first entries after a place of all that it is shown, in memory for two pages at most.
+/// Keeps the first entries after a place, from all that it is shown; holds at most two pages in memory.
 private final class EntryGatherer: Sendable {
     static let maximumLimit = 1 << 16
 
     private struct State {
         var found: [(place: EntryPlace, entry: StoredEntry)] = []
-        /// Nothing from here on can be on the page.
+        /// No entry from here on can be on the page.
         var end: EntryPlace?
 
         mutating func trim(to limit: Int) {
             found.sort { $0.place == $1.place ? $0.entry.version > $1.entry.version : $0.place < $1.place }
             var trimmed: [(place: EntryPlace, entry: StoredEntry)] = []
-            // A store may show an entry again that changed while it was asked.
+            // A store may show an entry again if it changed while the predicate ran.
             for item in found where trimmed.last?.place != item.place {
                 if trimmed.count > limit { break }
                 trimmed.append(item)
@@ -293,11 +294,11 @@ extension StoredEntry {
     }
 }
 
-/// Some of the entries of a store, and where the next ones begin.
+/// Some of the entries of a store, and where the next page begins.
 public struct StorePage: Sendable {
     /// The entries, in the store's own order.
     public let listed: [ListedEntry]
-    /// What ``CacheStore/list(after:limit:now:)`` goes on from; nil once all were listed.
+    /// The cursor for the next call of ``CacheStore/list(after:limit:now:)``; nil after the last page.
     public let next: StoreCursor?
 
     /// A page; only stores make pages.
@@ -307,17 +308,17 @@ public struct StorePage: Sendable {
     }
 }
 
-/// One entry of a store as a list shows it.
+/// One entry of a store, as a list shows it.
 public struct ListedEntry: Sendable, Hashable {
     /// The entry.
     public let entry: StoredEntry
-    /// How often the entry was found, as far as the store counts; nil where it does not. A store on the disk estimates how often
-    /// that was of late, 0 to 14: what was asked for long ago counts less, and what was before the entry was last evicted counts too.
+    /// How often the entry was found; nil if the store does not count. A disk store estimates how often that was recently, 0 to 14:
+    /// old accesses count less, and accesses before the entry was last evicted count too.
     public let hits: Int?
-    /// The bytes the entry takes against the store's capacity.
+    /// The bytes of the store's capacity that the entry takes.
     public let bytes: Int
 
-    /// An entry with what the store says of it; only stores make these.
+    /// An entry with the store's figures for it; only stores make these.
     public init(entry: StoredEntry, hits: Int?, bytes: Int) {
         self.entry = entry
         self.hits = hits
@@ -327,7 +328,7 @@ public struct ListedEntry: Sendable, Hashable {
 
 /// A place between two entries of a store's list.
 ///
-/// The bytes mean something to the store that made them alone, and only while it is open.
+/// Only the store that made the bytes understands them, and only while it is open.
 public struct StoreCursor: Sendable, Hashable {
     /// The bytes.
     public let bytes: [UInt8]
@@ -339,12 +340,12 @@ public struct StoreCursor: Sendable, Hashable {
 }
 
 extension StoreCursor {
-    /// A place within a list that is ordered by number, and below that by bytes.
+    /// A place in a list that is ordered by number, then by bytes.
     init(number: UInt64, bytes: [UInt8]) {
         self.init((0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } + bytes)
     }
 
-    /// What ``init(number:bytes:)`` put in; nil for bytes that it did not make.
+    /// What ``init(number:bytes:)`` was given; nil for bytes that it did not make.
     var parts: (number: UInt64, bytes: [UInt8])? {
         guard bytes.count >= 8 else { return nil }
         let number = bytes.prefix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

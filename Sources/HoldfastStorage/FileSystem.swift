@@ -9,33 +9,33 @@
     internal import Musl
 #endif
 
-/// The files a store works on: every step that can fail goes through here, so that tests can make it fail.
+/// The files of a store. Every step that can fail goes through here, so that tests can make it fail.
 ///
 /// **Choose.** ``POSIXFileSystem``; any other is for tests.
-/// **Use.** All calls block: make them on a thread that may. Paths are absolute and are taken as they are.
-/// **Implement.** A call does all of its work or throws: short reads and writes and interruptions are dealt with inside.
-/// No call follows a symbolic link in the last part of a path.
+/// **Use.** All calls block: make them on a thread that may block. Paths are absolute and used as they are.
+/// **Implement.** A call does all of its work or throws: handle short reads, short writes and interruptions inside. No call follows
+/// a symbolic link in the last part of a path.
 public protocol FileSystem: Sendable {
-    /// Holds a directory open: the same file system, for which every path below `path` leads to what lies in the directory that
-    /// bears this name now, wherever it is then.
+    /// Holds a directory open: returns the same file system, in which every path below `path` refers to the directory that has this
+    /// name now, even if it is moved later.
     ///
-    /// When the directory is removed and another one made in its place, paths below it lead nowhere (`ENOENT`) and never into
-    /// the other one. Let go of when the last copy is. By default nothing is held, and paths mean what they say.
+    /// If the directory is removed and another one takes its name, paths below it fail with `ENOENT` and never reach the other one.
+    /// The directory is released with the last copy. By default nothing is held, and paths are used as they are.
     func holding(_ path: String) throws(FileSystemError) -> any FileSystem
 
-    /// Whether an open file still bears a name; true by default.
+    /// Whether an open file still has a name; true by default.
     func isNamed(_ file: OpenFile) throws(FileSystemError) -> Bool
 
-    /// Makes a directory with mode 0700; `EEXIST` when something of this name is there.
+    /// Makes a directory with mode 0700; `EEXIST` if the name is taken.
     func createDirectory(_ path: String) throws(FileSystemError)
 
-    /// What is at `path`, a symbolic link being described itself.
+    /// The attributes of what is at `path`; a symbolic link is not followed.
     func attributes(of path: String) throws(FileSystemError) -> FileAttributes
 
-    /// The names in a directory but `.` and `..`, in no order.
+    /// The names in a directory, except `.` and `..`, in no particular order.
     func list(_ path: String) throws(FileSystemError) -> [String]
 
-    /// Opens a file; one that is made gets mode 0600.
+    /// Opens a file; a new one gets mode 0600.
     func open(_ path: String, _ access: FileAccess) throws(FileSystemError) -> OpenFile
 
     /// The size of an open file in bytes.
@@ -47,55 +47,54 @@ public protocol FileSystem: Sendable {
     /// Writes all of `bytes` at `offset`.
     func write(_ bytes: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError)
 
-    /// Writes all of `head` and then all of `body`, without a gap, from `offset` on; either may be empty.
+    /// Writes all of `head` and then all of `body`, without a gap, starting at `offset`; either may be empty.
     ///
-    /// One request to the system where that takes both at once. A write that fails may have put down any prefix.
+    /// One system call if the system can write both at once. A write that fails may have written any prefix.
     func write(_ head: ByteChunk, _ body: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError)
 
-    /// Reads `count` bytes from `offset` where the system holds them all in memory, without waiting for the device.
+    /// Reads `count` bytes from `offset` if the system has them all in memory, without waiting for the device.
     ///
-    /// - Returns: all of the bytes, or nil when not all of them are at hand, when the file ends before them, or when the
-    ///   system cannot tell; read with ``read(_:from:count:)`` then, on a thread that may block. Nil is an everyday
-    ///   answer, also for bytes that were read a moment ago.
+    /// - Returns: all of the bytes, or nil if some are not in memory, if the file ends before them, or if the system cannot tell.
+    ///   Then read with ``read(_:from:count:)``, on a thread that may block. Expect nil often, even for bytes that were read a
+    ///   moment ago.
     func readIfCached(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]?
 
-    /// Reads what fits into `buffer` from `offset`: a body that is put together from several reads is copied once.
+    /// Reads as much as fits into `buffer`, from `offset`. A body that is assembled from several reads is then copied only once.
     ///
-    /// By default a copy of what ``read(_:from:count:)`` or ``readIfCached(_:from:count:)`` gives.
+    /// By default, copies the result of ``read(_:from:count:)`` or ``readIfCached(_:from:count:)``.
     ///
     /// - Parameters:
-    ///   - file: open for reading.
+    ///   - file: a file that is open for reading.
     ///   - offset: of the first byte in the file.
-    ///   - buffer: takes the bytes, from its beginning.
-    ///   - waits: whether the device may be waited for.
-    /// - Returns: how many bytes were read, fewer than fit only where the file ends; nil where not all of them are at hand without
-    ///   waiting, and `waits` is false.
+    ///   - buffer: receives the bytes, from its beginning.
+    ///   - waits: whether the call may wait for the device.
+    /// - Returns: how many bytes were read, fewer than fit only at the end of the file; nil if `waits` is false and reading them
+    ///   all would have to wait.
     func read(_ file: OpenFile, from offset: Int, into buffer: UnsafeMutableRawBufferPointer, waits: Bool)
         throws(FileSystemError) -> Int?
 
-    /// Makes what was written to the file, and its size, durable: after a power loss it is there.
+    /// Makes the file's content and size durable: they survive a power loss.
     ///
-    /// The file's name is another matter: see ``syncDirectory(_:)``. A failed call may not be repeated in the hope of
-    /// better luck: the system may have dropped the bytes.
+    /// The file's name needs ``syncDirectory(_:)``. Do not repeat a failed call: the system may have dropped the bytes.
     func sync(_ file: OpenFile) throws(FileSystemError)
 
-    /// Makes durable which names a directory holds, and what they stand for.
+    /// Makes the names in a directory, and what they refer to, durable.
     func syncDirectory(_ path: String) throws(FileSystemError)
 
-    /// Makes the file at least `size` bytes long and reserves the blocks of these bytes where the system can.
+    /// Makes the file at least `size` bytes long, and reserves the blocks of these bytes if the system can.
     ///
-    /// Bytes that are there stay as they are, new ones are zero, and a file that is longer is not cut. Where blocks were
-    /// reserved, a later write inside them does not fail for want of space. `ENOSPC` when there is none; the size of the
-    /// file is then anything between the old one and `size`.
+    /// Existing bytes stay as they are, new ones are zero, and a longer file is not cut. Later writes to reserved blocks do not
+    /// fail for lack of space. Throws `ENOSPC` if there is no space; the size of the file is then anything between the old one and
+    /// `size`.
     func allocate(_ file: OpenFile, size: Int) throws(FileSystemError)
 
     /// Cuts or extends an open file.
     func truncate(_ file: OpenFile, to size: Int) throws(FileSystemError)
 
-    /// Closes a file; the number must not be used again. Never fails, since nothing could be done about it.
+    /// Closes a file; do not use its number again. Never fails, since nothing could be done about it.
     func close(_ file: OpenFile)
 
-    /// Gives a file or directory another name at once, in place of a file that bears it.
+    /// Renames a file or directory atomically, and replaces a file that has the new name.
     func rename(_ path: String, to newPath: String) throws(FileSystemError)
 
     /// Removes a file.
@@ -104,13 +103,13 @@ public protocol FileSystem: Sendable {
     /// Removes an empty directory.
     func removeDirectory(_ path: String) throws(FileSystemError)
 
-    /// Takes the advisory lock of an open file without waiting; it is held until the file is closed.
+    /// Takes the advisory lock of an open file without waiting; closing the file releases it.
     ///
-    /// - Returns: false when another open file holds it, in this process or another.
+    /// - Returns: false if another open file holds it, in this process or another.
     func lock(_ file: OpenFile) throws(FileSystemError) -> Bool
 
-    /// What the system calls the time since it was started, at most 64 bytes: two equal answers mean that no power was
-    /// lost between them, since a start of the system changes it. Empty: unknown.
+    /// What the system calls its current boot, at most 64 bytes. Two equal values mean that no power was lost in between, since
+    /// each boot changes it. Empty: unknown.
     var bootIdentity: [UInt8] { get }
 }
 
@@ -136,30 +135,30 @@ extension FileSystem {
 
 /// How a file is opened; closed, because every file system must know each.
 public enum FileAccess: Sendable, Hashable {
-    /// For reading; it must be there.
+    /// For reading; the file must exist.
     case read
-    /// For reading and writing; it must be there.
+    /// For reading and writing; the file must exist.
     case write
-    /// For reading and writing; it must not be there.
+    /// For reading and writing; the file must not exist.
     case create
-    /// For reading and writing; it is made if it is not there.
+    /// For reading and writing; the file is made if it does not exist.
     case readWrite
 }
 
-/// An open file, by its number.
+/// An open file, identified by its number.
 public struct OpenFile: Sendable, Hashable {
-    /// The number that the file system gave.
+    /// The number that the file system returned.
     public let descriptor: Int32
 
-    /// The open file with this number; only file systems make them.
+    /// The open file with this number; only file systems make these.
     public init(descriptor: Int32) {
         self.descriptor = descriptor
     }
 }
 
-/// What a file system says of a file.
+/// What a file system reports about a file.
 public struct FileAttributes: Sendable, Hashable {
-    /// What kind of thing bears the name; closed, because a store needs to know no more.
+    /// The kind of file; closed, because a store needs to know no more.
     public enum Kind: Sendable, Hashable {
         case file
         case directory
@@ -172,7 +171,7 @@ public struct FileAttributes: Sendable, Hashable {
     public var size: Int
     /// The permission bits.
     public var permissions: UInt32
-    /// Whether the user the process runs as owns it.
+    /// Whether the user that the process runs as owns it.
     public var isOwn: Bool
 
     /// Attributes with these values.
@@ -184,13 +183,13 @@ public struct FileAttributes: Sendable, Hashable {
     }
 }
 
-/// A step on a file that the system refused.
+/// An operation on a file that the system refused.
 public struct FileSystemError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The step: the name of the ``FileSystem`` method, without its arguments.
+    /// The operation: the name of the ``FileSystem`` method, without its arguments.
     public let operation: String
     /// The path, or the number of the open file.
     public let path: String
-    /// The system's number for what went wrong.
+    /// The system's error number.
     public let errno: Int32
 
     /// An error of this kind.
@@ -203,15 +202,15 @@ public struct FileSystemError: Error, Sendable, Hashable, CustomStringConvertibl
     public var description: String { "\(operation) \(path): errno \(errno)" }
 }
 
-/// The system's numbers and names that a disk store asks for.
+/// The system's numbers and names that a disk store needs.
 enum SystemNumber {
-    /// Nothing bears the name.
+    /// Nothing has the name.
     static let notFound = ENOENT
-    /// Something bears the name already.
+    /// The name is taken.
     static let alreadyThere = EEXIST
-    /// The device cannot give the bytes.
+    /// The device cannot read the bytes.
     static let damaged = EIO
-    /// The device or the user's share of it is full.
+    /// The device, or the user's quota on it, is full.
     static let noSpace: Set<Int32> = [ENOSPC, EDQUOT]
 
     /// The number of this process.
@@ -219,7 +218,7 @@ enum SystemNumber {
 }
 
 extension FileSystem {
-    /// Makes a directory unless something bears the name.
+    /// Makes a directory unless the name is taken.
     func createDirectoryIfMissing(_ path: String) throws(FileSystemError) {
         do {
             try createDirectory(path)
@@ -228,7 +227,7 @@ extension FileSystem {
         }
     }
 
-    /// Removes a file; that there is none is as good.
+    /// Removes a file; does nothing if there is none.
     func removeIfThere(_ path: String) throws(FileSystemError) {
         do {
             try remove(path)
@@ -237,7 +236,7 @@ extension FileSystem {
         }
     }
 
-    /// What bears the name; nil when nothing does.
+    /// The attributes of what is at `path`; nil if there is nothing.
     func attributesIfThere(_ path: String) throws(FileSystemError) -> FileAttributes? {
         do {
             return try attributes(of: path)
@@ -247,7 +246,7 @@ extension FileSystem {
         }
     }
 
-    /// Opens a file for reading; nil when there is none.
+    /// Opens a file for reading; nil if there is none.
     func openIfThere(_ path: String) throws(FileSystemError) -> OpenFile? {
         do {
             return try open(path, .read)
@@ -259,14 +258,14 @@ extension FileSystem {
 }
 
 extension StoreError {
-    /// What a refusal of the file system means to the caller of a store.
+    /// The store error for a failure of the file system.
     init(disk error: FileSystemError) {
         if SystemNumber.noSpace.contains(error.errno) {
             self.init(.noSpace, "The device is full; free space on it or lower the capacity.", cause: error)
         } else {
             self.init(
                 .io,
-                "The file system refused a step; see the cause and the directory's permissions.",
+                "The file system refused an operation; see the cause, and check the directory's permissions.",
                 cause: error
             )
         }

@@ -9,12 +9,12 @@
     internal import Musl
 #endif
 
-/// The file system of the machine, by POSIX calls.
+/// The file system of the machine, through POSIX calls.
 ///
-/// Interrupted calls are repeated, short ones completed; files are opened with `O_CLOEXEC` and `O_NOFOLLOW`. A directory that is
-/// held is a descriptor, from which `openat` and its like resolve what lies below it.
+/// Interrupted calls are repeated and short ones completed. Files are opened with `O_CLOEXEC` and `O_NOFOLLOW`. A held directory is
+/// a descriptor; `openat` and similar calls resolve paths below it.
 public struct POSIXFileSystem: FileSystem {
-    /// The directories that are held, the last one first.
+    /// The directories that are held, the latest first.
     private var held: [HeldDirectory] = []
 
     /// The machine's file system.
@@ -63,7 +63,7 @@ public struct POSIXFileSystem: FileSystem {
         while true {
             errno = 0
             guard let item = readdir(directory) else {
-                // The end and an error look alike but for this number.
+                // Only errno tells the end from an error.
                 if errno != 0 { throw FileSystemError(operation: "list", path: path, errno: errno) }
                 return names
             }
@@ -82,7 +82,7 @@ public struct POSIXFileSystem: FileSystem {
             case .create: O_RDWR | O_CREAT | O_EXCL
             case .readWrite: O_RDWR | O_CREAT
             }
-        // O_NONBLOCK: a pipe put in the place of a file must not hold the thread; files take no notice of it.
+        // O_NONBLOCK: a pipe in place of a file must not block the thread; it does not affect files.
         let descriptor = try at(path) { directory, name throws(FileSystemError) in
             try check("open", path) { openFile(directory, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         }
@@ -106,7 +106,7 @@ public struct POSIXFileSystem: FileSystem {
     }
 
     public func close(_ file: OpenFile) {
-        // Not repeated after EINTR: on Linux the number is free by then and may be another file's already.
+        // Not repeated after EINTR: on Linux the descriptor is already free then, and may belong to another file.
         _ = systemClose(file.descriptor)
     }
 
@@ -142,7 +142,7 @@ public struct POSIXFileSystem: FileSystem {
 }
 
 extension POSIXFileSystem {
-    /// Makes a call until it is not interrupted.
+    /// Repeats a call until it is not interrupted.
     @discardableResult
     func check(_ operation: String, _ path: String, _ call: () -> Int32) throws(FileSystemError) -> Int32 {
         while true {
@@ -164,7 +164,7 @@ extension POSIXFileSystem {
         return OpenFile(descriptor: descriptor)
     }
 
-    /// Calls `body` with the directory from which a path goes on and the rest of it: the innermost that is held, or none.
+    /// Calls `body` with the innermost held directory that contains a path, if any, and the rest of the path.
     @discardableResult
     private func at<Value>(
         _ path: String,
@@ -172,14 +172,14 @@ extension POSIXFileSystem {
     ) throws(FileSystemError) -> Value {
         for directory in held {
             guard let rest = directory.rest(of: path) else { continue }
-            // Kept open through the call, whatever becomes of the last copy of this value meanwhile.
+            // Keeps the directory open during the call, even if the last copy of this value goes away meanwhile.
             defer { withExtendedLifetime(directory) {} }
             return try body(directory.descriptor, rest)
         }
         return try body(AT_FDCWD, path)
     }
 
-    /// The error that the system's number of the last call stands for.
+    /// The error for the errno of the last call.
     func error(_ operation: String, _ file: OpenFile) -> FileSystemError {
         FileSystemError(operation: operation, path: "\(file.descriptor)", errno: errno)
     }
@@ -195,7 +195,7 @@ private func systemClose(_ descriptor: Int32) -> Int32 {
     close(descriptor)
 }
 
-/// A directory that is held, and the path by which it was opened.
+/// A held directory, and the path that it was opened by.
 private final class HeldDirectory: Sendable {
     let descriptor: Int32
     private let path: String
@@ -209,7 +209,7 @@ private final class HeldDirectory: Sendable {
         _ = systemClose(descriptor)
     }
 
-    /// What of a path lies below this directory; `.` for the directory itself, nil where it lies elsewhere.
+    /// The part of a path below this directory; `.` for the directory itself, nil if the path is elsewhere.
     func rest(of path: String) -> String? {
         guard path.hasPrefix(self.path) else { return nil }
         let rest = path.dropFirst(self.path.count)
@@ -218,7 +218,7 @@ private final class HeldDirectory: Sendable {
     }
 }
 
-// Bytes that go in and out of an open file.
+// Reading from and writing to an open file.
 extension POSIXFileSystem {
     public func read(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8] {
         var failure: FileSystemError?
@@ -262,7 +262,7 @@ extension POSIXFileSystem {
         return buffer.count
     }
 
-    /// - Returns: how many bytes there were.
+    /// - Returns: how many bytes were read.
     @inline(__always)
     private func readAll(
         _ file: OpenFile,
@@ -283,7 +283,7 @@ extension POSIXFileSystem {
         return filled
     }
 
-    /// - Returns: whether all bytes were at hand.
+    /// - Returns: whether all bytes were in memory.
     @inline(__always)
     private func readNow(
         _ file: OpenFile,
@@ -293,11 +293,11 @@ extension POSIXFileSystem {
         #if canImport(Glibc) && (arch(x86_64) || arch(arm64))
             var part = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
             let got = systemReadNow(file.descriptor, &part, 1, place(offset, 0), readWithoutWaiting)
-            // A short count: a part is cached, or the file ends there.
+            // A short count: only a part is cached, or the file ends there.
             if got >= 0 { return got == buffer.count }
             switch errno {
-            // Not cached; interrupted; the file system or the kernel cannot tell. Asked anew each time: the answer is one of
-            // this file's file system, and nothing is remembered for others.
+            // Not cached; interrupted; not supported by the file system or the kernel. Asked again each time: the answer depends on
+            // this file's file system, so it is not remembered for others.
             case EAGAIN, EINTR, EOPNOTSUPP, ENOSYS, EINVAL: return false
             default: throw error("readIfCached", file)
             }
@@ -321,7 +321,7 @@ extension POSIXFileSystem {
         try head.withUnsafeBytes { first throws(FileSystemError) in
             try body.withUnsafeBytes { second throws(FileSystemError) in
                 let written = try gather(first, second, to: file, at: offset)
-                // What a short count left over goes the plain way: rare, and one buffer at a time is simple.
+                // The rest after a short write goes one buffer at a time: it is rare, and this is simple.
                 let inFirst = min(written, first.count)
                 let rest = UnsafeRawBufferPointer(rebasing: first[inFirst...])
                 try write(rest, to: file, at: offset, after: inFirst)
@@ -341,11 +341,11 @@ extension POSIXFileSystem {
         to file: OpenFile,
         at offset: Int
     ) throws(FileSystemError) -> Int {
-        // Nothing is gathered where there is only one.
+        // With only one buffer there is nothing to gather.
         guard !first.isEmpty, !second.isEmpty else { return 0 }
         while true {
             let written = withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { parts in
-                // The system only reads from where these point to.
+                // The system only reads through these pointers.
                 parts[0] = iovec(iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress), iov_len: first.count)
                 parts[1] = iovec(iov_base: UnsafeMutableRawPointer(mutating: second.baseAddress), iov_len: second.count)
                 return pwritev(file.descriptor, parts.baseAddress, 2, place(offset, 0))
@@ -355,7 +355,7 @@ extension POSIXFileSystem {
         }
     }
 
-    /// Writes all of `buffer`, whose first byte belongs `skipped` bytes behind `offset`.
+    /// Writes all of `buffer`, whose first byte belongs at `offset` plus `skipped`.
     private func write(
         _ buffer: UnsafeRawBufferPointer,
         to file: OpenFile,
@@ -376,7 +376,7 @@ extension POSIXFileSystem {
         }
     }
 
-    /// An offset as the system counts; one out of range becomes one that it refuses.
+    /// An offset as the system's type; one that is out of range becomes one that the system refuses.
     private func place(_ offset: Int, _ done: Int) -> off_t {
         let (place, overflow) = offset.addingReportingOverflow(done)
         return overflow ? -1 : off_t(clamping: place)
@@ -387,12 +387,12 @@ extension POSIXFileSystem {
     /// `RWF_NOWAIT` of Linux: fail with `EAGAIN` rather than wait for the device.
     private let readWithoutWaiting: Int32 = 0x8
 
-    // The header of glibc shows `preadv2` only to those who define _GNU_SOURCE, which Swift's module does not, and a
-    // variadic `syscall` cannot be called. The name is bound with Swift's calling convention, which fits on these two
-    // processors: up to six (x86-64) or eight (arm64) integer and pointer arguments and one integer result lie in the same
-    // registers as in C; the extra registers of Swift's convention belong to `self`, errors and async contexts, which a
-    // plain function that does not throw has none of; and C preserves every register that Swift's convention wants kept.
-    // `off_t` has 64 bits on both, as `preadv2` expects. In glibc since 2.26.
+    // glibc's header declares `preadv2` only if _GNU_SOURCE is defined, which Swift's module does not do, and the variadic
+    // `syscall` cannot be called. So the name is bound with Swift's calling convention, which fits on these two processors: up to
+    // six (x86-64) or eight (arm64) integer and pointer arguments and one integer result are in the same registers as in C. The
+    // extra registers of Swift's convention are for `self`, errors and async contexts, which a plain function that does not throw
+    // does not have. C preserves every register that Swift's convention preserves. `off_t` has 64 bits on both, as `preadv2`
+    // expects. In glibc since 2.26.
     @_silgen_name("preadv2")
     private func systemReadNow(
         _ descriptor: Int32,
@@ -403,12 +403,12 @@ extension POSIXFileSystem {
     ) -> Int
 #endif
 
-// What outlives a loss of power, and room that is kept.
+// Durability and reserved space.
 extension POSIXFileSystem {
     public func sync(_ file: OpenFile) throws(FileSystemError) {
         #if canImport(Darwin)
-            // fsync alone hands the bytes to the device, which may reorder them; the barrier keeps the order of what comes
-            // before and after, at a fraction of F_FULLFSYNC's price. Volumes that know no barrier get fsync.
+            // fsync alone passes the bytes to the device, which may reorder them. The barrier keeps the order at a fraction of the
+            // cost of F_FULLFSYNC. Volumes without barriers get fsync.
             if fcntl(file.descriptor, F_BARRIERFSYNC) == 0 { return }
             try check("sync", file) { fsync(file.descriptor) }
         #else
@@ -422,7 +422,7 @@ extension POSIXFileSystem {
         do {
             try check("syncDirectory", path) { fsync(file.descriptor) }
         } catch {
-            // Some network file systems sync no directory: their servers write names through.
+            // Some network file systems do not sync directories: their servers write names through.
             if error.errno != EINVAL { throw error }
         }
     }
@@ -442,7 +442,7 @@ extension POSIXFileSystem {
             try truncate(file, to: size)
         #else
             while true {
-                // The number is what it returns; it leaves errno alone.
+                // The return value is the error number; errno is not set.
                 let number = posix_fallocate(file.descriptor, 0, off_t(clamping: size))
                 switch number {
                 case 0: return

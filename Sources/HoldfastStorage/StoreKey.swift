@@ -3,11 +3,11 @@
 
 /// A key of a store: length-framed bytes whose meaning only the caller knows.
 ///
-/// Two parts name an entry: the *primary* key (a resource, for a cache: method group, target URI and partition) and the
-/// *variant* key beneath it (for a cache: the nominated request fields; empty where there are none). A store compares all
-/// bytes on a hit; a hash of its own making only finds the place.
+/// Two parts identify an entry: the *primary* key (for a cache: method group, target URI and partition) and the *variant* key under
+/// it (for a cache: the nominated request fields; empty if there are none). A store compares all bytes on a hit; its own hash only
+/// finds the place.
 public struct StoreKey: Hashable, Sendable {
-    /// The bytes; the caller frames the parts inside, so that no two sequences of parts give the same bytes.
+    /// The bytes; the caller frames the parts so that different parts never give the same bytes.
     public let bytes: [UInt8]
 
     /// A key of these bytes.
@@ -15,7 +15,7 @@ public struct StoreKey: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Feeds the bytes to the hasher in one go; an array would feed them one by one.
+    /// Passes the bytes to the hasher in one call; an array would pass them one by one.
     public func hash(into hasher: inout Hasher) {
         bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
     }
@@ -26,7 +26,7 @@ public struct StoreKey: Hashable, Sendable {
     }
 }
 
-/// A point in time as a store sees it: milliseconds since 1970-01-01T00:00:00Z, handed in by the caller.
+/// A point in time as a store sees it: milliseconds since 1970-01-01T00:00:00Z, given by the caller.
 public struct StoreInstant: Hashable, Comparable, Sendable {
     /// Milliseconds since the epoch, UTC; negative before it.
     public var milliseconds: Int64
@@ -36,7 +36,7 @@ public struct StoreInstant: Hashable, Comparable, Sendable {
         self.milliseconds = milliseconds
     }
 
-    /// Later than every other instant: never useless.
+    /// Later than every other instant.
     public static let distantFuture = StoreInstant(milliseconds: .max)
 
     public static func < (left: StoreInstant, right: StoreInstant) -> Bool {

@@ -3,60 +3,59 @@
 
 /// Encrypts what a store writes to a device, and authenticates what it reads back.
 ///
-/// **Choose.** `AEADSeal` of the module HoldfastCrypto, unless the keys live in a device that does the work itself.
-/// **Use.** Hand it to a store when it is opened. Without one the store writes in clear.
+/// **Choose.** `AEADSeal` of the module HoldfastCrypto, unless the keys are in a device that encrypts itself.
+/// **Use.** Pass it to a store when you open it. Without one, the store does not encrypt.
 /// **Implement.** Keep these promises:
 ///
-/// - Equal bytes sealed twice give unlike results: each call takes a nonce that this key has never had.
-/// - ``open(_:keyID:context:)`` gives back exactly what was sealed under the same key id and the same context, or throws;
-///   it never gives back bytes that were not authenticated, and never traps, whatever the bytes are.
-/// - Both are synchronous, called from any thread, many at a time, with at most a megabyte of bytes as a rule. They neither
-///   wait nor call the store.
+/// - Sealing equal bytes twice gives different results: each call uses a nonce that was never used with this key.
+/// - ``open(_:keyID:context:)`` returns exactly what was sealed under the same key id and context, or throws. It never returns
+///   bytes that were not authenticated, and never traps, whatever the bytes are.
+/// - Both are synchronous, and called from any thread, many at a time, usually with at most a megabyte of bytes. They neither wait
+///   nor call the store.
 public protocol StoreSeal: Sendable {
-    /// The number of the key that ``seal(_:context:)`` uses; never 0, which marks what is not sealed.
+    /// The number of the key that ``seal(_:context:)`` uses; never 0, which marks bytes that are not sealed.
     ///
     /// It stays the same for as long as the seal is in use, and always means the same key.
     var keyID: UInt32 { get }
 
-    /// How many bytes sealing adds, whatever the key, the bytes and their number; 0 or more, less than 4,096.
+    /// How many bytes sealing adds, for any key and any bytes; 0 or more, less than 4,096.
     var overhead: Int { get }
 
-    /// Encrypts `bytes` with the present key.
+    /// Encrypts `bytes` with the current key.
     ///
     /// - Parameters:
-    ///   - bytes: what to hide; may be empty.
-    ///   - context: tells what the bytes are and where they belong. It is authenticated and not kept: opening needs the same.
+    ///   - bytes: what to encrypt; may be empty.
+    ///   - context: says what the bytes are and where they belong. It is authenticated but not stored: opening needs the same.
     /// - Returns: ``overhead`` bytes more than `bytes` has.
-    /// - Throws: `.sealed` where the key cannot be used; the store then writes nothing.
+    /// - Throws: `.sealed` if the key cannot be used; the store then writes nothing.
     func seal(_ bytes: ByteChunk, context: [UInt8]) throws(StoreError) -> [UInt8]
 
-    /// Decrypts what ``seal(_:context:)`` made.
+    /// Decrypts the result of ``seal(_:context:)``.
     ///
     /// - Parameters:
-    ///   - bytes: what came from the device; anything at all.
-    ///   - keyID: the number of the key, as the store noted it beside the bytes.
-    ///   - context: as it was when the bytes were sealed.
-    /// - Throws: `.sealed` where the key is not known here: a miss, and no damage. `.corrupt` where the bytes are not what was
-    ///   sealed under this key and context.
+    ///   - bytes: what was read from the device; it can be anything.
+    ///   - keyID: the number of the key, as the store recorded it with the bytes.
+    ///   - context: the context that the bytes were sealed with.
+    /// - Throws: `.sealed` if the key is not known here: a miss, not damage. `.corrupt` if the bytes are not what was sealed under
+    ///   this key and context.
     func open(_ bytes: ByteChunk, keyID: UInt32, context: [UInt8]) throws(StoreError) -> [UInt8]
 }
 
-/// What a store hands to a ``StoreSeal``, and the context that ties the bytes to their place.
+/// The parts that a store passes to a ``StoreSeal``, and the context that binds the bytes to their place.
 ///
-/// The context of no two parts is the same, so that bytes moved from one place to another do not open: neither a body beneath
-/// another entry's head, nor a chunk in another chunk's stead, nor a body that was cut off at the end of a chunk. A copy that
-/// reclaim makes of a record keeps its context.
+/// No two parts have the same context, so bytes that were moved do not open: a body under another entry's head, a chunk in place of
+/// another one, or a body that was cut off at the end of a chunk. A record that reclaiming copies keeps its context.
 ///
-/// What gets a new order number (a freshening, a pin) is opened and sealed anew, and so goes over to the present key. A blob
-/// stays as it is under its entry's newer records: its chunks are tied to the blob's own number, and the number of their key
-/// is noted beside each chunk, not taken from the record.
+/// An entry that gets a new order number (by freshening or pinning) is opened and sealed again, so it moves to the current key. A
+/// blob stays as it is under its entry's newer records: its chunks are bound to the blob's own number, and their key's number is
+/// stored beside each chunk, not taken from the record.
 enum SealedPart: Sendable, Hashable {
     /// Key, variant, tags and metadata of an entry, or the prefix of a mark.
     ///
-    /// `facts` are the bytes of the record's header that a copy keeps, so that none of them can be changed unseen; empty where
-    /// the header is not bound.
+    /// `facts` are the bytes of the record's header that a copy keeps, so that a change to them is detected; empty if the header is
+    /// not bound.
     case detail(order: UInt64, facts: [UInt8] = [])
-    /// A body that lies in the record.
+    /// A body that is in the record.
     case body(order: UInt64)
     /// A chunk of a blob.
     case chunk(blob: UInt64, index: UInt64, isLast: Bool)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What a caller says of an entry when it is written or freshened.
+/// What a caller says about an entry when it writes or freshens it.
 public struct EntryDescription: Sendable, Hashable {
-    /// Bytes that describe the entry; the store keeps them checksummed and never looks inside.
+    /// Bytes that describe the entry; the store protects them with a checksum and never reads them.
     public var metadata: ByteChunk
-    /// Past this instant the entry cannot even be served stale or revalidated, so it goes first when space is needed.
+    /// After this instant the entry cannot even be served stale or revalidated, so it is evicted first when space is needed.
     public var uselessAfter: StoreInstant
-    /// Words by which entries can be purged together; at most 64 of at most 1,024 UTF-8 bytes each are kept.
+    /// Words for purging entries together; at most 64 of at most 1,024 UTF-8 bytes each are kept.
     public var tags: Set<String>
-    /// When the caller asked for what it writes, by the same clock as the `now` of the write: what other processes invalidated
-    /// since is not for this entry to bring back. No part of the entry; nil: not known.
+    /// When the caller asked for what it writes, by the same clock as the `now` of the write: this entry must not bring back what
+    /// other processes have invalidated since. Not part of the entry. Nil: not known.
     package var requestedAt: StoreInstant?
 
-    /// A description; by default the entry never becomes useless and bears no tags.
+    /// A description; by default the entry never becomes useless and has no tags.
     public init(metadata: ByteChunk, uselessAfter: StoreInstant = .distantFuture, tags: Set<String> = []) {
         self.metadata = metadata
         self.uselessAfter = uselessAfter
@@ -31,17 +31,17 @@ public struct EntryDescription: Sendable, Hashable {
     }
 }
 
-/// One stored entry as a look-up shows it: everything but the body's bytes.
+/// One stored entry as a lookup shows it: everything except the body's bytes.
 ///
-/// A snapshot: the store may evict or replace the entry afterwards, and then operations that name this snapshot do
-/// nothing (``CacheStore/replaceDescription(of:with:now:)`` answers nil) or read on from the bytes it had.
+/// This is a snapshot: the store may evict or replace the entry afterward. Operations with this snapshot then do nothing
+/// (``CacheStore/replaceDescription(of:with:now:)`` returns nil), or continue to read the bytes it had.
 public struct StoredEntry: Sendable, Hashable {
-    /// Which version of an entry this is; unique within a store for as long as the store lives.
+    /// The version of an entry; unique within a store for as long as the store exists.
     public struct Version: Sendable, Hashable, Comparable {
-        /// The number; a later write or freshening of the same entry bears a higher one.
+        /// The number; a later write or freshening of the same entry has a higher one.
         public let number: UInt64
 
-        /// What stands for the version of an entry that is still being written, where a purge shows it.
+        /// The version of an entry that is still being written, where a purge shows it.
         public static let beingWritten = Version(number: .max)
 
         /// The version with this number; only stores make versions.
@@ -52,8 +52,8 @@ public struct StoredEntry: Sendable, Hashable {
         public static func < (left: Version, right: Version) -> Bool { left.number < right.number }
     }
 
-    /// What an entry consists of, behind one reference, so that entries are cheap to pass on; of one that a store on the disk read
-    /// with its body, the body too.
+    /// The parts of an entry, behind one reference, so that entries are cheap to pass on. If a disk store read the entry together
+    /// with its body, this includes the body.
     final class Content: StoredBody {
         let key: StoreKey
         let variant: StoreKey
@@ -90,7 +90,7 @@ public struct StoredEntry: Sendable, Hashable {
             self.held = held
         }
 
-        /// The entry that a record holds, with what its detail says.
+        /// The entry that a record holds, with its detail.
         init(_ source: consuming RecordSource, _ detail: consuming RecordDetail, needsValidation: Bool) {
             key = detail.key
             variant = detail.variant
@@ -108,7 +108,7 @@ public struct StoredEntry: Sendable, Hashable {
             held = nil
         }
 
-        /// Whether the record's body, in the clear, is what was written; nil where it holds none.
+        /// Whether the record's unencrypted body is what was written; nil if the record has no such body.
         var holdsBody: Bool? {
             guard let header = source?.header, !header.hasBlob, header.keyID == 0 else { return nil }
             return source?.bytes.withUnsafeBytes { bytes in
@@ -117,7 +117,7 @@ public struct StoredEntry: Sendable, Hashable {
             }
         }
 
-        /// As a body it is that of an entry whose record holds it, in plain form; its sum was checked by whoever hands it out.
+        /// As a body, this is the plain body of an entry whose record holds it; whoever returns it has checked its checksum.
         var length: Int? { bodyLength }
         var bytesInMemory: ByteChunk? { source?.inlineBytes }
 
@@ -136,11 +136,11 @@ public struct StoredEntry: Sendable, Hashable {
 
     /// The primary key.
     public var key: StoreKey { content.key }
-    /// The variant's key beneath the primary key.
+    /// The variant's key under the primary key.
     public var variant: StoreKey { content.variant }
-    /// The version this snapshot shows.
+    /// The version that this snapshot shows.
     public var version: Version { content.version }
-    /// What the writer said of it.
+    /// What the writer said about it.
     public var description: EntryDescription { content.description }
     /// The body's length in bytes.
     public var bodyLength: Int { content.bodyLength }
@@ -148,12 +148,12 @@ public struct StoredEntry: Sendable, Hashable {
     public var storedAt: StoreInstant { content.storedAt }
     /// Whether the entry is pinned against eviction.
     public var isPinned: Bool { content.isPinned }
-    /// Whether the entry must be validated before any use, a stale one included: after a power loss the store cannot vouch
-    /// that no newer invalidation of it was lost. A freshening or a new write ends it.
+    /// Whether the entry must be validated before any use, even a stale one: after a power loss, the store cannot be sure that no
+    /// newer invalidation of it was lost. A freshening or a new write clears this.
     public var needsValidation: Bool { content.needsValidation }
-    /// What a store on the disk read the entry from; not part of what the entry is.
+    /// The record that a disk store read the entry from; not part of the entry's value.
     var source: RecordSource? { content.source }
-    /// What a store in memory holds of the body; not part of what the entry is.
+    /// What a memory store holds of the body; not part of the entry's value.
     var held: HeldBody? { content.held }
 
     /// A snapshot with these parts; only stores make entries.
@@ -221,49 +221,49 @@ public struct StoredEntry: Sendable, Hashable {
     }
 }
 
-/// A body that can be read: of a committed entry, or of one that is still being written.
+/// A readable body: of a committed entry, or of one that is still being written.
 ///
-/// Reads are by position, so any number of readers go at their own pace. An open body keeps its bytes alive whatever
-/// the store does with the entry meanwhile.
+/// Reads are by position, so each of several readers goes at its own pace. An open body keeps its bytes alive, whatever the store
+/// does with the entry meanwhile.
 public protocol StoredBody: Sendable {
     /// The length in bytes; nil while the body is still being written.
     var length: Int? { get }
 
-    /// The whole body where it lies in memory, so that a hit needs no suspension; nil elsewhere.
+    /// The whole body if it is in memory, so that a hit need not suspend; otherwise nil.
     var bytesInMemory: ByteChunk? { get }
 
     /// Reads up to `count` bytes from `offset`; an empty chunk means the end.
     ///
-    /// While the body is being written, a read past what is there waits for more bytes or the end. Cancelling the task
-    /// ends the wait with `.cancelled`.
+    /// While the body is being written, a read at its current end waits for more bytes or the end. Cancelling the task ends the
+    /// wait with `.cancelled`.
     ///
-    /// - Throws: ``StoreError``: `.corrupt` when a checksum fails (no byte of the failed part is returned),
-    ///   `.abandoned` when the writer gave up, `.io`, `.cancelled`.
+    /// - Throws: ``StoreError``: `.corrupt` if a checksum fails (no byte of the failed part is returned), `.abandoned` if the
+    ///   writer gave up, `.io`, `.cancelled`.
     func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk
 }
 
-/// Writes one entry: append the body, then commit or abandon; a writer that is dropped abandons.
+/// Writes one entry: append the body, then commit or abandon; releasing the last reference to a writer abandons it.
 ///
-/// One task uses a writer at a time. Until ``commit(_:now:)`` returns, no look-up shows the entry.
+/// One task uses a writer at a time. Until ``commit(_:now:)`` returns, no lookup shows the entry.
 public protocol EntryWriter: AnyObject, Sendable {
     /// Appends bytes to the body.
     ///
-    /// - Throws: `.tooLarge` when the entry could never fit (the writer is then abandoned), `.noSpace`, `.io`, `.closed`.
+    /// - Throws: `.tooLarge` if the entry could never fit (the writer is then abandoned), `.noSpace`, `.io`, `.closed`.
     func append(_ bytes: ByteChunk) async throws(StoreError)
 
-    /// Makes the entry visible in place of any older version of the same variant, all at once.
+    /// Makes the entry visible and replaces any older version of the same variant, atomically.
     ///
     /// - Parameters:
     ///   - description: replaces the description given at the start; nil keeps it.
     ///   - now: when it is committed.
-    /// - Throws: `.superseded` when the primary key was invalidated or purged since the writer was made: the bytes may
-    ///   be older than what made them invalid, so they must not appear. Other codes as in ``append(_:)``.
+    /// - Throws: `.superseded` if the primary key was invalidated or purged since the writer was made: the bytes may be older than
+    ///   that invalidation, so they must not appear. Other codes as in ``append(_:)``.
     @discardableResult
     func commit(_ description: EntryDescription?, now: StoreInstant) async throws(StoreError) -> StoredEntry
 
-    /// Gives the entry up: nothing is left of it and it counts against nothing. Synchronous, idempotent, never fails.
+    /// Gives the entry up: nothing of it remains, and it no longer counts. Synchronous, idempotent, never fails.
     func abandon()
 
-    /// The body as it is being written, for readers that follow.
+    /// The body as it is being written, for readers that follow it.
     func follow() -> any StoredBody
 }

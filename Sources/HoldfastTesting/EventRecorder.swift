@@ -4,7 +4,7 @@
 public import Holdfast
 private import Synchronization
 
-/// Keeps every event it is told, in order.
+/// Records every event that it observes, in order.
 public final class EventRecorder: EventObserver {
     private let recorded = Mutex<[ServiceEvent]>([])
 
@@ -25,7 +25,7 @@ public final class EventRecorder: EventObserver {
         events.map(\.name)
     }
 
-    /// The events of one name.
+    /// The events with one name.
     public func events(_ name: ServiceEvent.Name) -> [ServiceEvent] {
         events.filter { $0.name == name }
     }

@@ -13,11 +13,11 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// A transport around another one that lets things go wrong by a plan, so that retries, caches and their settings can be
-/// tried before the network tries them.
+/// A transport around another one that injects faults by a plan, so that you can test retries, caches and their settings without a
+/// failing network.
 ///
-/// Exchanges are numbered as they come, and what befalls a number is fixed by the ``FaultPlan``: the same numbers fail in each
-/// run from the same seed. All waits go by the call's clock. Safe to use from any number of tasks.
+/// Exchanges are numbered as they arrive, and the ``FaultPlan`` determines the fault for each number: with the same seed, the same
+/// numbers fail in each run. All waits use the call's clock. Safe to use from any number of tasks.
 ///
 /// ```swift
 /// let shaky = FaultInjectingTransport(transport, plan: .chance(seed: 7, [
@@ -35,12 +35,12 @@ public final class FaultInjectingTransport: Transport {
     private let isExposed: @Sendable (URLRequest) -> Bool
     private let numbers = Mutex(Numbers())
 
-    /// A transport that is exposed to faults.
+    /// A transport with injected faults.
     ///
     /// - Parameters:
-    ///   - transport: sends what no fault keeps back.
-    ///   - plan: what befalls which exchange.
-    ///   - isExposed: whether the plan is for a request; others pass and are not numbered. All by default.
+    ///   - transport: sends what no fault holds back.
+    ///   - plan: which exchange gets which fault.
+    ///   - isExposed: whether the plan applies to a request; others pass and are not numbered. All by default.
     public init(
         _ transport: any Transport,
         plan: FaultPlan,
@@ -51,10 +51,10 @@ public final class FaultInjectingTransport: Transport {
         self.isExposed = isExposed
     }
 
-    /// How many exchanges the plan was asked about.
+    /// How many exchanges the plan applied to.
     public var exposedCount: Int { numbers.withLock { $0.seen } }
 
-    /// The numbers of those that met a fault, in order.
+    /// The numbers of the exchanges that got a fault, in order.
     public var befallen: [Int] { numbers.withLock { $0.befallen } }
 
     public var enforcesDeadline: Bool { transport.enforcesDeadline }
@@ -114,7 +114,7 @@ public final class FaultInjectingTransport: Transport {
     }
 }
 
-/// Something that goes wrong with one exchange.
+/// A fault of one exchange.
 public struct Fault: Sendable {
     enum Kind: Sendable {
         case failure(ServiceError)
@@ -127,10 +127,10 @@ public struct Fault: Sendable {
     let kind: Kind
     var wait: Duration = .zero
 
-    /// Fails as a broken connection does, after `progress` was made.
+    /// Fails like a broken connection, after the exchange has made `progress`.
     ///
-    /// From `.bodySent` on the request reaches the transport, and what it answers is lost: the server may have acted. Before
-    /// that nothing is sent.
+    /// From `.bodySent` on, the request reaches the transport and its response is lost: the server may have acted. Before that,
+    /// nothing is sent.
     public static func fail(
         _ code: ServiceError.Code = .connectionLost,
         progress: TransportProgress,
@@ -155,12 +155,12 @@ public struct Fault: Sendable {
         Fault(kind: .none, wait: length)
     }
 
-    /// Breaks the connection after so many bytes of the response's body; at its end where it is shorter.
+    /// Breaks the connection after this many bytes of the response's body; at its end if it is shorter.
     public static func truncate(after bytes: Int) -> Fault {
         Fault(kind: .truncation(bytes: max(0, bytes)))
     }
 
-    /// The same fault after a wait on the call's clock, which ends with the attempt's deadline at the latest.
+    /// The same fault after a wait on the call's clock, which ends no later than the attempt's deadline.
     public func delayed(by length: Duration) -> Fault {
         var fault = self
         fault.wait = length
@@ -168,7 +168,7 @@ public struct Fault: Sendable {
     }
 }
 
-/// Which exchanges a fault befalls: by their number, or by chance from a seed.
+/// Which exchanges get which fault: by number, or at random from a seed.
 public struct FaultPlan: Sendable {
     private enum Form: Sendable {
         case list([Fault?], repeats: Bool)
@@ -177,25 +177,25 @@ public struct FaultPlan: Sendable {
 
     private let form: Form
 
-    /// One entry for each exchange in order; nil leaves it alone, and so does the end of the list.
+    /// One entry for each exchange in order; a nil entry injects nothing, nor does the end of the list.
     ///
     /// - Parameters:
-    ///   - faults: what befalls each exchange.
-    ///   - repeats: whether the list begins again at its end; false by default.
+    ///   - faults: the fault of each exchange.
+    ///   - repeats: whether the list starts again at its end; false by default.
     public static func list(_ faults: [Fault?], repeats: Bool = false) -> FaultPlan {
         FaultPlan(form: .list(faults, repeats: repeats))
     }
 
-    /// Each exchange meets one of these faults with its share, from 0 to 1, or none; shares beyond 1 in all are cut.
+    /// Each exchange gets one of these faults with its share, from 0 to 1, or none; shares beyond a total of 1 are cut.
     ///
-    /// What befalls the exchange of a number follows from the seed and that number alone, on every platform.
+    /// The fault of an exchange depends only on the seed and the exchange's number, on every platform.
     public static func chance(seed: UInt64, _ faults: [(share: Double, fault: Fault)]) -> FaultPlan {
         FaultPlan(form: .chance(seed: seed, faults))
     }
 
-    /// What befalls an exchange.
+    /// The fault of an exchange; nil for none.
     ///
-    /// - Parameter number: its number among those that the plan is for; the first is 1.
+    /// - Parameter number: its number among the exchanges that the plan applies to; the first is 1.
     public func fault(for number: Int) -> Fault? {
         switch form {
         case .list(let faults, let repeats):
@@ -214,7 +214,7 @@ public struct FaultPlan: Sendable {
     }
 }
 
-/// A response body that breaks off after a number of bytes, as a lost connection does.
+/// A response body that breaks off after a number of bytes, as on a lost connection.
 final class TruncatedBody: ByteSource {
     private struct State {
         var memory: ByteChunk?

@@ -15,8 +15,8 @@ private import Synchronization
 
 /// A transport that answers by a script and records what was sent.
 ///
-/// Delays and deadlines go by the call's clock, so with a ``ManualClock`` nothing waits. A request beyond the end of the
-/// script fails with `.unsupported` and a message that says so.
+/// Delays and deadlines use the call's clock, so nothing waits with a ``ManualClock``. A request after the end of the script fails
+/// with `.unsupported` and a message that says so.
 public final class ScriptedTransport: Transport {
     /// One answer of the script.
     public struct Step: Sendable {
@@ -47,7 +47,7 @@ public final class ScriptedTransport: Transport {
             )
         }
 
-        /// Answers with a response whose body comes in `chunks`, and then ends, or fails with `failure`.
+        /// Answers with a response whose body arrives in `chunks`, and then ends, or fails with `failure`.
         public static func stream(
             _ status: Int = 200,
             _ fields: HeaderFields = HeaderFields(),
@@ -67,12 +67,12 @@ public final class ScriptedTransport: Transport {
             )
         }
 
-        /// Fails.
+        /// Fails with this error.
         public static func fail(_ error: any Error) -> Step {
             Step(outcome: .failure(error))
         }
 
-        /// Fails as a broken connection does, after `progress` was made.
+        /// Fails like a broken connection, after the exchange has made `progress`.
         public static func fail(
             _ code: ServiceError.Code = .connectionLost,
             progress: TransportProgress,
@@ -81,7 +81,7 @@ public final class ScriptedTransport: Transport {
             .fail(ServiceError(code, "scripted", progress: progress, connectionReused: connectionReused))
         }
 
-        /// Never answers; ends with the attempt's deadline or with cancellation.
+        /// Never answers; ends at the attempt's deadline, or when the task is cancelled.
         public static let silence = Step(outcome: .silence)
 
         /// The same step after a wait on the call's clock.
@@ -99,15 +99,15 @@ public final class ScriptedTransport: Transport {
         }
     }
 
-    /// What was sent, once.
+    /// One request that was sent.
     public struct Sent: Sendable {
         /// The request as it reached the transport.
         public let request: URLRequest
-        /// Its content, read to the end; nil where it could not be read.
+        /// Its content, read to the end; nil if it could not be read.
         public let body: ByteChunk?
         /// The attempt's number.
         public let attempt: Int
-        /// When, by the call's clock.
+        /// When it was sent, by the call's clock.
         public let time: MonotonicInstant
     }
 
@@ -125,9 +125,9 @@ public final class ScriptedTransport: Transport {
     /// A transport that plays `steps`, one for each request.
     ///
     /// - Parameters:
-    ///   - steps: what answers each request in turn.
+    ///   - steps: the answers to the requests, in order.
     ///   - repeatsLastStep: whether the last step answers all further requests.
-    ///   - implicit: the fields it claims to add beneath the hooks.
+    ///   - implicit: the fields that it claims to add below the hooks.
     public init(
         _ steps: [Step],
         repeatsLastStep: Bool = false,
@@ -139,7 +139,7 @@ public final class ScriptedTransport: Transport {
         answer = nil
     }
 
-    /// A transport that asks a closure for each answer.
+    /// A transport that calls a closure for each answer.
     public init(
         implicit: @escaping @Sendable (URLRequest) -> HeaderFields = { _ in HeaderFields() },
         answering answer: @escaping @Sendable (URLRequest) async throws -> Step
@@ -155,7 +155,7 @@ public final class ScriptedTransport: Transport {
         state.withLock { $0.sent }
     }
 
-    /// Waits until `count` requests were sent in total.
+    /// Waits until `count` requests in total were sent.
     public func waitForSends(_ count: Int) async throws {
         try await sends.wait(for: count)
     }
@@ -243,7 +243,7 @@ private final class ScriptedBody: ByteSource {
 }
 
 extension RequestBody {
-    /// All bytes, reading what can be read once.
+    /// All bytes; reads even content that can be read only once.
     fileprivate func scriptedContent() async throws -> ByteChunk {
         switch form {
         case .none, .requestStream: return ByteChunk()

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A random number generator that gives the same numbers for the same seed on every platform: SplitMix64.
+/// A random number generator that produces the same numbers for the same seed on every platform: SplitMix64.
 ///
-/// The algorithm is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
+/// The algorithm is from Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
-    /// The seed it began with, to print when a property fails.
+    /// The seed that it started with; print it when a property fails.
     public let seed: UInt64
     private var state: UInt64
 
-    /// A generator that begins with `seed`.
+    /// A generator that starts with `seed`.
     public init(seed: UInt64) {
         self.seed = seed
         state = seed

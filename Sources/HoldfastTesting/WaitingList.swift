@@ -3,7 +3,7 @@
 
 private import Synchronization
 
-/// A mark that only rises, and the tasks that wait for it to reach a height of their own: what a count and a clock share.
+/// A mark that only rises, and the tasks that each wait until it reaches a value; used by counts and clocks.
 final class WaitingList<Mark: Comparable & Sendable>: Sendable {
     private struct Waiter {
         let id: UInt64
@@ -24,17 +24,17 @@ final class WaitingList<Mark: Comparable & Sendable>: Sendable {
         state = Mutex(State(reached: start))
     }
 
-    /// How high the mark stands.
+    /// The mark's value.
     var reached: Mark {
         state.withLock { $0.reached }
     }
 
-    /// How many tasks wait.
+    /// How many tasks are waiting.
     var count: Int {
         state.withLock { $0.waiters.count }
     }
 
-    /// Raises the mark and wakes those it reaches, in the order of their marks, then in the order in which they came.
+    /// Raises the mark and wakes the tasks that it reaches, in the order of their values, then in the order of their arrival.
     func raise(_ change: (Mark) -> Mark) {
         let due: [Waiter] = state.withLock { state in
             let reached = max(state.reached, change(state.reached))
@@ -46,10 +46,10 @@ final class WaitingList<Mark: Comparable & Sendable>: Sendable {
         for waiter in due { waiter.continuation.resume() }
     }
 
-    /// Waits until the mark is at `mark`; returns at once when it is.
+    /// Waits until the mark is at least `mark`; returns at once if it is.
     ///
-    /// - Parameter onListed: called once it is settled whether the task waits; not when it was cancelled before.
-    /// - Throws: `CancellationError` promptly when the task is cancelled.
+    /// - Parameter onListed: called once it is decided whether the task waits; not called if it was cancelled before.
+    /// - Throws: `CancellationError` promptly if the task is cancelled.
     func wait(for mark: Mark, onListed: () -> Void = {}) async throws {
         try Task.checkCancellation()
         let id = state.withLock { state in
@@ -81,24 +81,24 @@ final class WaitingList<Mark: Comparable & Sendable>: Sendable {
     }
 }
 
-/// A number that only grows, and that tasks can wait for: how tests wait for a thing to happen without sleeping.
+/// A number that only grows and that tasks can wait for, so that tests wait for an event without sleeping.
 public final class CountWatch: Sendable {
     private let list = WaitingList(0)
 
-    /// A watch that stands at 0.
+    /// A count of 0.
     public init() {}
 
-    /// How far it has counted.
+    /// The count.
     public var count: Int { list.reached }
 
-    /// Counts one further and wakes those who waited for it.
+    /// Adds one and wakes the tasks that waited for it.
     public func increment() {
         list.raise { $0 + 1 }
     }
 
-    /// Waits until the count is at least `threshold`; returns at once when it is.
+    /// Waits until the count is at least `threshold`; returns at once if it is.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     public func wait(for threshold: Int) async throws {
         try await list.wait(for: threshold)
     }

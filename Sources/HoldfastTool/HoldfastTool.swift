@@ -11,10 +11,10 @@
         static let configuration = CommandConfiguration(
             commandName: "holdfast",
             abstract:
-                "An HTTP cache with retries: in front of any server, on the command line, and as a thing to look into.",
+                "An HTTP cache with retries: as a proxy, on the command line, and with tools to inspect it.",
             discussion: """
-                Exit status: 0 done; 1 something refused or failed on this machine; 64 a wrong command line; 130 interrupted. \
-                A command that adds to these says so in its own help.
+                Exit status: 0 done; 1 something failed on this machine; 64 a wrong command line; 130 interrupted. \
+                A command with further statuses lists them in its own help.
                 """,
             version: ToolVersion.text,
             subcommands: [ProxyCommand.self, GetCommand.self, CacheCommand.self, ReplayCommand.self]
@@ -34,17 +34,17 @@
                 exit(withError: ExitCode(failure.exitStatus))
             } catch {
                 guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
-                // One line: what is wrong, and where more stands.
+                // One line: what is wrong, and where to find more.
                 let text = message(for: error).split(whereSeparator: \.isNewline).joined(separator: " ")
-                Console.standard.error("holdfast: \(text) (--help tells more)\n")
+                Console.standard.error("holdfast: \(text) (see --help)\n")
                 exit(withError: ExitCode.validationFailure)
             }
         }
     }
 
-    /// The version of this release: what `--version` prints, and what the tool calls itself to servers and in exports.
+    /// The version of this release, for `--version`, for servers and in exports.
     ///
-    /// It is the newest one of CHANGELOG.md; a test holds the two together.
+    /// It is the newest version in CHANGELOG.md, which a test checks.
     enum ToolVersion {
         static let text = "0.1.0"
         /// Name and version as a product of User-Agent (RFC 9110 §10.1.5).
@@ -52,18 +52,18 @@
     }
 
     extension CommandFailure {
-        /// The command line is wrong in a way that the parser of arguments does not see.
+        /// The command line is wrong in a way that the argument parser does not detect.
         static func usage(_ text: String) -> CommandFailure {
             CommandFailure(text, exitStatus: 64)
         }
 
-        /// Somebody pressed Control-C.
+        /// The user pressed Control-C.
         static let interrupted = CommandFailure("interrupted", exitStatus: 130)
     }
 #else
     internal import Foundation
 
-    /// Says what is missing; the tool itself stands behind its trait, so that a plain build fetches no package.
+    /// Says what is missing; the tool needs a package trait, so that a plain build fetches no packages.
     @main
     enum HoldfastTool {
         static func main() {

@@ -5,9 +5,9 @@ public import HoldfastServices
 
 #if XML
     extension InputFormat {
-        /// XML in the content, as `text/xml` in UTF-8, by XMLCoder.
+        /// XML in the content, as `text/xml` in UTF-8, encoded by XMLCoder.
         ///
-        /// Set the encoder up by ``XMLConfiguring``.
+        /// Set up the encoder with ``XMLConfiguring``.
         ///
         /// - Parameter rootNode: the name of the outermost element.
         public static func XML(rootNode: String) -> InputFormat {
@@ -16,13 +16,13 @@ public import HoldfastServices
     }
 
     extension OutputFormat {
-        /// XML, by XMLCoder, within the default ``XMLLimits``; requests say `Accept: text/xml`.
+        /// XML, decoded by XMLCoder, within the default ``XMLLimits``; requests have `Accept: text/xml`.
         ///
-        /// Document type declarations are refused, so there are no entities but XML's own five. What is no XML, or beyond the
-        /// limits, is an error and never a trap. Set the decoder up by ``XMLConfiguring``.
+        /// Document type declarations are rejected, so the only entities are the five of XML itself. Malformed XML, or XML
+        /// beyond the limits, is an error and never a trap. Set up the decoder with ``XMLConfiguring``.
         public static let XML = OutputFormat.XML(limits: XMLLimits())
 
-        /// XML as ``XML``, within other limits.
+        /// The same as ``XML``, within other limits.
         public static func XML(limits: XMLLimits) -> OutputFormat {
             OutputFormat(name: "XML", accept: "text/xml", decoder: XMLBody(limits: limits))
         }

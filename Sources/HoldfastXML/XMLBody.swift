@@ -6,21 +6,21 @@
     internal import HoldfastServices
     internal import XMLCoder
 
-    /// Writes and reads XML by XMLCoder, within limits.
+    /// Encodes and decodes XML with XMLCoder, within limits.
     struct XMLBody: BodyEncoder, BodyDecoder {
-        /// The name of the outermost element of what is written.
+        /// The name of the outermost element of encoded XML.
         var rootNode = "root"
         var limits = XMLLimits()
 
         func encode<Input: Encodable>(_ input: Input, _ coding: EndpointCoding) throws -> EncodedInput {
-            // XMLCoder ends the process where a value has no parts, contains itself, or asks for two containers at once.
+            // XMLCoder stops the process if a value has no parts, contains itself, or asks for two containers at once.
             try KeyValueEncoding.checkShape(of: input)
             let encoder = XMLEncoder()
             try coding.configure(encoder)
             let header = XMLHeader(version: 1.0, encoding: "UTF-8")
             let content = try encoder.encode(input, withRootKey: rootNode, header: header)
             do {
-                // A key that is no name, or a control character in a text, would make it malformed.
+                // An invalid element name, or a control character in a text, would make it malformed.
                 _ = try XMLSanitizer.sanitized(XMLText.utf8(of: content), limits: .unlimited)
             } catch {
                 throw EncodingError.invalidValue(
@@ -28,7 +28,7 @@
                     EncodingError.Context(
                         codingPath: [],
                         debugDescription:
-                            "\(Input.self) cannot be written as XML: a key is no name, or a text has control characters.",
+                            "\(Input.self) cannot be written as XML: a key is not a valid name, or a text has control characters.",
                         underlyingError: error
                     )
                 )
@@ -41,10 +41,10 @@
         {
             let decoder = XMLDecoder()
             try coding.configure(decoder)
-            // The words of a context are cut out of the document, which XMLCoder does past its end.
+            // XMLCoder reads past the document's end when it adds an excerpt to the error.
             decoder.errorContextLength = 0
             guard content.count <= limits.bytes else {
-                throw XMLText.refusal("It has \(content.count) bytes and \(limits.bytes) are allowed.")
+                throw XMLText.refusal("It has \(content.count) bytes, but only \(limits.bytes) are allowed.")
             }
             let bytes = try XMLSanitizer.sanitized(XMLText.utf8(of: content), limits: limits)
             return try decoder.decode(type, from: Data(bytes))

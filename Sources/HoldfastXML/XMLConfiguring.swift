@@ -5,11 +5,11 @@
     internal import HoldfastServices
     public import XMLCoder
 
-    /// Sets up what writes and reads XML; for endpoints and services that adopt it, the service first.
+    /// Sets up the XML encoder and decoder; for endpoints and services that conform to it, the service first.
     public protocol XMLConfiguring {
-        /// Sets up what encodes XML input. Does nothing by default.
+        /// Sets up the encoder of XML input. Does nothing by default.
         func configure(_ encoder: XMLEncoder) throws
-        /// Sets up what decodes XML. Does nothing by default.
+        /// Sets up the XML decoder. Does nothing by default.
         func configure(_ decoder: XMLDecoder) throws
     }
 
@@ -30,7 +30,7 @@
         }
     }
 #else
-    /// Sets up what writes and reads XML; needs the package trait `XML`.
+    /// Sets up the XML encoder and decoder; needs the package trait `XML`.
     @available(
         *,
         unavailable,

@@ -2,13 +2,14 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if XML
-    /// Reads a document's markup, refuses what is malformed at a glance or beyond the limits, and writes the rest anew so that the
-    /// platform's parser bears it.
+    /// Reads a document's markup, rejects what is obviously malformed or beyond the limits, and rewrites the rest so that the
+    /// platform's parser can process it.
     ///
-    /// A document type declaration is refused whatever it says, so there are no entities but the five of XML itself: nothing can
-    /// expand, and nothing outside the document is ever read. Comments and processing instructions are left out, since Foundation on
-    /// Linux reads a null pointer where an instruction is empty. Each text becomes one section, since XMLCoder otherwise takes it
-    /// piece by piece: it would drop spaces between references and what follows a section, in a time that grows by the square.
+    /// A document type declaration is always rejected, so there are no entities but the five of XML itself: nothing can expand,
+    /// and nothing outside the document is ever read. Comments and processing instructions are removed, because Foundation on
+    /// Linux reads a null pointer if an instruction is empty. Each text becomes one CDATA section, because XMLCoder otherwise
+    /// receives it in pieces: it would drop spaces between references and what follows a section, in a time that grows with the
+    /// square.
     struct XMLSanitizer {
         private let bytes: [UInt8]
         private let limits: XMLLimits
@@ -27,13 +28,13 @@
             written.reserveCapacity(bytes.count)
         }
 
-        /// The document, fit for a parser.
+        /// The document, rewritten for a parser.
         ///
-        /// - Parameter bytes: in UTF-8, without a declaration.
-        /// - Throws: `DecodingError` where it is refused.
+        /// - Parameter bytes: UTF-8, without a declaration.
+        /// - Throws: `DecodingError` if it is rejected.
         static func sanitized(_ bytes: [UInt8], limits: XMLLimits) throws -> [UInt8] {
             guard bytes.count <= limits.bytes else {
-                throw XMLText.refusal("It has \(bytes.count) bytes and \(limits.bytes) are allowed.")
+                throw XMLText.refusal("It has \(bytes.count) bytes, but only \(limits.bytes) are allowed.")
             }
             var sanitizer = XMLSanitizer(bytes, limits: limits)
             try sanitizer.read()
@@ -72,11 +73,11 @@
 
         private func checkCharacter(_ byte: UInt8) throws {
             guard byte >= 0x20 || byte.isXMLSpace else {
-                throw XMLText.refusal("It contains the control character \(byte), which XML has no place for.")
+                throw XMLText.refusal("It contains the control character \(byte), which XML does not allow.")
             }
         }
 
-        /// Goes over a reference (XML 1.0 §4.1) and returns what it stands for.
+        /// Skips a reference (XML 1.0 §4.1) and returns the character that it stands for.
         private mutating func reference(before end: Int) throws -> Character {
             let start = place + 1
             if start < end, let stop = bytes[start..<min(end, start + 12)].firstIndex(of: UInt8(ascii: ";")),
@@ -85,7 +86,7 @@
                 place = stop + 1
                 return character
             }
-            throw XMLText.refusal("It has an & that begins none of the references of XML itself.")
+            throw XMLText.refusal("It contains an & that does not begin one of XML's own references.")
         }
 
         private static func character(_ name: String) -> Character? {
@@ -111,7 +112,9 @@
                 run += bytes[start..<(place - 3)]
                 isSpace = false
             } else if rest.starts(with: "<!".utf8) {
-                throw XMLText.refusal("It has a document type declaration, which is never read; ask for it without.")
+                throw XMLText.refusal(
+                    "It has a document type declaration, which is not allowed. Request it without one."
+                )
             } else if rest.starts(with: "<?".utf8) {
                 try skip(past: "?>", from: place + 2)
             } else {
@@ -141,7 +144,7 @@
 
         private mutating func skip(past end: String, from start: Int) throws {
             guard start <= bytes.count, let found = bytes[start...].firstRange(of: Array(end.utf8)) else {
-                throw XMLText.refusal("It ends within a comment, a section or an instruction.")
+                throw XMLText.refusal("It ends inside a comment, a section or an instruction.")
             }
             place = found.upperBound
         }
@@ -154,7 +157,7 @@
                 skipSpace()
                 try expect(">")
                 depth -= 1
-                guard depth >= 0 else { throw XMLText.refusal("It closes an element that it has not opened.") }
+                guard depth >= 0 else { throw XMLText.refusal("It closes an element that is not open.") }
                 return
             }
             guard depth > 0 || !hasRoot else { throw XMLText.refusal("It has two outermost elements.") }
@@ -164,17 +167,17 @@
             guard try !attributes() else { return }
             depth += 1
             guard depth <= min(max(limits.depth, 1), 256) else {
-                throw XMLText.refusal("Its elements stand within each other deeper than \(limits.depth).")
+                throw XMLText.refusal("Its elements are nested deeper than \(limits.depth) levels.")
             }
         }
 
-        /// Goes over attributes and the end of a tag; returns whether the element is closed with it.
+        /// Skips attributes and the end of a tag; returns whether the tag also closes the element.
         private mutating func attributes() throws -> Bool {
             var number = 0
             while true {
                 let before = place
                 skipSpace()
-                guard place < bytes.count else { throw XMLText.refusal("It ends within a tag.") }
+                guard place < bytes.count else { throw XMLText.refusal("It ends inside a tag.") }
                 if bytes[place] == UInt8(ascii: ">") {
                     place += 1
                     return false
@@ -184,7 +187,7 @@
                     try expect(">")
                     return true
                 }
-                guard place > before else { throw XMLText.refusal("A tag of it is malformed.") }
+                guard place > before else { throw XMLText.refusal("It contains a malformed tag.") }
                 number += 1
                 guard number <= limits.attributes else {
                     throw XMLText.refusal("An element has more than \(limits.attributes) attributes.")
@@ -221,7 +224,7 @@
             while place < bytes.count, !bytes[place].isXMLSpace, !"<>/=\"'&".utf8.contains(bytes[place]) { place += 1 }
             guard place > start, bytes[start..<place].allSatisfy({ $0 > 0x20 }), !bytes[start].isDigitOrPunctuation
             else {
-                throw XMLText.refusal("A tag or an attribute of it has no name that XML allows.")
+                throw XMLText.refusal("It contains a tag or an attribute whose name XML does not allow.")
             }
         }
 
@@ -231,7 +234,7 @@
 
         private mutating func expect(_ character: Unicode.Scalar) throws {
             guard place < bytes.count, bytes[place] == UInt8(ascii: character) else {
-                throw XMLText.refusal("A tag of it is malformed: a \(character) is missing.")
+                throw XMLText.refusal("It contains a malformed tag: a \(character) is missing.")
             }
             place += 1
         }
@@ -245,7 +248,7 @@
     }
 
     extension UInt8 {
-        /// What no name may begin with.
+        /// A character that no name may begin with.
         fileprivate var isDigitOrPunctuation: Bool {
             (0x21...0x39).contains(self) || (0x3B...0x40).contains(self) || (0x5B...0x5E).contains(self) || self == 0x60
                 || (0x7B...0x7F).contains(self)

@@ -4,12 +4,12 @@
 #if XML
     internal import Foundation
 
-    /// A document as UTF-8 without a declaration, so that a parser cannot be told to read it as anything else.
+    /// Converts a document to UTF-8 without a declaration, so that a parser cannot be told to read it as anything else.
     enum XMLText {
         /// The document's bytes in UTF-8.
         ///
-        /// - Throws: `DecodingError` where its encoding is not one of UTF-8, US-ASCII, ISO-8859-1, Windows-1252 and UTF-16, or its
-        ///   bytes are not of that encoding.
+        /// - Throws: `DecodingError` if its encoding is not UTF-8, US-ASCII, ISO-8859-1, Windows-1252 or UTF-16, or if its
+        ///   bytes are not in that encoding.
         static func utf8(of data: Data) throws -> [UInt8] {
             let start = Array(data.prefix(4))
             if start.starts(with: [0xEF, 0xBB, 0xBF]) {
@@ -27,12 +27,12 @@
             case nil, "utf-8", "utf8", "us-ascii", "ascii": return try withoutDeclaration(validated(bytes))
             case "iso-8859-1", "latin1": return try withoutDeclaration(converted(data, encoding: .isoLatin1))
             case "windows-1252", "cp1252": return try withoutDeclaration(converted(data, encoding: .windowsCP1252))
-            case let name?: throw refusal("Its encoding \(name.prefix(40)) is not supported; ask for UTF-8.")
+            case let name?: throw refusal("Its encoding \(name.prefix(40)) is not supported. Request UTF-8.")
             }
         }
 
         static func refusal(_ reason: String) -> DecodingError {
-            .dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: "The XML is refused. \(reason)"))
+            .dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: "The XML was rejected. \(reason)"))
         }
 
         private static func validated(_ bytes: [UInt8]) throws -> [UInt8] {
@@ -42,12 +42,12 @@
 
         private static func converted(_ data: Data, encoding: String.Encoding) throws -> [UInt8] {
             guard let text = String(data: data, encoding: encoding) else {
-                throw refusal("It is not in its own encoding.")
+                throw refusal("Its bytes are not in its declared encoding.")
             }
             return Array(text.utf8)
         }
 
-        /// The declaration's own text (XML 1.0 §2.8); nil where there is none.
+        /// The declaration's text (XML 1.0 §2.8); nil if there is none.
         private static func declaration(of bytes: [UInt8]) -> ArraySlice<UInt8>? {
             guard bytes.starts(with: Array("<?xml".utf8)), bytes.count > 5, bytes[5].isXMLSpace,
                 let end = bytes.prefix(512).firstRange(of: Array("?>".utf8))
@@ -69,7 +69,7 @@
     }
 
     extension UInt8 {
-        /// S of XML 1.0 §2.3.
+        /// White space (S in XML 1.0 §2.3).
         var isXMLSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
     }
 #endif

@@ -11,7 +11,7 @@ internal import HoldfastStorage
 #endif
 
 extension Path {
-    /// Whole calls, over a transport that answers at once.
+    /// Whole calls, with a transport that answers at once.
     static func calls(on line: Line) -> [Path] {
         var configuration = PipelineConfiguration()
         configuration.clock = StillClock()
@@ -61,7 +61,8 @@ extension Path {
             Path("hit-data") { (_: Int) async throws -> Bool in try await hit.data(for: request).0.count == 1024 },
             sends("hit-beneath-a-hook", pipeline: observedHit),
             sends("hit-judged-in-full", pipeline: longHit, request: wary),
-            // Each URL once unobserved and once counted: the second time it is found, so every other request is a new one.
+            // Each URL is called once unobserved and once counted. The second time it would be found, so every other request is
+            // a new one.
             Path("miss-stored", turns: 200) { (index: Int) async throws -> Bool in
                 var request = misses[index]
                 request.cachePolicy = .reloadIgnoringLocalCacheData
@@ -73,7 +74,7 @@ extension Path {
     }
 }
 
-/// What is sent and answered.
+/// Sample requests and responses.
 enum Sample {
     static let requestFields: HeaderFields = [
         "Accept": "application/json", "Accept-Language": "en-GB,en;q=0.8", "Accept-Encoding": "gzip, deflate",
@@ -93,14 +94,14 @@ enum Sample {
     ]
 
     static func request(_ text: String) -> URLRequest {
-        guard let url = URL(string: text) else { preconditionFailure("\(text) is no URL") }
+        guard let url = URL(string: text) else { preconditionFailure("\(text) is not a URL") }
         var request = URLRequest(url: url)
         for line in requestFields { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
         return request
     }
 }
 
-/// A clock that stands, so that no path costs more because a second has passed.
+/// A clock that does not move, so that no path costs more because a second has passed.
 private struct StillClock: HoldfastClock {
     var now: MonotonicInstant { MonotonicInstant(sinceOrigin: .zero) }
     var timestamp: Timestamp { Timestamp(millisecondsSinceEpoch: 1_700_000_001_000) }
@@ -108,7 +109,7 @@ private struct StillClock: HoldfastClock {
 }
 
 private struct ImmediateTransport: Transport {
-    /// Whether it answers 304 to a condition.
+    /// Whether it answers 304 to a conditional request.
     var confirms = false
 
     private let response = Response(

@@ -9,13 +9,13 @@ internal import HoldfastStorage
 internal import Synchronization
 
 extension Path {
-    /// What the counters themselves are held to: no allocation, and one.
+    /// The controls of the counters themselves: no allocation, and one.
     static let controls = [
         Path("control-none") { $0 >= 0 },
         Path("control-one") { Block($0).number == $0 },
     ]
 
-    /// Judgement: pure functions.
+    /// Decisions: pure functions.
     static var judgements: [Path] {
         let url = "https://api.example.com/v1/articles/12345?lang=en&fields=title,body"
         let responseFields = Sample.responseFields
@@ -70,7 +70,7 @@ extension Path {
         ]
     }
 
-    /// The memory store, by itself.
+    /// The memory store on its own.
     static var stores: [Path] {
         let store = MemoryStore(capacity: 8 << 20)
         let line = Line()
@@ -133,11 +133,11 @@ private final class Block {
 }
 
 extension Path {
-    /// The disk store, by itself, over real files that the system holds in memory.
+    /// The disk store on its own, with real files that the system has in memory.
     ///
     /// - Parameters:
-    ///   - folder: where it lies; there, and empty.
-    ///   - line: what its tasks run on.
+    ///   - folder: an existing, empty folder.
+    ///   - line: runs its tasks.
     static func disks(in folder: String, on line: Line) -> [Path] {
         let now = StoreInstant(milliseconds: 0)
         let opened = Opened()
@@ -164,7 +164,8 @@ extension Path {
         ]
     }
 
-    /// The entry of a key, which is there: a store that would have to wait for the device, as it may while that is busy, is asked again.
+    /// The entry of an existing key. If the store would have to wait for the device, as may happen while that is busy, it is
+    /// asked again.
     private static func find(_ key: StoreKey, in store: DiskStore, now: StoreInstant) -> [StoredEntry]? {
         for _ in 0..<1_000 {
             if let found = store.peek(key, now: now) { return found }

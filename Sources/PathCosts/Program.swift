@@ -6,22 +6,26 @@ internal import Dispatch
 internal import Foundation
 internal import Synchronization
 
-/// Runs the paths whose costs `.ci/path-costs` holds to their record; a line for each: name, turns, allocations of all turns.
+/// Runs the paths whose costs `.ci/path-costs` compares with the record; prints a line for each: name, turns, allocations of
+/// all turns.
 ///
-/// Synchronous, so that all runs on one thread: callgrind counts the same each time, and does not survive the exit of the thread that an
-/// asynchronous `main` leaves behind.
+/// Synchronous, so that everything runs on one thread: callgrind then counts the same each time, and it does not survive the
+/// exit of the thread that an asynchronous `main` leaves behind.
 @main
 enum Program {
     static func main() {
         let line = Line()
-        // The first call of the C library's counters, of caches of the runtime and the like belongs to no path.
+        // One-time costs of the first call, such as those of the C library's counters and of the runtime's caches, belong to no
+        // path.
         for path in Path.controls { _ = path.measure(on: line) }
         let folder = NSTemporaryDirectory() + "path-costs-\(ProcessInfo.processInfo.processIdentifier)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
         do {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         } catch {
-            FileHandle.standardError.write(Data("path-costs: no folder for the disk store: \(error)\n".utf8))
+            FileHandle.standardError.write(
+                Data("path-costs: cannot create a folder for the disk store: \(error)\n".utf8)
+            )
             exit(1)
         }
         let disks = Path.disks(in: folder, on: line)
@@ -31,11 +35,11 @@ enum Program {
     }
 }
 
-/// One path whose cost is held: a number of equal turns.
+/// One path whose cost is checked: a number of equal turns.
 struct Path: Sendable {
     let name: String
     let turns: Int
-    /// Makes the turns, and ends the program with words where one comes out wrong.
+    /// Makes the turns, and ends the program with a message if one fails.
     let make: @Sendable (_ turns: Int, _ line: Line) -> Void
 
     /// A path without suspensions.
@@ -60,9 +64,9 @@ struct Path: Sendable {
         }
     }
 
-    /// Makes all turns once unobserved and once where they are counted.
+    /// Makes all turns once unobserved and once counted.
     ///
-    /// - Returns: allocations of the counted turns, of all together; negative where they cannot be counted.
+    /// - Returns: the allocations of all counted turns together; negative if they cannot be counted.
     func measure(on line: Line) -> Int {
         make(turns, line)
         let state = Measured { make(turns, line) }
@@ -77,7 +81,7 @@ struct Path: Sendable {
     }
 
     private static func fail(_ name: String) -> Never {
-        FileHandle.standardError.write(Data("path-costs: a turn of \(name) came out wrong\n".utf8))
+        FileHandle.standardError.write(Data("path-costs: a turn of \(name) failed\n".utf8))
         exit(1)
     }
 
@@ -90,10 +94,11 @@ struct Path: Sendable {
     }
 }
 
-/// Runs tasks on the thread that waits for them, one job after the other, so that all they cost is counted and is the same each time.
+/// Runs tasks on the thread that waits for them, one job after the other, so that all their costs are counted and are the same
+/// each time.
 final class Line: TaskExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
-    /// Counts the jobs, and what a run ended: a thread that looked again and again would be counted too.
+    /// Counts the jobs, and the end of a run; a thread that polled would be counted too.
     private let arrivals = DispatchSemaphore(value: 0)
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -102,7 +107,7 @@ final class Line: TaskExecutor {
         arrivals.signal()
     }
 
-    /// Runs an operation to its end, with all that it began.
+    /// Runs an operation and everything that it starts.
     func run(_ operation: @escaping @Sendable () async -> Void) {
         let ended = Ended()
         Task(executorPreference: self) {

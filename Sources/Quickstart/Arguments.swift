@@ -17,7 +17,7 @@ struct Arguments: Sendable, Equatable {
     var resources = 0
     /// How many calls are in flight at once.
     var concurrency = 16
-    /// What all chance derives from.
+    /// The seed of all random choices.
     var seed: UInt64 = 9_111
     /// The share of its sends that the built-in origin fails.
     var failShare = 0.08
@@ -25,7 +25,7 @@ struct Arguments: Sendable, Equatable {
     var directory: String?
     /// Whether the table is printed as JSON.
     var isJSON = false
-    /// Whether help is all that is wanted.
+    /// Whether only the help text is wanted.
     var wantsHelp = false
 
     /// Reads the words after the program's name.
@@ -64,7 +64,7 @@ struct Arguments: Sendable, Equatable {
         }
         if wantsHelp { return }
         if !urls.isEmpty, let onlyWithoutURLs {
-            throw .usage("\(onlyWithoutURLs) belongs to the built-in origin and cannot go with URLs")
+            throw .usage("\(onlyWithoutURLs) is for the built-in origin and cannot be used with URLs")
         }
         self.calls = calls ?? (urls.isEmpty ? (isQuick ? 1_000 : 4_000) : (isQuick ? 60 : 200))
         self.resources = resources ?? (isQuick ? 80 : 300)
@@ -73,12 +73,12 @@ struct Arguments: Sendable, Equatable {
     private static func url(_ text: String) throws(CommandFailure) -> URL {
         guard let url = URL(string: text), let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme),
             let host = url.host, !host.isEmpty
-        else { throw .usage("“\(text)” is no URL that begins with http:// or https://") }
+        else { throw .usage("“\(text)” is not a URL that begins with http:// or https://") }
         return url
     }
 }
 
-/// What `--help` prints.
+/// The output of `--help`.
 enum Help {
     static let text = """
         usage: quickstart [options]
@@ -89,54 +89,54 @@ enum Help {
           bare            a plain client
           retries         with retries: exponential backoff, full jitter, 8 attempts at most
           cache+retries   with a cache on disk as well, empty at first
-          from disk       the same again, from the disk that the third run left
+          from disk       the same again, with the disk cache that the third run left
 
-        Without URLs an origin in this process is asked. Some of its resources may be kept (max-age), some must be
-        revalidated (ETag), some vary by language, some may not be stored; and it fails a share of what is sent to it: by
-        503, with and without Retry-After, or by a dropped connection. The calls follow a Zipf distribution: few resources
-        are asked for often, most of them rarely.
+        Without URLs, an origin in this process answers the calls. Some of its resources may be cached (max-age), some must
+        be revalidated (ETag), some vary by language, and some must not be stored. It also fails a share of the requests:
+        with 503, with and without Retry-After, or by dropping the connection. The calls follow a Zipf distribution: a few
+        resources are requested often, most of them rarely.
 
-        With URLs these are loaded over URLSession, each of them once before anything else; nothing is made to fail. In the
-        last run the first call of each URL asks for revalidation, so that a server with validators answers 304 to a client
-        that was started anew.
+        URLs are loaded with URLSession, each of them once before the runs; no failures are added. In the last run, the
+        first call of each URL requests revalidation, so that a server with validators answers 304, as it would to a
+        restarted client.
 
         options:
-          --calls N         calls of each run (default 4000; 200 with URLs)
-          --resources N     resources of the built-in origin (default 300)
+          --calls N         calls in each run (default 4000; 200 with URLs)
+          --resources N     resources at the built-in origin (default 300)
           --concurrency N   calls in flight at once (default 16)
-          --seed N          what all chance derives from (default 9111)
-          --fail-share P    share of sends that the built-in origin fails, 0 to 0.9 (default 0.08)
-          --directory PATH  keep the disk cache in PATH/holdfast-quickstart, which is emptied at the start and stays;
-                            by default it lies in a temporary directory that is removed at the end
-          --quick           fewer calls, fewer resources
-          --json            print the table as JSON, and nothing else, to standard output
-          --help            print this
+          --seed N          seed of all random choices (default 9111)
+          --fail-share P    share of requests that the built-in origin fails, 0 to 0.9 (default 0.08)
+          --directory PATH  keep the disk cache in PATH/holdfast-quickstart, which is emptied at the start and kept;
+                            by default it is in a temporary directory that is removed at the end
+          --quick           fewer calls and resources
+          --json            print only the table, as JSON
+          --help            print this help
 
         columns:
-          calls           what the program asked for
-          sent            requests that reached the origin, counted by the origin itself (with URLs: by the transport)
+          calls           calls of the program
+          sent            requests that reached the origin, as counted by the origin (with URLs: by the transport)
           failed          calls that ended in an error or a status of 500 or more
-          hit rate        calls answered from the store without waiting for the origin, of all that were looked up
-          byte hit rate   the same, weighed by body bytes
-          bytes saved     body bytes that came from the store instead of the network, after a 304 included
-          p50, p99        time of a call, its body read to the end; half and 99 % of the calls took no longer
+          hit rate        calls answered from the store without waiting for the origin, of all calls that were looked up
+          byte hit rate   the same, weighted by body bytes
+          bytes saved     body bytes that came from the store instead of the network, also after a 304
+          p50, p99        time of a call until its body was read to the end; half and 99 % of the calls took no longer
 
-        exit status: 0 when the runs were made, whatever they showed; 64 for a wrong command line; 1 when a URL gives no
-        answer or the directory cannot be used; 130 after Control-C
+        exit status: 0 if the runs were made, whatever their results; 64 for a wrong command line; 1 if a URL does not
+        respond or the directory cannot be used; 130 after Control-C
         """
 }
 
-/// Where the disk cache of the last two runs lies, and who removes it.
+/// The directory of the disk cache of the last two runs, which may be temporary.
 struct CacheDirectory: Sendable, Equatable {
     /// The store's own directory.
     let path: String
-    /// Whether ``removeIfTemporary()`` takes it away.
+    /// Whether ``removeIfTemporary()`` removes it.
     let isTemporary: Bool
 
-    /// A directory for this run of the program.
+    /// Creates the directory for this run of the program.
     ///
-    /// - Parameter parent: nil for a temporary directory; else its sub-directory `holdfast-quickstart` is used, and nothing
-    ///   beside it is touched.
+    /// - Parameter parent: nil for a temporary directory; otherwise its subdirectory `holdfast-quickstart` is used, and nothing
+    ///   else in it is touched.
     /// - Throws: a ``CommandFailure`` of status 1 that names the directory.
     init(in parent: String?) throws(CommandFailure) {
         if let parent {
@@ -170,12 +170,12 @@ struct CacheDirectory: Sendable, Equatable {
         }
     }
 
-    /// Removes a temporary directory with all it holds; leaves any other alone.
+    /// Removes a temporary directory with its content; leaves any other directory alone.
     func removeIfTemporary() {
         if isTemporary { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// The system's own words where Foundation passes them on: its other texts only say that something went wrong.
+    /// The system's own error text if Foundation passes it on: its other texts only say that something went wrong.
     private static func plain(_ error: any Error) -> PlainReason {
         let inner = (error as? CocoaError)?.underlying ?? error
         guard let system = inner as? POSIXError else { return PlainReason(description: error.localizedDescription) }
@@ -193,7 +193,7 @@ extension CommandFailure {
         .usage(text, of: "quickstart")
     }
 
-    /// A URL gave no answer.
+    /// A URL did not respond.
     static func unreachable(_ url: String, reason: String) -> CommandFailure {
         CommandFailure("\(url) cannot be reached: \(reason)", exitStatus: 1)
     }
@@ -203,19 +203,19 @@ extension CommandFailure {
         var reason = (error as? StoreError)?.message ?? "\(error)"
         if reason.hasSuffix(".") { reason.removeLast() }
         return CommandFailure(
-            "the directory \(directory) cannot be used: \(reason); name another one with --directory",
+            "the directory \(directory) cannot be used: \(reason); choose another one with --directory",
             exitStatus: 1
         )
     }
 
-    /// Anything else that ended the runs.
+    /// Any other error that ended the runs.
     static func failed(_ error: any Error) -> CommandFailure {
         CommandFailure("the runs ended early: \(error)", exitStatus: 1)
     }
 
-    /// Somebody pressed Control-C.
+    /// The user pressed Control-C.
     static let interrupted = CommandFailure(
-        "interrupted; nothing was left behind but what --directory names",
+        "interrupted; nothing was left except the directory of --directory",
         exitStatus: 130
     )
 }

@@ -4,7 +4,7 @@
 internal import Foundation
 internal import HoldfastCommand
 
-/// The languages callers ask for; the raw value is the language tag.
+/// The languages of the calls; the raw value is the language tag.
 enum Language: String, CaseIterable, Sendable {
     case english = "en"
     case german = "de"
@@ -15,24 +15,24 @@ enum Language: String, CaseIterable, Sendable {
 struct Call: Sendable, Hashable {
     /// The resource's rank; 0 is asked for most often.
     let resource: Int
-    /// What goes into Accept-Language.
+    /// The value of Accept-Language.
     let language: Language
-    /// Whether no earlier call of the load asks for the resource.
+    /// Whether this is the first call of the load for its resource.
     let isFirstOfResource: Bool
 }
 
-/// The calls that every run makes, in the order in which they begin: the same for the same seed.
+/// The calls that every run makes, in the order they begin; the same for the same seed.
 struct Load: Sendable {
     /// The calls.
     let calls: [Call]
 
-    /// A Zipf-distributed load.
+    /// Creates a Zipf-distributed load.
     ///
     /// - Parameters:
     ///   - count: how many calls.
-    ///   - resources: how many resources there are to ask for, at least one.
-    ///   - seed: what the draws derive from.
-    ///   - beginsWithEach: whether the load asks for each resource once, in order, before it draws any.
+    ///   - resources: how many resources there are, at least one.
+    ///   - seed: the seed of the draws.
+    ///   - beginsWithEach: whether the load begins with one call for each resource, in order.
     init(count: Int, resources: Int, seed: UInt64, beginsWithEach: Bool = false) {
         let distribution = Zipf(count: resources)
         var generator = SplitMix(seed: seed)
@@ -49,14 +49,14 @@ struct Load: Sendable {
     }
 }
 
-/// A Zipf distribution over ranks from 0: rank r is drawn in proportion to 1 / (r + 1)^exponent.
+/// A Zipf distribution over ranks from 0: the probability of rank r is proportional to 1 / (r + 1)^exponent.
 struct Zipf: Sendable {
-    /// The exponent of the program's load: what web caches see (0.64 to 0.9, the steeper end).
+    /// The exponent of the program's load: at the steeper end of what web caches see (0.64 to 0.9).
     static let usualExponent = 0.9
 
     private let cumulative: [Double]
 
-    /// A distribution over `count` ranks, at least one.
+    /// Creates a distribution over `count` ranks, at least one.
     init(count: Int, exponent: Double = usualExponent) {
         var sum = 0.0
         cumulative = (1...max(1, count)).map { rank in
@@ -65,7 +65,7 @@ struct Zipf: Sendable {
         }
     }
 
-    /// The chance of a rank; 0 for one that does not exist.
+    /// The probability of a rank; 0 for one that does not exist.
     func share(of rank: Int) -> Double {
         guard cumulative.indices.contains(rank), let total = cumulative.last else { return 0 }
         return (cumulative[rank] - (rank > 0 ? cumulative[rank - 1] : 0)) / total

@@ -13,7 +13,7 @@ internal import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// The built-in origin: a service in this process that answers slowly, fails at times, and counts what reaches it.
+/// The built-in origin: a service in this process that responds slowly, sometimes fails, and counts its requests.
 final class Origin: InProcessService {
     /// The state behind the lock.
     private struct State {
@@ -35,14 +35,14 @@ final class Origin: InProcessService {
     private let clock: any HoldfastClock
     private let state: Mutex<State>
 
-    /// An origin that has seen nothing yet.
+    /// Creates an origin that has received nothing yet.
     ///
     /// - Parameters:
-    ///   - resources: what it serves.
-    ///   - bodies: where the resources' bytes come from.
+    ///   - resources: the resources to serve.
+    ///   - bodies: the source of the resources' bytes.
     ///   - failShare: the share of sends that fail, 0 to 1.
-    ///   - seed: what its mishaps go by.
-    ///   - clock: what its slowness is measured by.
+    ///   - seed: the seed of its failures.
+    ///   - clock: measures its delays.
     init(
         resources: [Resource],
         bodies: BodySource,
@@ -58,7 +58,7 @@ final class Origin: InProcessService {
         state = Mutex(State(sendsOfResource: Array(repeating: 0, count: resources.count)))
     }
 
-    /// What reached the origin so far.
+    /// The requests so far.
     var traffic: Traffic { state.withLock { $0.traffic } }
 
     func respond(to request: URLRequest, body: RequestBody) async throws -> Response {
@@ -74,7 +74,7 @@ final class Origin: InProcessService {
         case .droppedConnection:
             throw ServiceError(
                 .connectionLost,
-                "The built-in origin dropped the connection, as it does at times; send again.",
+                "The built-in origin dropped the connection, as it sometimes does; send the request again.",
                 progress: .bodySent
             )
         case .unavailable(let retryAfter):
@@ -134,15 +134,15 @@ final class Origin: InProcessService {
     }
 }
 
-/// What an origin says about keeping a resource.
+/// What an origin says about caching a resource.
 enum ResourceKind: CaseIterable, Sendable {
     /// Fresh for a while: `max-age`.
     case keepable
-    /// To be confirmed before each use: `no-cache` or `max-age=0`, with an ETag.
+    /// Must be confirmed before each use: `no-cache` or `max-age=0`, with an ETag.
     case revalidated
-    /// Fresh for a while, one variant a language.
+    /// Fresh for a while, one variant per language.
     case varying
-    /// Not to be stored.
+    /// Must not be stored.
     case unstorable
 
     /// The share of the calls that go to resources of this kind.
@@ -157,23 +157,23 @@ enum ResourceKind: CaseIterable, Sendable {
 
 /// One resource of the built-in origin.
 struct Resource: Sendable, Hashable {
-    /// The bounds of a body's length in bytes.
+    /// The range of body lengths in bytes.
     static let sizes: ClosedRange<Int> = 300...204_800
 
-    /// Its number; its rank in the load as well.
+    /// Its number, which is also its rank in the load.
     let number: Int
-    /// How it may be kept.
+    /// How it may be cached.
     let kind: ResourceKind
     /// The length of its body in bytes.
     let size: Int
-    /// How long it stays fresh, in seconds; only the kinds that may be kept say so.
+    /// How long it stays fresh, in seconds; only sent by kinds that may be cached.
     let maxAge: Int
 
-    /// The resources of a seed.
+    /// The resources for a seed.
     ///
-    /// Kinds are dealt out from the most popular resource down, each to the kind that is furthest behind its share, so that
-    /// the shares hold for the calls and not only for the resources, whatever the seed. Sizes are bounded Pareto: many
-    /// small bodies, a few large ones.
+    /// Kinds are assigned from the most popular resource down, each time the kind that is furthest below its share. The shares
+    /// therefore hold for the calls and not only for the resources, whatever the seed. Sizes are bounded Pareto: many small
+    /// bodies, a few large ones.
     static func catalogue(count: Int, seed: UInt64) -> [Resource] {
         let popularity = Zipf(count: count)
         var dealt: [ResourceKind: Double] = [:]
@@ -208,13 +208,13 @@ struct Resource: Sendable, Hashable {
 
 /// The bodies of the built-in origin: the same bytes for the same resource, language and seed.
 ///
-/// All of them are cut from one run of noise, each from a place of its own, so an answer costs no copy.
+/// All of them are slices of one block of noise, each from a different place, so that a response needs no copy.
 struct BodySource: Sendable {
     private static let places = 1 << 18
     private let noise: ByteChunk
     private let seed: UInt64
 
-    /// The bodies of a seed; takes about half a MiB.
+    /// Creates the bodies for a seed; takes about half a MiB.
     init(seed: UInt64) {
         var generator = SplitMix(seed: seed)
         var bytes: [UInt8] = []
@@ -227,7 +227,7 @@ struct BodySource: Sendable {
         self.seed = seed
     }
 
-    /// The body of a resource; only one that varies has another body in another language.
+    /// The body of a resource; only a varying one has a different body in each language.
     func body(of resource: Resource, in language: Language) -> ByteChunk {
         let variant = Language.allCases.firstIndex(of: language) ?? 0
         let place = SplitMix.hash(seed, UInt64(truncatingIfNeeded: resource.number), UInt64(variant))
@@ -236,23 +236,23 @@ struct BodySource: Sendable {
     }
 }
 
-/// What goes wrong with one send to the built-in origin.
+/// A failure of one request to the built-in origin.
 enum Mishap: Sendable, Hashable {
-    /// 503, and where the number is there a Retry-After of so many seconds.
+    /// 503, with a Retry-After of that many seconds if there is a number.
     case unavailable(retryAfter: Int?)
-    /// The connection breaks before an answer comes.
+    /// The connection breaks before a response arrives.
     case droppedConnection
 
-    /// What goes wrong, if anything: the same for the same send of the same resource, whichever task makes it.
+    /// The failure, if any: the same for the same request to the same resource, whichever task makes it.
     ///
-    /// A third each are 503 alone, 503 with Retry-After, and dropped connections. One Retry-After in eight asks for a
-    /// second, the others for none, so that a run does not consist of waiting.
+    /// A third each are 503 alone, 503 with Retry-After, and dropped connections. One Retry-After in eight asks for a second,
+    /// the others for none, so that a run does not consist of waiting.
     ///
     /// - Parameters:
-    ///   - send: which send of this resource it is, from 0.
+    ///   - send: which request to this resource it is, from 0.
     ///   - resource: the resource's number.
-    ///   - share: the share of sends that fail, 0 to 1.
-    ///   - seed: what chance goes by.
+    ///   - share: the share of requests that fail, 0 to 1.
+    ///   - seed: the seed of the random choices.
     static func of(send: Int, resource: Int, share: Double, seed: UInt64) -> Mishap? {
         let parts = [seed, UInt64(truncatingIfNeeded: resource), UInt64(truncatingIfNeeded: send)]
         guard SplitMix.share(SplitMix.hash(parts[0], parts[1], parts[2], 1)) < share else { return nil }
@@ -264,7 +264,7 @@ enum Mishap: Sendable, Hashable {
         }
     }
 
-    /// How long the origin thinks about a send, in microseconds: 1,000 to 3,000, by the same rule.
+    /// How long the origin takes for a request, in microseconds: 1,000 to 3,000, chosen the same way.
     static func microsecondsOfThought(send: Int, resource: Int, seed: UInt64) -> Int {
         let number = SplitMix.hash(
             seed,

@@ -6,10 +6,10 @@ internal import Holdfast
 internal import HoldfastCommand
 internal import HoldfastStorage
 
-/// The program: `quickstart --help` says what it does.
+/// The program; see `quickstart --help`.
 @main
 enum Quickstart {
-    /// How much the disk cache may hold.
+    /// The capacity of the disk cache.
     static let capacity = 64 << 20
 
     static func main() async {
@@ -18,9 +18,9 @@ enum Quickstart {
         exit((try? result.get()) ?? 1)
     }
 
-    /// Does what the words after the program's name ask for.
+    /// Runs the program with the words after its name.
     ///
-    /// - Returns: the status to exit with. Whatever it is, a temporary directory is gone by then.
+    /// - Returns: the exit status. A temporary directory has been removed by then in any case.
     static func run(
         _ words: [String],
         on console: Console,

@@ -4,17 +4,17 @@
 internal import Foundation
 internal import HoldfastCommand
 
-/// What the program prints at the end: the runs, and what they were made with.
+/// What the program prints at the end: the runs and their parameters.
 struct Report: Sendable, Encodable {
     /// The runs, in order.
     let runs: [RunResult]
-    /// What all chance derived from.
+    /// The seed of all random choices.
     let seed: UInt64
     /// How many calls were in flight at once.
     let concurrency: Int
-    /// How many resources there were to ask for.
+    /// How many resources there were.
     let resources: Int
-    /// The share of sends that the built-in origin failed; nil with URLs.
+    /// The share of requests that the built-in origin failed; nil with URLs.
     let failShare: Double?
     /// The URLs; none for the built-in origin.
     let urls: [String]
@@ -29,14 +29,14 @@ struct Report: Sendable, Encodable {
         urls = arguments.urls.map(\.absoluteString)
     }
 
-    /// The report as one JSON object, keys in alphabetical order, a line feed at its end.
+    /// The report as one JSON object, keys in alphabetical order, ending with a line feed.
     func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(self), as: UTF8.self) + "\n"
     }
 
-    /// The report for people: the table, and beneath it what the cache saved, in words.
+    /// The report for people: the table, and below it some sentences about what the cache saved.
     var text: String {
         ReportTable(runs).text + "\n" + sentences.joined(separator: "\n") + "\n"
     }
@@ -44,20 +44,20 @@ struct Report: Sendable, Encodable {
     private var sentences: [String] {
         guard let bare = runs.first(where: { !$0.cached }), let cold = runs.first(where: \.cached) else { return [] }
         var sentences = [
-            "The cache answered \(cold.hits) of \(cold.calls) calls by itself, \(cold.revalidated) after a 304, and "
-                + "\(cold.collapsed) by an exchange that was under way: "
-                + "\(comparison(cold, with: bare)), and \(Quantity.bytes(cold.bytesSaved)) did not cross the network. "
-                + "Its hits spared \(Quantity.time(cold.timeSavedms)) of waiting for the origin."
+            "The cache answered \(cold.hits) of \(cold.calls) calls itself, \(cold.revalidated) after a 304, and "
+                + "\(cold.collapsed) with another call's exchange: "
+                + "\(comparison(cold, with: bare)), and \(Quantity.bytes(cold.bytesSaved)) were not sent over the network. "
+                + "Its hits saved \(Quantity.time(cold.timeSavedms)) of waiting for the origin."
         ]
         if let warm = runs.last, warm.name != cold.name {
-            sentences.append("Started anew from its disk: \(comparison(warm, with: bare)).")
+            sentences.append("Restarted with its disk cache: \(comparison(warm, with: bare)).")
         }
         if bare.failed > 0, let retried = runs.first(where: { $0.name == "retries" }) {
             sentences.append("Without retries \(bare.failed) calls failed; with them \(retried.failed).")
         }
         let failures = runs.reduce(0) { $0 + $1.storeFailures }
         if failures > 0 {
-            sentences.append("The store failed \(failures) times, and the network answered instead: is the disk full?")
+            sentences.append("The store failed \(failures) times, and the network was used instead. Is the disk full?")
         }
         return sentences
     }
@@ -71,7 +71,7 @@ struct Report: Sendable, Encodable {
 
 /// The runs as rows of text with aligned columns.
 struct ReportTable: Sendable {
-    /// The words of the head.
+    /// The texts of the head.
     static let head = [
         "run", "calls", "sent", "failed", "hit rate", "byte hit rate", "bytes saved", "p50", "p99",
     ]
@@ -83,7 +83,7 @@ struct ReportTable: Sendable {
         self.runs = runs
     }
 
-    /// The table, a line feed after each row; what a run without a cache cannot have is a dash.
+    /// The table, with a line feed after each row; values that need a cache are dashes in a run without one.
     var text: String {
         let figures = Array(repeating: TextTable.Alignment.right, count: ReportTable.head.count - 1)
         var table = TextTable(ReportTable.head, alignments: [.left] + figures)
@@ -101,7 +101,7 @@ struct ReportTable: Sendable {
     }
 }
 
-/// Figures in units that people read.
+/// Numbers with units for people.
 enum Quantity {
     /// Bytes, in B, KiB, MiB or GiB.
     static func bytes(_ count: Int) -> String {

@@ -12,17 +12,17 @@ internal import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// Replays a load through one pipeline and takes the time of each call.
+/// Replays a load through one pipeline and measures the time of each call.
 struct Run: Sendable {
-    /// What the calls go through.
+    /// The pipeline for the calls.
     let pipeline: Pipeline
-    /// Makes their requests.
+    /// Makes the requests.
     let target: any Target
     /// The calls.
     let load: Load
-    /// How many of them are in flight at once.
+    /// How many calls are in flight at once.
     let concurrency: Int
-    /// Whether the first call of each resource asks for revalidation.
+    /// Whether the first call of each resource requests revalidation.
     let revalidatesFirst: Bool
 
     /// What the callers saw.
@@ -37,7 +37,7 @@ struct Run: Sendable {
 
     /// Makes every call once, `concurrency` at a time.
     ///
-    /// - Throws: `CancellationError` only; what fails a call is counted.
+    /// - Throws: only `CancellationError`; calls that fail are counted.
     func perform(_ progress: ProgressMeter) async throws -> Outcome {
         let clock = pipeline.configuration.clock
         let queue = Queue(load.calls)
@@ -78,7 +78,7 @@ struct Run: Sendable {
         }
     }
 
-    /// Hands out the calls, each once, to whoever asks.
+    /// Gives out each call once.
     private final class Queue: Sendable {
         private let calls: [Call]
         private let handedOut = Atomic<Int>(0)
@@ -94,11 +94,11 @@ struct Run: Sendable {
     }
 }
 
-/// The figures of one run: a row of the table, and an object of the JSON with these very keys.
+/// The figures of one run: a row of the table, and an object of the JSON with these keys.
 struct RunResult: Sendable, Equatable, Encodable {
     /// The run's name.
     let name: String
-    /// Whether a cache took part; without one its figures are 0.
+    /// Whether the run had a cache; without one its figures are 0.
     let cached: Bool
     /// Calls made.
     let calls: Int
@@ -110,9 +110,9 @@ struct RunResult: Sendable, Equatable, Encodable {
     let hits: Int
     /// Calls answered from the store after a 304.
     let revalidated: Int
-    /// Calls answered by the exchange of another call that asked for the same at the same time.
+    /// Calls answered by the exchange of another call with the same request at the same time.
     let collapsed: Int
-    /// Calls that were looked up and answered by the origin, or not at all.
+    /// Calls that were looked up and not answered from the store.
     let misses: Int
     /// Hits of all calls that were looked up, 0 to 1.
     let hitRatio: Double
@@ -122,7 +122,7 @@ struct RunResult: Sendable, Equatable, Encodable {
     let revalidationRatio: Double
     /// Body bytes that came from the store or from another call's exchange instead of the network.
     let bytesSaved: Int
-    /// The waiting that hits spared their callers, in milliseconds, all of them together.
+    /// The total waiting time that hits saved their callers, in milliseconds.
     let timeSavedms: Double
     /// Body bytes that the origin sent.
     let bytesFromNetwork: Int
@@ -164,7 +164,7 @@ struct RunResult: Sendable, Equatable, Encodable {
     ///
     /// - Parameters:
     ///   - percent: 0 to 100.
-    ///   - sorted: the values in ascending order; zero is the answer where there are none.
+    ///   - sorted: the values in ascending order; the result is zero if there are none.
     static func percentile(_ percent: Int, of sorted: [Duration]) -> Duration {
         guard !sorted.isEmpty else { return .zero }
         let rank = (sorted.count * percent + 99) / 100
@@ -180,7 +180,7 @@ struct RunResult: Sendable, Equatable, Encodable {
     }
 }
 
-/// The four runs: the same load through a bare client, with retries, with a cache as well, and from the disk left behind.
+/// The four runs: the same load with a bare client, with retries, with a cache as well, and with the disk cache that is left.
 struct Scenario: Sendable {
     /// Where the calls go.
     let target: any Target
@@ -188,25 +188,25 @@ struct Scenario: Sendable {
     let load: Load
     /// How many of them are in flight at once.
     let concurrency: Int
-    /// The time everything goes by.
+    /// The clock of all runs.
     let clock: any HoldfastClock
     /// Opens the disk cache; called twice, the second time after the first store was closed.
     let openStore: @Sendable () async throws -> any CacheStore
 
-    /// Retries that outlast what the built-in origin does at its defaults: a call fails once in a billion.
+    /// Retry rules that outlast the built-in origin's failures at its defaults: a call fails once in a billion.
     static let retries: RetryRules = {
         var rules = RetryRules(backoff: Backoff(base: .milliseconds(20), cap: .milliseconds(500)), maxAttempts: 8)
         rules.throttlingBackoff = rules.backoff
-        // A burst of failures may empty the budget; the retries then wait for tokens rather than give up.
+        // A burst of failures may empty the budget; the retries then wait for tokens instead of giving up.
         rules.parks = true
         return rules
     }()
 
     /// Makes the runs, in order.
     ///
-    /// The store is opened before the first of them, so that a directory that cannot be used is found at once.
+    /// The store is opened before the first run, so that an unusable directory is detected at once.
     ///
-    /// - Throws: what `openStore` threw; `CancellationError`. The store is closed in any case.
+    /// - Throws: the error of `openStore`, or `CancellationError`. The store is closed in any case.
     func run(on console: Console) async throws -> [RunResult] {
         let cold = HTTPCache(store: try await openStore())
         var results: [RunResult] = []

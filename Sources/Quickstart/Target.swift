@@ -13,40 +13,40 @@ internal import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// Where the calls of a load go: the built-in origin, or servers on the network.
+/// The target of a load's calls: the built-in origin, or servers on the network.
 protocol Target: Sendable {
     /// The longest time for one attempt; nil: no limit.
     var attemptTimeout: Duration? { get }
 
-    /// Whether the first call of each resource asks for revalidation when a store is opened anew.
+    /// Whether the first call of each resource requests revalidation after a store was reopened.
     var revalidatesAfterRestart: Bool { get }
 
     /// The request of a call.
     func request(for call: Call) -> URLRequest
 
-    /// A way there of its own for one run, counted from zero.
+    /// A connection for one run, with counts from zero.
     func connect() -> Connection
 }
 
-/// The way to a target, and what went along it.
+/// A connection to a target, and its traffic.
 struct Connection: Sendable {
-    /// What sends.
+    /// Sends the requests.
     let transport: any Transport
-    /// What was sent so far, as counted at the far end, or as near to it as can be.
+    /// What was sent so far, counted at the target if possible.
     let traffic: @Sendable () -> Traffic
 }
 
-/// What reached an origin and what came back.
+/// What an origin received and sent back.
 struct Traffic: Sendable, Hashable {
-    /// Requests, those included that were failed.
+    /// Requests, including those that were failed.
     var sends = 0
     /// Body bytes sent back.
     var bodyBytes = 0
-    /// Answers of status 304.
+    /// Responses with status 304.
     var notModified = 0
 }
 
-/// The built-in origin behind a router, made anew for each run so that every run meets the same.
+/// The built-in origin behind a router, created again for each run so that every run meets the same one.
 struct OriginTarget: Target {
     private let resources: [Resource]
     private let bodies: BodySource
@@ -55,10 +55,10 @@ struct OriginTarget: Target {
     private let seed: UInt64
     private let clock: any HoldfastClock
 
-    /// An origin with `resources` resources that fails `failShare` of its sends.
+    /// Creates an origin with `resources` resources that fails `failShare` of its requests.
     init(resources count: Int, failShare: Double, seed: UInt64, clock: any HoldfastClock) {
         guard let base = URL(string: "http://pmapi/origin/resources") else {
-            preconditionFailure("the address of the built-in origin is no URL")
+            preconditionFailure("the address of the built-in origin is not a URL")
         }
         resources = Resource.catalogue(count: count, seed: seed)
         bodies = BodySource(seed: seed)
@@ -68,10 +68,10 @@ struct OriginTarget: Target {
         self.clock = clock
     }
 
-    /// The origin answers within milliseconds, or throws; a limit would cost a timer an attempt.
+    /// The origin responds or throws within milliseconds; a limit would cost a timer per attempt.
     var attemptTimeout: Duration? { nil }
 
-    /// It has resources of its own that must be revalidated.
+    /// It has its own resources that must be revalidated.
     var revalidatesAfterRestart: Bool { false }
 
     func request(for call: Call) -> URLRequest {
@@ -91,16 +91,16 @@ struct OriginTarget: Target {
     }
 }
 
-/// Servers on the network, asked for the URLs of the command line.
+/// Servers on the network, for the URLs of the command line.
 struct NetworkTarget: Target {
     private let urls: [URL]
     private let makeTransport: @Sendable () -> any Transport
 
-    /// A target for `urls`, at least one.
+    /// Creates a target for `urls`, at least one.
     ///
     /// - Parameters:
-    ///   - urls: what is asked for; a call names one by its place.
-    ///   - makeTransport: makes what one run sends through; a URLSession of its own by default.
+    ///   - urls: the URLs; a call refers to one by its position.
+    ///   - makeTransport: makes the transport of one run; a new URLSession by default.
     init(
         urls: [URL],
         makeTransport: @escaping @Sendable () -> any Transport = { URLSessionTransport() }
@@ -109,10 +109,10 @@ struct NetworkTarget: Target {
         self.makeTransport = makeTransport
     }
 
-    /// Long enough for a slow server, short enough for somebody who waits at a terminal.
+    /// Long enough for a slow server, short enough for someone who waits at a terminal.
     var attemptTimeout: Duration? { .seconds(30) }
 
-    /// Otherwise a server whose responses are fresh would see nothing of a client that was started anew.
+    /// Otherwise a server with fresh responses would get no requests from a restarted client.
     var revalidatesAfterRestart: Bool { true }
 
     func request(for call: Call) -> URLRequest {
@@ -126,9 +126,9 @@ struct NetworkTarget: Target {
         return Connection(transport: transport) { transport.traffic }
     }
 
-    /// Loads each URL once with a plain client, so that a wrong one is found before anything is measured.
+    /// Loads each URL once with a plain client, so that a wrong one is found before the measurements.
     ///
-    /// - Throws: a ``CommandFailure`` of status 1 for the first URL that gives no answer; `CancellationError`.
+    /// - Throws: a ``CommandFailure`` of status 1 for the first URL that does not respond; `CancellationError`.
     func probe(clock: any HoldfastClock) async throws {
         var configuration = PipelineConfiguration()
         configuration.clock = clock
@@ -151,7 +151,7 @@ struct NetworkTarget: Target {
     }
 }
 
-/// Counts what goes through another transport, for servers that cannot be asked what reached them.
+/// Counts the traffic of another transport, for servers that cannot report it.
 final class CountingTransport: Transport {
     /// The numbers, shared with bodies that outlive their call.
     final class Counter: Sendable {
@@ -169,7 +169,7 @@ final class CountingTransport: Transport {
     private let next: any Transport
     private let counter = Counter()
 
-    /// A counter around `next`.
+    /// Creates a counter around `next`.
     init(_ next: any Transport) {
         self.next = next
     }

@@ -6,23 +6,23 @@ internal import HoldfastCommand
 
 /// The command line, read and checked.
 struct Arguments: Sendable, Equatable {
-    /// A service that runs already; nil: one is started.
+    /// The URL of a running service; nil: one is started.
     var url: URL?
     /// The clients to run.
     var clients = ClientKind.allCases
-    /// Whether the clients were named, so that one that is not there is an error.
+    /// Whether the clients were named, so that an unavailable one is an error.
     var namesClients = false
-    /// How many people look at the dashboard at once.
+    /// How many people use the dashboard at once.
     var users = 4
-    /// How often each of them looks.
+    /// How often each of them looks at it.
     var rounds = 5
     /// The time between two looks.
     var pause: Duration = .milliseconds(1_100)
-    /// How long each answer of the service takes, in milliseconds.
+    /// How long the service takes for each response, in milliseconds.
     var delay = 30
     /// Whether the table is printed as JSON.
     var isJSON = false
-    /// Whether help is all that is wanted.
+    /// Whether only the help text is wanted.
     var wantsHelp = false
 
     /// Reads the words after the program's name; `--name value` and `--name=value` mean the same, the last of two wins.
@@ -33,7 +33,7 @@ struct Arguments: Sendable, Equatable {
         var rounds: Int?
         var reader = OptionReader(words, of: "weather-example")
         while let word = reader.next() {
-            guard case .option(let name) = word else { throw .usage("no operand is taken") }
+            guard case .option(let name) = word else { throw .usage("operands are not allowed") }
             switch name {
             case "--help", "-h": wantsHelp = true
             case "--json": isJSON = true
@@ -57,7 +57,7 @@ struct Arguments: Sendable, Equatable {
         let expected = "a URL that begins with http:// or https://"
         guard let url = URL(string: try reader.text(expected)), let host = url.host, !host.isEmpty,
             ["http", "https"].contains(url.scheme?.lowercased())
-        else { throw .usage("--url wants \(expected)") }
+        else { throw .usage("--url needs \(expected)") }
         return url
     }
 
@@ -66,49 +66,49 @@ struct Arguments: Sendable, Equatable {
         let expected = "one or more of \(all), with commas between them"
         var clients: [ClientKind] = []
         for name in try reader.text(expected).split(separator: ",", omittingEmptySubsequences: false) {
-            guard let kind = ClientKind(rawValue: String(name)) else { throw .usage("--client wants \(expected)") }
+            guard let kind = ClientKind(rawValue: String(name)) else { throw .usage("--client needs \(expected)") }
             if !clients.contains(kind) { clients.append(kind) }
         }
         return clients
     }
 }
 
-/// What `--help` prints.
+/// The output of `--help`.
 enum Help {
     static let text = """
         usage: weather-example [options]
 
-        Runs one dashboard job with each client that people have, before and after the one line that puts Holdfast behind
-        it, and prints what each run cost. The job: several people look several times at a list of stations, and at the
-        current weather and two forecasts of each. The service is a small process on this machine that has ETags and rate
-        limits, and that is short of capacity now and then.
+        Runs one dashboard job with each kind of client, before and after the one-line change that adds Holdfast, and
+        prints what each run cost. The job: several people look several times at a list of stations, and at the current
+        weather and two forecasts of each station. The service is a small process on this machine that has ETags and rate
+        limits, and is sometimes overloaded.
 
         options:
-          --url URL         a weather service that runs already; by default one is started and ended
+          --url URL         a running weather service; by default one is started and stopped
           --client LIST     some of urlsession, async-http-client, generated (default: all whose traits are on)
-          --users N         people at once (default 4)
+          --users N         people who look at the same time (default 4)
           --rounds N        how often each of them looks (default 5)
           --pause-ms N      time between two looks (default 1100)
-          --delay-ms N      time that the started service takes for an answer (default 30)
+          --delay-ms N      time that the started service takes for a response (default 30)
           --quick           2 rounds
-          --json            print the table as JSON, and nothing else, to standard output
-          --help            print this
+          --json            print only the table, as JSON
+          --help            print this help
 
         columns:
-          requests      what the service saw
+          requests      requests that the service received
           bytes         bytes of content that it sent
-          304s, 429s    answers of these kinds that it gave
+          304s, 429s    responses with these statuses
           failed        calls that ended in an error or a status of 400 or more
-          time          of the whole job, the pauses included
+          time          time of the whole job, with its pauses
           bytes saved   bytes of content that came from the cache
-          time saved    waiting for the service that hits of the cache spared, summed over all calls
+          time saved    waiting for the service that cache hits saved, summed over all calls
 
-        exit status: 0 when the runs were made, whatever they showed; 64 for a wrong command line, or for a named client
-        whose trait is off; 1 when there is no service
+        exit status: 0 if the runs were made, whatever their results; 64 for a wrong command line, or for a named client
+        whose trait is off; 1 if there is no service
         """
 }
 
-/// Status 64 stands for a trait that is off as well.
+/// Status 64 is also used for a trait that is off.
 extension CommandFailure {
     /// The command line is wrong.
     static func usage(_ text: String) -> CommandFailure {

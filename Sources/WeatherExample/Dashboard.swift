@@ -7,12 +7,12 @@ internal import Foundation
 struct Dashboard: Sendable {
     /// How many people.
     let users: Int
-    /// How often each of them looks.
+    /// How often each of them looks at it.
     let rounds: Int
     /// Waits between two looks.
     let pause: @Sendable () async throws -> Void
 
-    /// What came of a run.
+    /// The result of a run.
     struct Outcome: Sendable, Equatable {
         /// Calls made.
         var calls = 0
@@ -20,7 +20,7 @@ struct Dashboard: Sendable {
         var failed = 0
         /// The content for each question that was answered.
         var answers: [Question: Data] = [:]
-        /// Questions that had two answers, although the service never changes its mind.
+        /// Questions with two different answers, although the service's data never change.
         var contradictions = 0
 
         mutating func note(_ question: Question, data: Data?) {
@@ -46,7 +46,7 @@ struct Dashboard: Sendable {
 
     /// Does the job; `read` makes one call.
     ///
-    /// - Throws: `CancellationError` only; what fails a call is counted.
+    /// - Throws: only `CancellationError`; calls that fail are counted.
     func run(_ read: @escaping @Sendable (Question) async throws -> Reading) async throws -> Outcome {
         try await withThrowingTaskGroup(of: Outcome.self) { group in
             for user in 0..<users {
@@ -91,7 +91,7 @@ struct Dashboard: Sendable {
         return reading.data
     }
 
-    /// The numbers of the stations in the list; those of a list that could not be loaded are known from before.
+    /// The numbers of the stations in the list; a fixed list if it could not be loaded.
     private static func stations(in data: Data?) -> [Int] {
         struct List: Decodable {
             struct Station: Decodable { let id: Int }
@@ -103,22 +103,22 @@ struct Dashboard: Sendable {
 }
 
 #if canImport(FoundationNetworking)
-    // Foundation on Linux keeps URLRequest in a module of its own.
+    // On Linux, Foundation has URLRequest in a separate module.
     internal import FoundationNetworking
 #endif
 
 /// One question of the dashboard.
 struct Question: Sendable, Hashable {
-    /// What is asked for.
+    /// What is requested.
     enum Subject: Sendable, Hashable {
         case stations
         case current(station: Int)
         case forecast(station: Int, days: Int)
     }
 
-    /// What is asked for.
+    /// What is requested.
     let subject: Subject
-    /// The language of who asks.
+    /// The language of the person.
     let language: String
 
     /// Path and query.
@@ -130,7 +130,7 @@ struct Question: Sendable, Hashable {
         }
     }
 
-    /// The question as a request to the service at `url`, in the name of the client that `key` stands for.
+    /// The question as a request to the service at `url`, with the API key `key`.
     func request(to url: URL, key: String) -> URLRequest {
         var request = URLRequest(url: URL(string: url.absoluteString + target) ?? url)
         request.setValue(language, forHTTPHeaderField: "Accept-Language")
@@ -140,13 +140,13 @@ struct Question: Sendable, Hashable {
 }
 
 #if canImport(FoundationNetworking)
-    // Foundation on Linux keeps URLResponse in a module of its own.
+    // On Linux, Foundation has URLResponse in a separate module.
     internal import FoundationNetworking
 #endif
 
-/// What the dashboard gets for a question.
+/// The response to a question.
 struct Reading: Sendable, Equatable {
-    /// The status; 0 where there was none.
+    /// The status; 0 if there was none.
     let status: Int
     /// The content.
     let data: Data

@@ -8,10 +8,10 @@ internal import HoldfastCommand
 struct Report: Sendable {
     /// The runs, in order.
     let results: [RunResult]
-    /// Clients that were not run since their traits are off.
+    /// Clients that were not run because their traits are off.
     let skipped: [ClientKind]
 
-    /// The runs as one JSON object in the form that all benchmarks here have, a line feed at its end.
+    /// The runs as one JSON object in the format of all benchmarks here, ending with a line feed.
     func json() throws -> String {
         struct Row: Encodable {
             let `case`: String
@@ -96,11 +96,11 @@ struct RunResult: Sendable {
     let side: ClientRun.Side
     /// What the service counted.
     let ledger: ServiceLedger
-    /// What the people saw.
+    /// What the people got.
     let outcome: Dashboard.Outcome
     /// The time of the whole job.
     let duration: Duration
-    /// What the cache spared; 0 before.
+    /// What the cache saved; 0 in the run before.
     let bytesSaved: Int
     let timeSaved: Duration
 }

@@ -4,9 +4,9 @@
 internal import Foundation
 internal import HoldfastCommand
 
-/// The weather service as a child of this process; it ends with its standard input.
+/// The weather service as a child process, which ends when its standard input is closed.
 final class ServiceProcess: Sendable {
-    /// Where it answers.
+    /// The URL of the service.
     let url: URL
     private let end: @Sendable () -> Void
 
@@ -20,13 +20,13 @@ final class ServiceProcess: Sendable {
     /// Ends the service. Idempotent.
     func stop() { end() }
 
-    /// The program of the service, beside that of this process.
+    /// The program of the service, in the directory of this program.
     static var program: URL {
         let own = Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])
         return own.resolvingSymlinksInPath().deletingLastPathComponent().appendingPathComponent("WeatherService")
     }
 
-    /// Starts the service and waits until it has said its port.
+    /// Starts the service and waits until it has printed its port.
     ///
     /// - Throws: a ``CommandFailure`` of status 1.
     static func start(_ program: URL, options: [String]) async throws -> ServiceProcess {
@@ -44,24 +44,26 @@ final class ServiceProcess: Sendable {
             } catch {
                 throw CommandFailure.service(
                     "\(program.path) cannot be started (\(error.localizedDescription)); build it with "
-                        + "`swift build --product WeatherService`, or name a running one with --url"
+                        + "`swift build --product WeatherService`, or give the URL of a running one with --url"
                 )
             }
             let end: @Sendable () -> Void = { try? input.fileHandleForWriting.close() }
             let line = await firstLine(of: output.fileHandleForReading)
             guard let port = UInt16(line), let url = URL(string: "http://127.0.0.1:\(port)") else {
                 end()
-                throw CommandFailure.service("\(program.path) said no port; run it by hand to see why")
+                throw CommandFailure.service("\(program.path) did not print its port; run it manually to see why")
             }
             return ServiceProcess(url: url, end: end)
         #else
-            throw CommandFailure.service("this system has no child processes; name a running service with --url")
+            throw CommandFailure.service(
+                "this system has no child processes; give the URL of a running service with --url"
+            )
         #endif
     }
 
     private static func firstLine(of handle: FileHandle) async -> String {
         await withCheckedContinuation { continuation in
-            // Reading blocks, which the threads of tasks must not.
+            // Reading blocks, which is not allowed on the threads of tasks.
             Thread.detachNewThread {
                 var bytes = Data()
                 while !bytes.contains(UInt8(ascii: "\n")) {
@@ -77,13 +79,13 @@ final class ServiceProcess: Sendable {
 }
 
 #if canImport(FoundationNetworking)
-    // Foundation on Linux keeps URLSession in a module of its own.
+    // On Linux, Foundation has URLSession in a separate module.
     internal import FoundationNetworking
 #endif
 
-/// What the service has seen and sent, as it tells itself.
+/// What the service has received and sent, by its own count.
 struct ServiceLedger: Sendable, Equatable, Codable {
-    /// Requests by what they asked for.
+    /// Requests by kind.
     var stations = 0
     var current = 0
     var forecast = 0
@@ -91,7 +93,7 @@ struct ServiceLedger: Sendable, Equatable, Codable {
     var other = 0
     /// Bytes of content sent.
     var bytes = 0
-    /// Answers by kind.
+    /// Responses by kind.
     var notModified = 0
     var tooManyRequests = 0
     var unavailable = 0
@@ -99,7 +101,7 @@ struct ServiceLedger: Sendable, Equatable, Codable {
     /// All requests.
     var requests: Int { stations + current + forecast + reports + other }
 
-    /// What was added since an earlier reading.
+    /// The difference from an earlier reading.
     func since(_ earlier: ServiceLedger) -> ServiceLedger {
         ServiceLedger(
             stations: stations - earlier.stations,
@@ -114,7 +116,7 @@ struct ServiceLedger: Sendable, Equatable, Codable {
         )
     }
 
-    /// Reads the ledger of the service at `url`, which does not count that.
+    /// Reads the counts of the service at `url`, which does not count that request.
     ///
     /// - Throws: a ``CommandFailure`` of status 1.
     static func read(of url: URL, by session: URLSession) async throws -> ServiceLedger {

@@ -4,20 +4,20 @@
 internal import Foundation
 internal import HoldfastCommand
 
-/// The program: `weather-example --help` says what it does.
+/// The program; see `weather-example --help`.
 @main
 enum WeatherExample {
     static func main() async {
         exit(await run(Array(CommandLine.arguments.dropFirst()), on: .standard))
     }
 
-    /// Does what the words after the program's name ask for.
+    /// Runs the program with the words after its name.
     ///
     /// - Parameters:
-    ///   - words: the command line's, without the program's name.
+    ///   - words: the command line without the program's name.
     ///   - console: where the report goes.
     ///   - program: the weather service, for runs without `--url`.
-    /// - Returns: the status to exit with.
+    /// - Returns: the exit status.
     static func run(_ words: [String], on console: Console, program: URL = ServiceProcess.program) async -> Int32 {
         do {
             let arguments = try Arguments(parsing: words)

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// Holds the table of docs/architecture.md that says where each behaviour stands to the tree.
-@Suite("Where each behaviour stands")
+@Suite("The table of behaviours in docs/architecture.md")
 struct BehaviourTableTests {
     /// A row: a file below Sources, and the name in it at which a reader begins.
     struct Row: Sendable, Hashable, CustomStringConvertible {
@@ -33,7 +33,7 @@ struct BehaviourTableTests {
         "HoldfastSemantics", "HoldfastSimulation", "HoldfastTesting", "HoldfastProxy", "HoldfastTool",
     ]
 
-    @Test("Each row names a file, and a declaration in it")
+    @Test("Each row names a file and a declaration in that file")
     func places() throws {
         #expect(Self.rows.count > 60)
         for row in Self.rows {
@@ -57,7 +57,7 @@ struct BehaviourTableTests {
         #expect(folders.subtracting(named).subtracting(["HoldfastTool"]).isEmpty)
     }
 
-    @Test("The reader finds rows and nothing else")
+    @Test("The parser finds the rows of the table and nothing else")
     func reader() {
         let page = """
             | what | file | begin at |

@@ -92,7 +92,7 @@ struct ConditionalsTests {
         return rows
     }
 
-    @Test("Every file with code under a condition stands in decision 0020, with their number, and no other does")
+    @Test("Decision 0020 lists every file with conditional code and its number of conditions, and no other file")
     func table() throws {
         var present: [String: Int] = [:]
         for (path, all) in try Self.sources() {
@@ -117,7 +117,7 @@ struct ConditionalsTests {
         }
     }
 
-    @Test("The reader finds conditionals, what they hold, and whether they hold a whole file")
+    @Test("The parser finds conditionals and their contents, and sees whether one wraps a whole file")
     func reader() {
         let text = """
             // A comment.

@@ -62,7 +62,7 @@ struct DoccTests {
         #expect(pages.contains { !$0.hasPrefix("# ``") })
     }
 
-    @Test("Every block of Swift in a catalog stands in a test that runs it", arguments: products)
+    @Test("Every Swift block in a catalog is part of a test that runs it", arguments: products)
     func blocks(_ product: String) throws {
         for url in try Self.pages(of: product) {
             for block in Self.blocks(of: try Self.text(of: url)) {
@@ -74,7 +74,7 @@ struct DoccTests {
         }
     }
 
-    @Test("The reader finds blocks")
+    @Test("The parser finds the blocks of a page")
     func reader() {
         let page = """
             Text.

@@ -41,7 +41,10 @@ struct SeedLineTests {
         return ids
     }
 
-    @Test("Each line is the name of a test, or stands in docs/decisions, ten at most", arguments: tables)
+    @Test(
+        "Every line has a test that names it or is excused in docs/decisions, which excuses at most ten",
+        arguments: tables
+    )
     func covered(_ table: String, count: Int) throws {
         let named = try Self.named()
         let excused = try Self.excused()

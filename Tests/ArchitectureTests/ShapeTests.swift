@@ -41,7 +41,7 @@ struct ShapeTests {
         }
     }
 
-    @Test("A module's folders have three files or more, and lie at most two levels deep", arguments: modules)
+    @Test("Each folder in a module has at least three files and lies at most two levels deep", arguments: modules)
     func levels(_ module: String) throws {
         let folders = try Self.folders(of: module)
         let small = folders.filter { $0.value < 3 }.keys.sorted()
@@ -50,7 +50,7 @@ struct ShapeTests {
         #expect(Double(deep.count) <= Self.reached["folders below the second level: \(module)"] ?? 0, "\(deep)")
     }
 
-    @Test("At most one function in fifty has two or more unlabelled parameters", arguments: modules)
+    @Test("At most one function in fifty has two or more unlabeled parameters", arguments: modules)
     func labels(_ module: String) throws {
         let counts = try ImportTableTests.sourceFiles(of: module).flatMap { file in
             Self.unlabelledParameters(in: try String(contentsOf: file, encoding: .utf8))
@@ -63,7 +63,10 @@ struct ShapeTests {
         )
     }
 
-    @Test("A file Type+Topic is a conformance or a bridge, not a part of a type of the module", arguments: modules)
+    @Test(
+        "A file named Type+Topic holds a conformance or a bridge, not a part of one of the module's own types",
+        arguments: modules
+    )
     func parts(_ module: String) throws {
         let files = try ImportTableTests.sourceFiles(of: module)
         let texts = try files.map { try String(contentsOf: $0, encoding: .utf8) }
@@ -108,7 +111,7 @@ struct ShapeTests {
         }
     }
 
-    @Test("The reader of labels counts what has none")
+    @Test("The parser counts parameters without a label")
     func reader() {
         let text = """
             struct A {

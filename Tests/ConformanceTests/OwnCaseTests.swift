@@ -7,7 +7,7 @@ import Testing
 /// The cases of this project, in the same form; every clone runs them.
 @Suite("Cases of our own", .timeLimit(.minutes(20)))
 struct OwnCaseTests {
-    @Test("Each passes", arguments: ConformanceMode.allCases)
+    @Test("Every case passes", arguments: ConformanceMode.allCases)
     func conformance(_ mode: ConformanceMode) async throws {
         let run = try await ConformanceRun(CaseFile(contentsOf: CaseFile.ownURLs), mode: mode, only: CaseFile.only)
         print("own \(run.summary)")
@@ -18,7 +18,7 @@ struct OwnCaseTests {
         }
     }
 
-    @Test("None passes without a cache", arguments: ConformanceMode.allCases)
+    @Test("No case passes without a cache", arguments: ConformanceMode.allCases)
     func floor(_ mode: ConformanceMode) async throws {
         let run = try await ConformanceRun(CaseFile(contentsOf: CaseFile.ownURLs), mode: mode, hasCache: false)
         #expect(run.outcomes.allSatisfy { !$0.verdict.isPass })

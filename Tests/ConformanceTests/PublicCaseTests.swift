@@ -8,7 +8,7 @@ import Testing
 @Suite("Public HTTP cache cases", .timeLimit(.minutes(20)))
 struct PublicCaseTests {
     @Test(
-        "Every required and optimal case passes, but for the known misses",
+        "Every required and optimal case passes, except the known failures",
         .enabled(if: CaseFile.publicURL != nil, "skipped: there is no file of public cases"),
         arguments: ConformanceMode.allCases
     )
@@ -23,7 +23,7 @@ struct PublicCaseTests {
     }
 
     @Test(
-        "Without a cache next to nothing passes, and most cases fail by what they build upon",
+        "Without a cache almost no case passes, and most fail because of a case that they depend on",
         .enabled(if: CaseFile.publicURL != nil, "skipped: there is no file of public cases"),
         .enabled(if: CaseFile.only == nil, "skipped: only some cases were asked for"),
         arguments: ConformanceMode.allCases

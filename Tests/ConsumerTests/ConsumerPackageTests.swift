@@ -9,7 +9,7 @@
     /// Makes a package as a user would, and looks at what Holdfast brings along.
     @Suite("A package that depends on Holdfast", .timeLimit(.minutes(20)))
     struct ConsumerPackageTests {
-        @Test("With the default traits it resolves this package and no other, and fetches nothing")
+        @Test("With the default traits, the package resolves to itself alone and fetches nothing")
         func defaultTraits() async throws {
             let consumer = try ConsumerPackage()
             defer { consumer.remove() }
@@ -24,7 +24,7 @@
             #expect(try consumer.pins() == [])
         }
 
-        @Test("The manifest declares packages, each behind a trait, so that there is something not to fetch")
+        @Test("The manifest declares packages, each behind a trait, so the other tests prove something")
         func declared() throws {
             let manifest = try String(
                 contentsOf: ConsumerPackage.root.appending(path: "Package.swift"),

@@ -139,7 +139,7 @@ struct CrashJudgeTests {
         Case(testDescription: "what the child saw", log: "wrong a thing", findings: ["a thing"]),
     ]
 
-    @Test("Findings are found and nothing else", arguments: cases)
+    @Test("It reports every planted violation and nothing else", arguments: cases)
     func judge(_ item: Case) throws {
         var judge = CrashJudge(mayEvict: item.mayEvict)
         for text in item.log.split(separator: ";") {
@@ -161,20 +161,20 @@ struct CrashJudgeTests {
         "done 1 no-space", "wrong a b c",
     ]
 
-    @Test("Every line reads as it was written", arguments: lines)
+    @Test("Every line is parsed back as it was written", arguments: lines)
     func line(_ text: String) throws {
         #expect(try #require(CrashLine(text)).description == text)
     }
 
     @Test(
-        "A line cut short is no line",
+        "A truncated line is ignored",
         arguments: ["", "begin", "begin 1", "begin 1 put k v", "saw k", "done 1", "sa"]
     )
     func cut(_ text: String) {
         #expect(CrashLine(text) == nil)
     }
 
-    @Test("The body tells key, put and length apart, byte by byte")
+    @Test("Every byte of a body depends on key, put number and length")
     func bodies() {
         let identity = CrashIdentity(key: "w0k0", variant: "v0")
         let other = CrashIdentity(key: "w0k0", variant: "v1")

@@ -34,7 +34,7 @@ struct CrashTests {
         ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) }
     }
 
-    @Test("Acknowledged puts are there and whole; nothing torn, superseded, removed or purged is", arguments: arms)
+    @Test("Acknowledged puts are complete; nothing torn, superseded, removed or purged is served", arguments: arms)
     func kills(_ arm: Arm) async throws {
         let seed = Self.seed ^ UInt64(arm.capacity)
         var generator = SeededGenerator(seed: seed)

@@ -51,7 +51,7 @@ struct FullDeviceTests {
         }
     }
 
-    @Test("A gathered write that the device cuts short leaves a prefix and tells ENOSPC", arguments: Kind.allCases)
+    @Test("A gathered write that the device cuts short leaves a prefix and reports ENOSPC", arguments: Kind.allCases)
     func gathered(_ kind: Kind) throws {
         let device = try kind.device(size: 256 << 10)
         defer { device.remove() }
@@ -69,7 +69,7 @@ struct FullDeviceTests {
     }
 
     @Test(
-        "Bytes on the device never pass the capacity, writers, reclaim and open bodies included",
+        "The bytes on the device never exceed the capacity, with writers, reclaim and open bodies",
         arguments: Kind.allCases
     )
     func bound(_ kind: Kind) async throws {
@@ -105,7 +105,7 @@ struct FullDeviceTests {
     #if os(Linux)
         /// A child process is born with copies of all descriptors and keeps them until it runs its program: a server that starts
         /// programs has such children at any time. The copies here are this process's own and are kept for as long.
-        @Test("What a child process was born with keeps no bytes on the device")
+        @Test("File descriptors that a child process inherited hold no space on the device")
         func inherited() async throws {
             let capacity = 2 << 20
             let device = try Kind.real.device(size: 16 << 20)
@@ -131,7 +131,7 @@ struct FullDeviceTests {
         }
     #endif
 
-    @Test("A full device loses nothing, tells .noSpace, and puts resume when there is room", arguments: Kind.allCases)
+    @Test("A full device loses nothing, reports .noSpace, and puts resume when there is room", arguments: Kind.allCases)
     func full(_ kind: Kind) async throws {
         let device = try kind.device(size: 6 << 20)
         defer { device.remove() }

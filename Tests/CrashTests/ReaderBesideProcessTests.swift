@@ -8,7 +8,7 @@ import Testing
 @testable import CrashChild
 
 /// A reader in this process, the store in another.
-@Suite("A reader beside a process", .timeLimit(.minutes(20)))
+@Suite("A read-only store beside another process", .timeLimit(.minutes(20)))
 struct ReaderBesideProcessTests {
     private let capacity = 4 << 20
     private let now = StoreInstant(milliseconds: 1)
@@ -21,7 +21,9 @@ struct ReaderBesideProcessTests {
         }
     }
 
-    @Test("It sees whole entries while the process works, names it, and sees after a kill what the next store finds")
+    @Test(
+        "It sees only whole entries while the process works, names that process, and agrees with a store opened after a kill"
+    )
     func beside() async throws {
         let scratch = try ScratchDirectory()
         defer { scratch.remove() }

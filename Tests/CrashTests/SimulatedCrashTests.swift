@@ -10,7 +10,7 @@ import Testing
 
 /// Promise 4 of the store once more, on simulated files: the world stops at a chosen step of the file system, where a signal
 /// would have to be lucky, and after a loss of power too.
-@Suite("A store whose world stops at a step", .timeLimit(.minutes(60)))
+@Suite("A store that is stopped at any step", .timeLimit(.minutes(60)))
 struct SimulatedCrashTests {
     private let now = StoreInstant(milliseconds: 1)
 
@@ -22,12 +22,12 @@ struct SimulatedCrashTests {
         var steps = 0
     }
 
-    @Test("After a kill at any step, what was acknowledged is there and nothing else", arguments: CrashTests.arms)
+    @Test("After a kill at any step, the store has what was acknowledged and nothing else", arguments: CrashTests.arms)
     func kill(_ arm: CrashTests.Arm) async throws {
         try await each(arm) { run, _ in run.files.crashed(.process) }
     }
 
-    @Test("After a loss of power at any step nothing wrong is served", arguments: CrashTests.arms)
+    @Test("After a power loss at any step, the store serves nothing wrong", arguments: CrashTests.arms)
     func power(_ arm: CrashTests.Arm) async throws {
         try await each(arm, losesPower: true) { run, generator in run.files.crashed(.power(using: &generator)) }
     }

@@ -26,7 +26,7 @@ struct TwoProcessesTests {
         try await DiskStore.open(directory: directory, capacity: capacity, now: now)
     }
 
-    @Test("The second is refused by the first one's number, and may open when the first is dead")
+    @Test("The second process is refused and told the first one's process ID, and may open once the first is dead")
     func locked() async throws {
         let scratch = try ScratchDirectory()
         defer { scratch.remove() }
@@ -39,7 +39,7 @@ struct TwoProcessesTests {
         try await open(scratch.store).close()
     }
 
-    @Test("A refused opening harms nothing of the holder's")
+    @Test("A refused opening does not harm the store that is open")
     func harmless() async throws {
         let scratch = try ScratchDirectory()
         defer { scratch.remove() }

@@ -7,13 +7,13 @@ import Testing
 
 @Suite("What ends a program", .timeLimit(.minutes(20)))
 struct CommandFailureTests {
-    @Test("Whatever an error says, a failure is one line")
+    @Test("Whatever an error says, it is printed as one line")
     func oneLine() {
         #expect(CommandFailure("first\nsecond\r\n\nthird").description == "first second third")
         #expect(CommandFailure("x").exitStatus == 1)
     }
 
-    @Test("What the work of a program gives or throws comes out as it is")
+    @Test("What the body of a program returns or throws comes out unchanged")
     func results() async throws {
         #expect(try await Interruption.cancelling { 7 }.get() == 7)
         let failed = await Interruption.cancelling { throw CommandFailure("no", exitStatus: 64) }

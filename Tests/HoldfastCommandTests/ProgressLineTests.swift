@@ -12,7 +12,7 @@ struct ProgressLineTests {
         recorded.error.split(separator: "\r").map(String.init)
     }
 
-    @Test("On a terminal one line is drawn anew, covers the one before and vanishes at the end")
+    @Test("On a terminal, one line is redrawn over the one before and cleared at the end")
     func terminal() {
         let recorded = RecordedConsole(errorIsTerminal: true)
         let line = ProgressLine(on: recorded.console, interval: .zero)
@@ -31,7 +31,7 @@ struct ProgressLineTests {
         #expect(recorded.bytes.isEmpty)
     }
 
-    @Test("A fraction beyond 0 or 1 draws no broken bar, and no line is longer than the terminal is wide")
+    @Test("A fraction below 0 or above 1 draws a whole bar, and no line is wider than the terminal")
     func bounds() {
         let recorded = RecordedConsole(errorIsTerminal: true)
         let line = ProgressLine(on: recorded.console, interval: .zero)
@@ -42,7 +42,7 @@ struct ProgressLineTests {
         #expect(Self.drawn(recorded).allSatisfy { $0.count <= 79 })
     }
 
-    @Test("A line that was drawn just now stands")
+    @Test("A line is not redrawn too soon")
     func interval() {
         let recorded = RecordedConsole(errorIsTerminal: true)
         let line = ProgressLine(on: recorded.console, interval: .seconds(3_600))
@@ -50,7 +50,7 @@ struct ProgressLineTests {
         #expect(Self.drawn(recorded) == ["0"])
     }
 
-    @Test("Where standard error is no terminal nothing is written")
+    @Test("Nothing is written if standard error is not a terminal")
     func noTerminal() {
         let recorded = RecordedConsole()
         let line = ProgressLine(on: recorded.console, interval: .zero)
@@ -59,7 +59,7 @@ struct ProgressLineTests {
         #expect(recorded.error.isEmpty)
     }
 
-    @Test("A meter draws what several tasks count; of no steps it makes no division by zero", arguments: [0, 1, 400])
+    @Test("A meter shows what several tasks count, and zero steps do not divide by zero", arguments: [0, 1, 400])
     func meter(_ total: Int) async {
         let recorded = RecordedConsole(errorIsTerminal: true)
         let line = ProgressLine(on: recorded.console, interval: .zero)

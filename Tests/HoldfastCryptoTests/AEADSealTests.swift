@@ -7,7 +7,7 @@
     import HoldfastTesting
     import Testing
 
-    @Suite("Sealing by AES-256-GCM", .timeLimit(.minutes(20)))
+    @Suite("Sealing with AES-256-GCM", .timeLimit(.minutes(20)))
     struct AEADSealTests {
         private static let context = Array("part".utf8)
 
@@ -15,7 +15,7 @@
             try SealingKey(id: id, bytes: Array(repeating: byte, count: 32))
         }
 
-        @Test("A seal gives back what was sealed", arguments: [0, 1, 15, 16, 17, 4_096, 65_492, 131_072])
+        @Test("Opening returns what was sealed", arguments: [0, 1, 15, 16, 17, 4_096, 65_492, 131_072])
         func roundTrip(_ count: Int) throws {
             var generator = SeededGenerator(seed: 4)
             let plain = (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
@@ -28,7 +28,7 @@
             #expect(try seal.open(around, keyID: 1, context: Self.context) == plain)
         }
 
-        @Test("A test vector of SP 800-38D for AES-256 opens: a nonce, the ciphertext, the tag")
+        @Test("A test vector of SP 800-38D for AES-256 opens: nonce, ciphertext, tag")
         func vector() throws {
             // Test case 14 of the submission of GCM to NIST: key, nonce and plain text all zero.
             let seal = try AEADSeal(current: Self.key(1, 0))
@@ -42,7 +42,7 @@
             #expect(try seal.open(sealed, keyID: 1, context: []) == Array(repeating: 0, count: 16))
         }
 
-        @Test("Equal parts look unlike each other, and show nothing of what is in them")
+        @Test("Equal parts get different ciphertexts that show nothing of their content")
         func nonces() throws {
             let seal = try AEADSeal(current: .random(id: 1))
             let plain = ByteChunk(Array(repeating: 0x41, count: 64))
@@ -51,7 +51,7 @@
             #expect(Set(sealed.map { Array($0.suffix(80)) }).count == sealed.count)
         }
 
-        @Test("A changed byte, a cut, another context and another key of the same id are damage")
+        @Test("A changed byte, a truncation, another context or another key with the same id counts as damage")
         func damage() throws {
             let seal = try AEADSeal(current: Self.key(5, 1))
             let sealed = try seal.seal(ByteChunk(Array("a field's value".utf8)), context: Self.context)
@@ -71,7 +71,7 @@
             #expect(seal.failure(opening: sealed, keyID: 5, context: Self.context) == nil)
         }
 
-        @Test("A key that is not at hand is no damage, and the error names it")
+        @Test("A key that is not available is not damage, and the error names it")
         func unknownKey() throws {
             let seal = try AEADSeal(current: Self.key(5, 1))
             let sealed = try seal.seal(ByteChunk([1, 2]), context: Self.context)
@@ -82,7 +82,7 @@
             #expect(error?.message.contains("key 6") == true)
         }
 
-        @Test("After a change of keys, old parts open with the retired key and new ones are under the new")
+        @Test("After a key change, old parts open with the retired key and new ones use the new key")
         func rotation() throws {
             let before = try AEADSeal(current: Self.key(1, 1))
             let after = try AEADSeal(current: Self.key(2, 2), retired: [Self.key(1, 1)])
@@ -97,7 +97,7 @@
             #expect(dropped.failure(opening: old, keyID: 1, context: Self.context) == .sealed)
         }
 
-        @Test("Two keys of one id are refused")
+        @Test("Two keys with one id are refused")
         func doubleID() throws {
             let error = #expect(throws: StoreError.self) {
                 try AEADSeal(current: Self.key(1, 1), retired: [Self.key(1, 2)])

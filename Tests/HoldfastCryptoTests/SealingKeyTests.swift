@@ -32,7 +32,7 @@
             #expect(try SealingKey(id: 1, bytes: first).withUnsafeBytes { Array($0) } == first)
         }
 
-        @Test("Nothing prints a key, nor a seal that holds it")
+        @Test("Neither a key nor a seal that holds one is ever printed")
         func hidden() throws {
             let key = try SealingKey(id: 77, bytes: Array(repeating: 0xAB, count: 32))
             let seal = try AEADSeal(current: key)

@@ -24,7 +24,7 @@
             headerFields: [.accept: "text/plain"]
         )
 
-        @Test("The request arrives as it is, and head and body come back")
+        @Test("The request arrives unchanged, and head and body come back")
         func call() async throws {
             let transport = ScriptedTransport([.stream(203, ["X-A": "1", "X-A": "2"], chunks: ["he", "llo"])])
             let (head, body) = try await Pipeline(transport: transport).send(Self.request)
@@ -52,7 +52,7 @@
             #expect(try await body.data() == Data("one".utf8))
         }
 
-        @Test("upload sends its bytes, or a file, and again after a 503")
+        @Test("upload sends its bytes or a file, and sends them again after a 503")
         func upload() async throws {
             let transport = ScriptedTransport([.respond(503), .respond(200, body: "a"), .respond(200, body: "b")])
             var configuration = PipelineConfiguration()
@@ -88,7 +88,7 @@
             #expect(error?.code == .protocolError)
         }
 
-        @Test("Over sockets: a 304 renews the stored body, and a 503 is sent again")
+        @Test("Over sockets, a 304 renews the stored body and a 503 is retried")
         func loopback() async throws {
             let server = try LoopbackServer.start { request in
                 switch request.number {

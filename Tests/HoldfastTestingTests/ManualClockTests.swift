@@ -9,7 +9,7 @@ import Testing
 
 @Suite("ManualClock", .timeLimit(.minutes(20)))
 struct ManualClockTests {
-    @Test("Time moves only when told, both times together")
+    @Test("Time moves only when told, monotonic and wall time together")
     func advance() {
         let clock = ManualClock(start: Timestamp(secondsSinceEpoch: 100))
         let origin = clock.now
@@ -21,7 +21,7 @@ struct ManualClockTests {
         #expect(origin.duration(to: clock.now) == .seconds(5))
     }
 
-    @Test("A sleeper wakes when its deadline has come, and not before")
+    @Test("A sleeper wakes when its deadline comes, and not before")
     func sleeps() async throws {
         let clock = ManualClock()
         let woken = CountWatch()
@@ -39,7 +39,7 @@ struct ManualClockTests {
         #expect(clock.waits == [.seconds(10)])
     }
 
-    @Test("A cancelled sleeper wakes at once; one that sleeps in a cancelled task does not sleep")
+    @Test("A cancelled sleeper wakes at once, and a sleep in a cancelled task returns at once")
     func cancellation() async throws {
         let clock = ManualClock()
         let sleeper = Task { try await clock.sleep(until: clock.now.advanced(by: .seconds(10))) }
@@ -49,14 +49,14 @@ struct ManualClockTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test("A clock that advances by itself jumps to the deadline")
+    @Test("An automatic clock jumps to the deadline")
     func autoAdvances() async throws {
         let clock = ManualClock(autoAdvances: true)
         try await clock.sleep(until: clock.now.advanced(by: .seconds(30)))
         #expect(clock.now.sinceOrigin == .seconds(30))
     }
 
-    @Test("Many sleepers and cancellations at once leave nobody behind")
+    @Test("With many sleepers and cancellations at once, nobody is left asleep")
     func stress() async throws {
         let clock = ManualClock()
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -18,7 +18,7 @@ struct ScriptedTransportTests {
         get throws { URLRequest(url: try #require(URL(string: "http://h.example/"))) }
     }
 
-    @Test("Steps are played in order, and beyond the script an error says so")
+    @Test("Steps are played in order, and after the last one an error says so")
     func order() async throws {
         let transport = ScriptedTransport([.respond(201), .fail(progress: .headSent)])
         let context = CallContext(clock: ManualClock())
@@ -34,7 +34,7 @@ struct ScriptedTransportTests {
         #expect(transport.sent.count == 3)
     }
 
-    @Test("A delay goes by the call's clock and ends at its deadline")
+    @Test("A delay uses the call's clock and ends at its deadline")
     func deadline() async throws {
         let clock = ManualClock(autoAdvances: true)
         let transport = ScriptedTransport([.respond().delayed(by: .seconds(3)), .respond().delayed(by: .seconds(30))])

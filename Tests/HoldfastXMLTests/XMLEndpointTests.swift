@@ -47,7 +47,7 @@
             #expect(transport.sent.first?.request.value(forHTTPHeaderField: "Accept") == "text/xml")
         }
 
-        @Test("D-T10: input is XML below its root node, as text/xml; output is read from XML")
+        @Test("D-T10: input is XML below its root node, as text/xml, and output is read from XML")
         func inputAndOutput() async throws {
             let note = XMLBed.Note(id: 7, text: "a < b & \"c\" naïve", tags: ["x", "y"])
             let (client, transport) = client([
@@ -71,7 +71,7 @@
             #expect(try XMLBed.decoded(text) == note)
         }
 
-        @Test("What is no XML is a decoding error; the response is in it")
+        @Test("Content that is not XML is a decoding error with the response")
         func noXML() async throws {
             let (client, _) = client([.respond(200, body: "{}")])
             let error = await #expect(throws: EndpointError.self) {
@@ -106,7 +106,7 @@
             }
         }
 
-        @Test("Input that XML cannot hold is an encoding error, not a trap, and nothing is sent")
+        @Test("Input that XML cannot represent is an encoding error, not a trap, and nothing is sent")
         func badInput() async throws {
             try await refuses(Level.high)
             try await refuses([String: Int]?.none)
@@ -127,7 +127,7 @@
             #expect(transport.sent.isEmpty)
         }
 
-        @Test("Dictionaries, arrays at the top and values without parts are written")
+        @Test("Dictionaries, top-level arrays and values without parts can be encoded")
         func unusualInput() async throws {
             struct Nothing: Codable, Sendable {}
             try await sends(["a": 1], "<any><a>1</a></any>")

@@ -12,7 +12,7 @@
         private static let good = "<n><id>1</id><text>t</text><tags>a</tags></n>"
 
         @Test(
-            "What is well-formed is read, whatever it has besides",
+            "Well-formed documents are read, whatever else they contain",
             arguments: [
                 good,
                 "\u{FEFF}" + good,
@@ -28,7 +28,7 @@
         }
 
         @Test(
-            "What is malformed is an error",
+            "Malformed documents are an error",
             arguments: [
                 "", " ", "text", "<", "<n", "<n>", "</n>", "<n></m>", "<n/><n/>", "<n>&foo;</n>", "<n>&</n>",
                 "<n>&#0;</n>",
@@ -43,7 +43,7 @@
         }
 
         @Test(
-            "A document type declaration is refused in whatever encoding it hides, so that nothing expands and no file is read"
+            "A document type declaration is refused in any encoding, so nothing is expanded and no file is read"
         )
         func declarations() throws {
             let bomb =
@@ -70,7 +70,7 @@
             }
         }
 
-        @Test("Other encodings are read as what they say, and others refused")
+        @Test("Other encodings are decoded as declared, and unknown ones refused")
         func encodings() throws {
             let text = "<n><id>1</id><text>é€</text><tags>a</tags></n>"
             let expected = XMLBed.Note(id: 1, text: "é€", tags: ["a"])
@@ -112,7 +112,7 @@
         }
 
         @Test(
-            "A text of many references, sections, comments and letters is one text, put together in a time that grows with its length"
+            "A text of many references, sections, comments and letters is joined in linear time"
         )
         func wholeTexts() throws {
             func text(_ markup: String) throws -> String {
@@ -126,7 +126,7 @@
         }
 
         @Test(
-            "Instructions and comments, which a parser need not bear, do not reach it",
+            "Instructions and comments that a parser may not survive do not reach it",
             arguments: ["<?p?>", "<?p ?>", "<!---->", "<?xml?>"]
         )
         func instructions(_ markup: String) throws {
@@ -134,7 +134,7 @@
             #expect(try XMLBed.decoded(Self.good.replacing("<id>", with: markup + "<id>")).id == 1)
         }
 
-        @Test("Damage anywhere in a document is a value or an error, never a trap")
+        @Test("Damage anywhere in a document gives a value or an error, never a trap")
         func fuzz() {
             let seed: UInt64 = 4_711
             var generator = SeededGenerator(seed: seed)

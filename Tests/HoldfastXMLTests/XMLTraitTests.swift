@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The trait XML")
 struct XMLTraitTests {
-    @Test("With the trait the formats exist; without it the module still builds, and naming them does not compile")
+    @Test("With the trait the formats exist; without it the module still builds, and using them does not compile")
     func formats() {
         #if XML
             #expect(OutputFormat.XML.accept == "text/xml")

@@ -14,13 +14,13 @@ import Testing
 #endif
 
 /// What an attack from outside found in the promises of the first day.
-@Suite("The first day, attacked", .timeLimit(.minutes(20)))
+@Suite("The first day, under stress", .timeLimit(.minutes(20)))
 struct FirstDayAttackTests {
     private func request(_ path: String = "/a") throws -> URLRequest {
         URLRequest(url: try #require(URL(string: "http://user:SECRET@origin.example\(path)")))
     }
 
-    @Test("The updates of a progress end where no content comes: a failure, a cancelled call, a hook's answer")
+    @Test("Progress updates end if no content comes: after a failure, a cancelled call or a hook's response")
     func progressEnds() async throws {
         let clients = [
             Pipeline(transport: ScriptedTransport([.fail(.connect, progress: .notSent)])),
@@ -49,7 +49,7 @@ struct FirstDayAttackTests {
         #expect(progress.current == TransferProgress.Update(completed: 4, total: 4))
     }
 
-    @Test("A prefetch to a disk stores bodies that together exceed what it lends to writers")
+    @Test("A prefetch to a disk stores bodies whose total exceeds the memory for writers")
     func prefetchOfLargeBodies() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("prefetch-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -65,7 +65,7 @@ struct FirstDayAttackTests {
         await cache.close()
     }
 
-    @Test("A prefetch that is redirected by a response that cannot be stored says what came of the last one")
+    @Test("A prefetch redirected by an unstorable response reports the result of the last one")
     func redirectedPrefetch() async throws {
         let transport = ScriptedTransport([
             .respond(302, ["Location": "/b"]),
@@ -75,7 +75,7 @@ struct FirstDayAttackTests {
         #expect(report.availableCount == 1, "\(report.items.map(\.outcome))")
     }
 
-    @Test("Each response that is not kept is counted, and told to observers: left, broken off, rejected, too large")
+    @Test("Each response that is not kept is counted and reported: left, broken off, rejected, too large")
     func notKept() async throws {
         let recorder = EventRecorder()
         var configuration = PipelineConfiguration()
@@ -192,7 +192,7 @@ struct FirstDayAttackTests {
         #expect(seen.withLock { $0 } == [error.map { "\($0)" }])
     }
 
-    @Test("A file that cannot be uploaded, and what a service proxy was answered, name the call")
+    @Test("A file that cannot be uploaded, and a service proxy's error response, name the call")
     func named() async throws {
         let client = Pipeline(transport: ScriptedTransport([.respond(404)]))
         let upload = await #expect(throws: ServiceError.self) {

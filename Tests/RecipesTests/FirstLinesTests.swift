@@ -40,7 +40,7 @@ struct FirstLinesTests {
 
     // MARK: Closures and answers
 
-    @Test("Three closures are a hook, each of them optional")
+    @Test("Three closures make a hook, and each is optional")
     func closures() async throws {
         let seen = Mutex<[String]>([])
         let client = Pipeline(
@@ -70,7 +70,7 @@ struct FirstLinesTests {
         )
     }
 
-    @Test("Answers of text, JSON and bytes bear their type and length")
+    @Test("Responses made of text, JSON and bytes have their type and length")
     func answers() async throws {
         let text = Response.text("héllo", status: .created)
         #expect(text.status == .created && text.fields[.contentType] == "text/plain; charset=utf-8")
@@ -84,7 +84,7 @@ struct FirstLinesTests {
 
     // MARK: Backoff
 
-    @Test("`.backoff` with a base waits by it after every failure, throttling included", arguments: [429, 503])
+    @Test("`.backoff` with a base uses it after every failure, throttling included", arguments: [429, 503])
     func backoff(status: Int) async throws {
         let recorder = EventRecorder()
         var configuration = configuration
@@ -110,7 +110,7 @@ struct FirstLinesTests {
         #expect(waits.count == 3)
     }
 
-    @Test("A condition on the same call decides as well")
+    @Test("A condition in the same call also decides")
     func condition() async throws {
         let transport = ScriptedTransport([.respond(503), .respond(200), .respond(503)])
         let client = Pipeline(
@@ -123,12 +123,12 @@ struct FirstLinesTests {
 
     // MARK: Caches
 
-    @Test("The default cache is one cache")
+    @Test("The default cache is always the same cache")
     func defaultCache() {
         #expect(HTTPCache.default === HTTPCache.default)
     }
 
-    @Test("The limit for one response can be given to a cache in memory, on disk, and of both")
+    @Test("The limit for one response can be set for a cache in memory, on disk, or both")
     func entryLimits() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("limits-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -154,7 +154,7 @@ struct FirstLinesTests {
         }
     }
 
-    @Test("A text prefix removes what begins with it; a path ends at its segment")
+    @Test("A text prefix removes what begins with it, and a path ends at its segment")
     func prefixes() async throws {
         let paths = ["/max/pre", "/max/pre0", "/max/pre/x", "/max/other"]
         let cache = HTTPCache.inMemory()
@@ -172,7 +172,7 @@ struct FirstLinesTests {
 
     // MARK: Progress
 
-    @Test("Progress with total, from the network and from the cache, as a sequence and as Foundation knows it")
+    @Test("Progress with a total, from the network and the cache, as a sequence and as Foundation's Progress")
     func progress() async throws {
         let transport = ScriptedTransport([
             .stream(200, ["Cache-Control": "max-age=60"], chunks: ["abc", "de"], length: 5),
@@ -202,7 +202,7 @@ struct FirstLinesTests {
 
     // MARK: Time
 
-    @Test("The timeout bounds what the call waits for: content with data(for:) and download, the head with send")
+    @Test("The timeout covers what the call waits for: content with data(for:) and download, the head with send")
     func timeouts() async throws {
         var options = CallOptions()
         options.timeout = .seconds(5)
@@ -219,7 +219,9 @@ struct FirstLinesTests {
             clock.advance(by: .seconds(5))
             let error = await failure { try await task.value }
             #expect(error?.code == .deadlineExceeded && error?.response?.status == .ok)
-            #expect(error?.errorDescription?.hasPrefix("GET http://origin.example/a: The call's time was over") == true)
+            #expect(
+                error?.errorDescription?.hasPrefix("GET http://origin.example/a: The call timed out before all") == true
+            )
         }
         let response = try await client.send(request(), options: options)
         clock.advance(by: .seconds(60))
@@ -243,7 +245,7 @@ struct FirstLinesTests {
     private static let never: [HeaderFields] = [[:], ["Content-Type": "text/plain"]]
 
     @Test(
-        "A response that named neither lifetime nor validator does not stand in for a server that is away",
+        "A response without lifetime and validator does not replace an unreachable server",
         arguments: never
     )
     func nothingNamed(fields: HeaderFields) async throws {
@@ -260,7 +262,7 @@ struct FirstLinesTests {
     ]
 
     @Test(
-        "What named a lifetime or has a validator stands in for a day, visibly, and counts as stale",
+        "A response with a lifetime or validator is served for a day, visibly, and counts as stale",
         arguments: named
     )
     func standsIn(fields: HeaderFields) async throws {
@@ -282,7 +284,7 @@ struct FirstLinesTests {
 
     // MARK: Limits
 
-    @Test("Durations without an end do not trap")
+    @Test("Infinite durations do not trap")
     func infinite() async throws {
         let forever = Duration.seconds(Int64.max)
         var cacheOptions = CacheOptions()
@@ -330,7 +332,7 @@ struct FirstLinesTests {
         #expect(transport.sent.count == 3)
     }
 
-    @Test("Too many redirects tell of their attempts")
+    @Test("The error for too many redirects has the attempts")
     func redirects() async throws {
         let transport = ScriptedTransport(Array(repeating: .respond(302, ["Location": "/a"]), count: 30))
         let client = Pipeline(transport: transport, configuration: configuration)

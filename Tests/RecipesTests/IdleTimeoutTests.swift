@@ -10,7 +10,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What docs/clients/urlsession.md says of silence", .timeLimit(.minutes(20)))
+@Suite("What docs/clients/urlsession.md says about idle timeouts", .timeLimit(.minutes(20)))
 struct IdleTimeoutTests {
     private func ended(_ reply: LoopbackReply) async throws -> ServiceError? {
         let server = try LoopbackServer.start { _ in reply }
@@ -26,7 +26,7 @@ struct IdleTimeoutTests {
     }
 
     @Test(
-        "A server that is silent before its head, or within its content, for longer than timeoutInterval ends the call"
+        "A server that is silent before its head, or during its content, for longer than timeoutInterval ends the call"
     )
     func silence() async throws {
         #expect(try await ended(LoopbackReply(before: [.never]))?.code == .timeout)

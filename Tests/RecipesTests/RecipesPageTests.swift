@@ -217,7 +217,7 @@ struct RecipesPageTests {
         #expect(server.requests.map { $0.values(of: "X-API-Key") } == [["anna"], ["otto"]])
     }
 
-    @Test("An answer of one's own, in three closures")
+    @Test("Your own response, in three closures")
     func closures() async throws {
         let server = try server()
         let request = URLRequest(url: server.url("/ping"))

@@ -29,7 +29,7 @@ struct WhatItSaysTests {
         }
     }
 
-    @Test("The answer of a hook is synthesized, from onSchedule and from onFailure, and the event says so")
+    @Test("A hook's response is synthesized, from onSchedule and from onFailure, and the event says so")
     func hookAnswers() async throws {
         let recorder = EventRecorder()
         var configuration = PipelineConfiguration()
@@ -50,7 +50,7 @@ struct WhatItSaysTests {
         #expect(ends.map(\.source) == [.synthesized, .synthesized])
     }
 
-    @Test("What a hook fetched by another pipeline, or by a transport's own word, stays what it is")
+    @Test("What a hook fetched with another pipeline, or a transport declares itself, keeps its source")
     func hookFetches() async throws {
         let inner = Pipeline(transport: ScriptedTransport([.respond()]))
         let client = Pipeline(
@@ -65,7 +65,7 @@ struct WhatItSaysTests {
         #expect(try await stored.send(request()).source == .fresh)
     }
 
-    @Test("A response is stored, is being stored, or is not, and never said to be what it is not")
+    @Test("A response is stored, is being stored, or is not, and always says the right one")
     func storing() async throws {
         let transport = ScriptedTransport([
             .respond(200, ["Cache-Control": "max-age=60"], body: "whole"),
@@ -93,7 +93,7 @@ struct WhatItSaysTests {
         #expect(cache.statistics.stored == 2)
     }
 
-    @Test("A store that fails is not said to have stored")
+    @Test("If the store fails, the response does not say that it is stored")
     func notStored() async throws {
         let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: "x")])
         let cache = HTTPCache.inMemory()
@@ -102,7 +102,7 @@ struct WhatItSaysTests {
         #expect(response.cacheDecision?.storage == .notStored(.storeFailure))
     }
 
-    @Test("A response that is too large says which limit, and the limit can be given")
+    @Test("A response that is too large names the limit, and the limit can be set")
     func tooLarge() async throws {
         let transport = ScriptedTransport([
             .respond(200, ["Cache-Control": "max-age=60"], body: String(repeating: "x", count: 5000))
@@ -177,7 +177,7 @@ struct WhatItSaysTests {
         #expect(broken?.errorDescription == "GET http://origin.example/a?token=REDACTED: It broke.")
     }
 
-    @Test("The error of a body that breaks while it is streamed says which call it is")
+    @Test("The error of a body that breaks during streaming names its call")
     func brokenStream() async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(framing: .length(10), steps: [.send("hello"), .close])
@@ -190,7 +190,7 @@ struct WhatItSaysTests {
         #expect(error?.errorDescription?.hasPrefix("GET http://127.0.0.1:\(server.port)/a?k=REDACTED: ") == true)
     }
 
-    @Test("An unacceptable status says its name and what is accepted")
+    @Test("The error for an unacceptable status has its name and what is accepted")
     func unacceptable() async throws {
         var options = CallOptions()
         options.acceptance = .successful
@@ -242,7 +242,7 @@ struct WhatItSaysTests {
         #expect(error?.errorDescription?.hasPrefix("GET https://localhost:8080") == true)
     }
 
-    @Test("What a hook writes into httpBody is sent, and what it takes out is not")
+    @Test("What a hook writes into httpBody is sent, and what it removes is not")
     func hookContent() async throws {
         let transport = ScriptedTransport([.respond(), .respond(), .respond()])
         let client = Pipeline(
@@ -268,7 +268,7 @@ struct WhatItSaysTests {
         #expect(bodies == ["by the hook, and long enough to be kept apart", "", "by the caller"])
     }
 
-    @Test("A timeout that a hook sets is heard")
+    @Test("A timeout that a hook sets applies")
     func hookTimeout() async throws {
         let clock = ManualClock()
         var configuration = PipelineConfiguration()

@@ -47,6 +47,6 @@ long long holdfast_instructions_read(int counter) {
 
 __attribute__((noinline)) void holdfast_counted(void (*work)(void *), void *state) {
     work(state);
-    // Without it the call above could become a jump, and this function would be over before it.
+    // Without this the call above could become a jump, and this function would end before the work.
     __asm__ volatile("" ::: "memory");
 }

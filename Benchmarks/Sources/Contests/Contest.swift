@@ -4,30 +4,30 @@
 internal import CAllocationCount
 public import Harness
 
-/// A subject in a case, and what was measured of it turn by turn.
+/// A subject in a case, with its measurements from each turn.
 public struct Contest: Sendable {
-    /// Makes the calls of these numbers, on the thread of this number; returns how many came out right.
+    /// Makes the calls with these numbers on the thread with this number; returns how many results were correct.
     public typealias Call = @Sendable (Int, Range<Int>) async throws -> Int
 
-    /// The case.
+    /// The name of the case.
     public let name: String
-    /// The subject.
+    /// The name of the subject.
     public let subject: String
     /// How many threads call at once.
     public let threads: Int
-    /// Makes calls; nil for a subject in another process, whose turns are noted.
+    /// Makes calls; nil for a subject in another process, whose turns are passed to ``note(_:isCounted:)``.
     public let call: Call?
     /// Whether a call takes milliseconds.
     public let isSlow: Bool
-    /// Why the subject was not measured; nil where it was.
+    /// Why the subject was not measured; nil if it was.
     public var skipped: String?
-    /// What was wrong with its answers; nil where nothing was.
+    /// What was wrong with its responses; nil if they were all correct.
     public private(set) var finding: String?
     private var times: [Double] = []
     private var instructions: [Double] = []
     private var allocations: Double?
 
-    /// A contest in which no turn was taken yet.
+    /// Creates a contest without any turns.
     public init(_ name: String, _ subject: String, threads: Int = 1, isSlow: Bool = false, call: Call?) {
         (self.name, self.subject, self.threads, self.isSlow, self.call) = (name, subject, threads, isSlow, call)
     }
@@ -38,16 +38,16 @@ public struct Contest: Sendable {
     /// Adds a turn that was taken elsewhere.
     public mutating func note(_ spent: Spent, isCounted: Bool) {
         if spent.right < spent.calls {
-            finding = "\(subject), \(name): \(spent.calls - spent.right) answers of \(spent.calls) were wrong."
+            finding = "\(subject), \(name): \(spent.calls - spent.right) of \(spent.calls) responses were wrong."
         }
         if isCounted { times.append(spent.each) }
     }
 
-    /// Takes a turn of so many nanoseconds.
+    /// Takes a turn of this many nanoseconds.
     ///
     /// - Parameters:
-    ///   - counter: counts the instructions of contests of one thread.
-    ///   - isCounted: false for a turn that warms up.
+    ///   - counter: Counts the instructions of contests with one thread.
+    ///   - isCounted: false for a warm-up turn.
     public mutating func turn(_ limit: UInt64, _ counter: InstructionCounter?, isCounted: Bool) async throws {
         guard let call else { return }
         let before = counter?.count
@@ -58,7 +58,7 @@ public struct Contest: Sendable {
         note(spent, isCounted: isCounted)
     }
 
-    /// Counts the allocations of some calls by one thread, apart from the turns that are timed.
+    /// Counts the allocations of some calls on one thread, outside the timed turns.
     public mutating func countAllocations() async throws {
         guard let call, threads == 1, holdfast_allocation_count() >= 0 else { return }
         let calls = isSlow ? 8 : 512
@@ -69,9 +69,9 @@ public struct Contest: Sendable {
         allocations = Double(holdfast_allocation_count() - before) / Double(calls)
     }
 
-    /// Adds what was measured to a report.
+    /// Adds the measurements to a report.
     ///
-    /// - Parameter counts: instructions by ``countName``, for where the turns had no counter.
+    /// - Parameter counts: instructions by ``countName``, for turns without a counter.
     public func add(to report: inout Report, counts: [String: Double] = [:]) {
         if let skipped {
             report.add(Figure(name, subject, skipped: skipped, "ns"))

@@ -3,18 +3,17 @@
 
 public import Harness
 
-/// Counting the instructions of contests in a process of their own, where the system lends this one no counter.
+/// Counts the instructions of contests in a separate process, for systems without a performance counter for this process.
 public enum Counting {
-    /// The first word of such a process; `--help` does not list it.
+    /// The first argument of such a process; `--help` does not list it.
     public static let word = "child-instructions"
 
-    /// Makes calls of every contest of one thread where callgrind counts them, and prints what it needs to know.
+    /// Makes calls of every single-threaded contest while callgrind counts instructions, and prints what ``CallgrindRun`` needs.
     ///
-    /// Runs on the calling thread alone: it must be the first of the process, which must not have left it.
-    ///
+    /// Runs only on the calling thread, which must be the first thread of the process and must not have exited.
     /// - Parameters:
-    ///   - calls: of each contest.
-    ///   - make: makes the contests; what runs in the background is to run on the line.
+    ///   - calls: The number of calls per contest.
+    ///   - make: Creates the contests; background work must run on the given line.
     public static func child(
         calls: Int,
         _ make: @escaping @Sendable (JobLine) async throws -> [Contest]
@@ -22,7 +21,7 @@ public enum Counting {
         let contests = try JobLine.run { try await make($0) }
         for contest in contests {
             guard contest.threads == 1, let call = contest.call else { continue }
-            // Twice, since the second call of many a thing is cheaper still.
+            // Twice, because many second calls are still cheaper than the first.
             for _ in 0..<2 { _ = try JobLine.run { _ in try await call(0, 0..<calls) } }
             CountedWork.run { _ = try? JobLine.run { _ in try await call(0, 0..<calls) } }
             print(contest.countName, calls)

@@ -3,32 +3,32 @@
 
 internal import Harness
 
-/// What a turn came to.
+/// The result of a turn.
 public struct Spent: Sendable, Equatable {
-    /// From the beginning to the end.
+    /// The duration of the turn.
     public var nanoseconds: Double
-    /// Calls of all threads together.
+    /// The number of calls on all threads.
     public var calls: Int
-    /// How many of them came out right.
+    /// How many of them returned a correct result.
     public var right: Int
 
-    /// What a turn came to.
+    /// Creates the result of a turn.
     public init(nanoseconds: Double, calls: Int, right: Int) {
         (self.nanoseconds, self.calls, self.right) = (nanoseconds, calls, right)
     }
 
-    /// Nanoseconds by calls.
+    /// Nanoseconds per call.
     public var each: Double { nanoseconds / Double(max(1, calls)) }
 }
 
-/// A turn of a subject: calls for a while, by one thread or several.
+/// A turn of a subject: calls on one or more threads for a limited time.
 struct Turn: Sendable {
-    /// Nanoseconds after which no further calls begin.
+    /// No further calls begin after this many nanoseconds.
     let limit: UInt64
-    /// Calls between the first two looks at the clock.
+    /// The number of calls before the first check of the clock.
     let first: Int
 
-    /// Calls on every thread at once.
+    /// Makes calls on all threads at the same time.
     func run(_ threads: Int, _ call: @escaping Contest.Call) async throws -> Spent {
         let watch = Stopwatch()
         guard threads > 1 else {
@@ -52,7 +52,7 @@ struct Turn: Sendable {
             right += try await call(calls..<(calls + size))
             calls += size
             let now = watch.nanoseconds
-            // The clock is asked about every 2 ms: rarely enough to cost nothing, often enough to stop a slow subject.
+            // The clock is read about every 2 ms: rarely enough to cost nothing, often enough to stop a slow subject.
             if now - elapsed < 2_000_000 { size *= 2 }
             elapsed = now
         } while elapsed < limit

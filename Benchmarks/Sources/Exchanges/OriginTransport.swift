@@ -11,17 +11,17 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// Answers every request for a ``Resource`` at once, and counts what it was asked.
+/// Responds to every request for a ``Resource`` immediately, and counts the requests.
 public final class OriginTransport: Transport {
     private let length: Int
     private let sends = Atomic<Int>(0)
 
-    /// An origin whose bodies have so many bytes.
+    /// Creates an origin whose bodies have this many bytes.
     public init(length: Int) {
         self.length = length
     }
 
-    /// How many requests came through: none, as long as a cache answers.
+    /// The number of requests that arrived here; it does not change while a cache responds.
     public var sendCount: Int { sends.load(ordering: .relaxed) }
 
     public var enforcesDeadline: Bool { true }

@@ -10,22 +10,22 @@ public import HoldfastStorage
     public import FoundationNetworking
 #endif
 
-/// Something that benchmarks ask for: its number says its URL, its response and its body.
+/// A resource that benchmarks request. Its number determines its URL, response and body.
 ///
-/// The request is a GET with 8 header fields for an https URL of 64 bytes; the response has the fields that responses usually have, and
-/// is fresh for a day.
+/// The request is a GET with 8 header fields for an https URL of 64 bytes; the response has typical header fields and is fresh
+/// for a day.
 public struct Resource: Sendable, Hashable {
-    /// Which one it is; 0 ... 999,999,999.
+    /// The number of the resource; 0 ... 999,999,999.
     public let number: Int
-    /// Bytes of its body.
+    /// The number of bytes in its body.
     public let length: Int
 
-    /// The resource of this number.
+    /// Creates the resource with this number.
     public init(_ number: Int, length: Int) {
         (self.number, self.length) = (number, length)
     }
 
-    /// The resource that a request made by ``request`` asks for; nil for any other.
+    /// Creates the resource that a ``request`` is for; nil for any other request.
     public init?(of request: URLRequest, length: Int) {
         guard let text = request.url?.absoluteString, text.hasPrefix(Self.beginning),
             let number = Int(text.dropFirst(Self.beginning.count).prefix(9))
@@ -39,7 +39,7 @@ public struct Resource: Sendable, Hashable {
         return Self.beginning + String(repeating: "0", count: max(0, 9 - digits.count)) + digits + "?fields=full"
     }
 
-    /// The request for it; nil never, unless the URL were none.
+    /// The request for it; never nil if the URL is valid.
     public var request: URLRequest? {
         guard let url = URL(string: url) else { return nil }
         var request = URLRequest(url: url)
@@ -47,14 +47,14 @@ public struct Resource: Sendable, Hashable {
         return request
     }
 
-    /// The origin's answer to it.
+    /// The origin's response to the request.
     ///
-    /// - Parameter now: its Date.
+    /// - Parameter now: the value of its Date field.
     public func response(now: Timestamp) -> Response {
         Response(status: .ok, fields: fields(now: now), body: ResponseBody(ByteChunk(body)), url: URL(string: url))
     }
 
-    /// The fields of the answer.
+    /// The header fields of the response.
     public func fields(now: Timestamp) -> HeaderFields {
         let date = HTTPDate(now).description
         return [
@@ -64,17 +64,17 @@ public struct Resource: Sendable, Hashable {
         ]
     }
 
-    /// The body: its number's bytes, again and again.
+    /// The body: the bytes of its number, repeated.
     public var body: [UInt8] {
         (0..<length).map { stamp($0) }
     }
 
-    /// Whether bytes are its body, by the length and by the first and last bytes.
+    /// Whether the bytes are its body, judged by the length and the first and last byte.
     public func holds(_ bytes: ByteChunk) -> Bool {
         bytes.count == length && bytes[0] == stamp(0) && bytes[length - 1] == stamp(length - 1)
     }
 
-    /// Whether bytes are its body, by the length and by the first and last bytes.
+    /// Whether the bytes are its body, judged by the length and the first and last byte.
     public func holds(_ bytes: Data) -> Bool {
         bytes.count == length && bytes[bytes.startIndex] == stamp(0)
             && bytes[bytes.endIndex - 1] == stamp(length - 1)
@@ -82,7 +82,7 @@ public struct Resource: Sendable, Hashable {
 
     private func stamp(_ place: Int) -> UInt8 { UInt8(truncatingIfNeeded: number >> (8 * (place % 4))) }
 
-    /// The fields of every request: what an app's client sends.
+    /// The header fields of every request, like those of an app's client.
     public static let requestFields: [(String, String)] = [
         ("Accept", "application/json"), ("Accept-Encoding", "gzip, deflate, br"),
         ("Accept-Language", "en-GB,en;q=0.9,de;q=0.6"), ("User-Agent", "Catalogue/4.2 (iPhone; iOS 18.1)"),

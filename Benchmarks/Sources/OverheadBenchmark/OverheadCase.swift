@@ -10,7 +10,7 @@ internal import Holdfast
     internal import FoundationNetworking
 #endif
 
-/// A pipeline whose own cost is measured, over a transport that answers at once.
+/// A pipeline whose own cost is measured, with a transport that responds immediately.
 struct OverheadCase: Sendable {
     let name: String
     private let pipeline: Pipeline
@@ -41,7 +41,7 @@ struct OverheadCase: Sendable {
         self.options = options
     }
 
-    /// The pipeline, and beside it the call that is made without one.
+    /// The pipeline, and the same call without a pipeline.
     func contests() -> [Contest] {
         guard let request = Resource(42, length: 0).request else { return [] }
         let direct: any Answering = DirectAnswer()
@@ -60,7 +60,7 @@ struct OverheadCase: Sendable {
     }
 }
 
-/// Answers at once, and keeps to deadlines by never being late.
+/// Responds immediately, so it never exceeds a deadline.
 private struct ImmediateTransport: Transport {
     private let response = Response(status: .ok)
 
@@ -71,14 +71,14 @@ private struct ImmediateTransport: Transport {
     }
 }
 
-/// Looks at each call and at each response, and changes nothing.
+/// Sees each call and each response, and changes nothing.
 private struct PassingHook: ServiceHook {
     func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? { nil }
 
     func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws {}
 }
 
-/// What an app calls that has a transport and nothing around it.
+/// What an app calls if it has only a transport.
 private protocol Answering: Sendable {
     func answer(_ request: URLRequest) async throws -> Response
 }

@@ -6,11 +6,11 @@ internal import Dispatch
 internal import Foundation
 internal import Harness
 
-/// The program: `overhead --help` says what it does.
+/// The program; see `overhead --help`.
 @main
 enum Program {
-    /// Not asynchronous: callgrind, under which this program is started again, does not survive the exit of the thread that an
-    /// asynchronous one leaves behind.
+    /// Not asynchronous, because this program is also started under callgrind, which does not survive the exit of the thread
+    /// that an asynchronous `main` leaves.
     static func main() {
         let words = Array(CommandLine.arguments.dropFirst())
         if words == [Counting.word] {
@@ -22,13 +22,13 @@ enum Program {
                 exit(1)
             }
         }
-        // Before any other thread is there, so that all are counted.
+        // Before any other thread exists, so that all are counted.
         let counter = InstructionCounter()
         Task { exit(await run(words, counter)) }
         dispatchMain()
     }
 
-    /// Runs off the main thread, whose queue would add a hop to every suspension that is measured.
+    /// Does not run on the main thread, whose queue would add a hop to every measured suspension.
     @concurrent
     private static func run(_ words: [String], _ counter: InstructionCounter?) async -> Int32 {
         do {
@@ -54,7 +54,7 @@ enum Program {
         contests.removeAll { !options.includes(subject: $0.subject) }
         let turn = UInt64(max(1, options.numbers["turn-milliseconds"] ?? (options.isQuick ? 40 : 100))) * 1_000_000
         let rounds = max(1, options.numbers["rounds"] ?? (options.isQuick ? 7 : 15))
-        // The turns alternate, so that a busy moment meets all cases; the first round warms up.
+        // The turns alternate, so that a busy moment affects all cases; the first round is a warm-up.
         for (round, order) in Rounds.orders(subjects: contests.count, rounds: rounds + 1).enumerated() {
             for index in order { try await contests[index].turn(turn, counter, isCounted: round > 0) }
         }
@@ -64,9 +64,11 @@ enum Program {
             say("instructions, by callgrind")
             do throws(CallgrindRun.Failure) {
                 counts = try CallgrindRun.instructions([Counting.word], within: options.isQuick ? 30 : 120)
-                report.note("Instructions were counted by callgrind: this system lends no counter.")
+                report.note("Instructions were counted by callgrind, because this system has no accessible counter.")
             } catch {
-                report.note("Instructions were not counted: this system lends no counter, and \(error.reason).")
+                report.note(
+                    "Instructions were not counted: this system has no accessible counter, and \(error.reason)."
+                )
             }
         }
         for index in contests.indices {

@@ -20,7 +20,7 @@ struct ScaleChartTests {
         ]
     )
 
-    @Test("steps of the axis multiply")
+    @Test("Axis steps multiply")
     func across() {
         #expect(chart.across(1) == 0)
         #expect(abs(chart.across(10) - 0.5) < 1e-9)
@@ -28,7 +28,7 @@ struct ScaleChartTests {
         #expect(chart.ceiling == 100)
     }
 
-    @Test("points lie where their figures say, and where two meet is a plus sign")
+    @Test("Points are at their figures, and overlapping ones are drawn as a plus sign")
     func text() {
         let lines = chart.text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         #expect(lines[2] == "     100 |+" + String(repeating: " ", count: 63) + "b")
@@ -37,7 +37,7 @@ struct ScaleChartTests {
         #expect(chart.text.contains("  a  first\n  b  second\n"))
     }
 
-    @Test("the picture is XML, and the same charts give the same")
+    @Test("The picture is XML, and the same charts give the same picture")
     func picture() throws {
         let svg = ChartPicture([chart, chart]).svg
         #expect(svg == ChartPicture([chart, chart]).svg)
@@ -46,7 +46,7 @@ struct ScaleChartTests {
         #expect(svg.contains(">nanoseconds") == false && svg.contains(">ns</text>") && svg.contains(">threads</text>"))
     }
 
-    @Test("curves are drawn of what was measured alone, and not of single points")
+    @Test("Curves connect measured points only, and a single point has no curve")
     func measured() {
         let cases = ScaleCase.all(threadEntries: 100)
         var report = Report()

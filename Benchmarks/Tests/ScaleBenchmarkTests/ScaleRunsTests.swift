@@ -9,7 +9,7 @@ import Testing
 
 @Suite("What scale measures")
 struct ScaleRunsTests {
-    @Test("every subject finds every entry, by look-ups and by whole calls", arguments: SubjectKind.allCases)
+    @Test("Every subject finds every entry, by lookups and by complete calls", arguments: SubjectKind.allCases)
     func found(kind: SubjectKind) async throws {
         for face in [ScaleCase.Face.lookUp, .send] where kind.hasFace(face) {
             let subject = try await kind.filled(face, entries: 10_000)
@@ -21,30 +21,30 @@ struct ScaleRunsTests {
         }
     }
 
-    @Test("an entry that is not there is no hit")
+    @Test("A missing entry is not a hit")
     func missed() async throws {
         let subject = try await SubjectKind.holdfast.filled(.lookUp, entries: 10)
         let scaleCase = try #require(ScaleCase.all(threadEntries: 10_000).first { $0.name == "hot@1" })
         #expect(try await subject.ask(Asking(scaleCase, hits: 5, seed: 1), 0..<5) == 0)
     }
 
-    @Test("keys are all different, and of one length")
+    @Test("Keys are all different and of the same length")
     func keys() {
         #expect(Set((0..<2_000).map(Entry.key)).count == 2_000)
         #expect(Set([0, 9_999_999].map { Entry.key($0).bytes.count }) == [32])
     }
 
-    @Test("what does not fit into memory or time is refused with the reason")
+    @Test("A run that exceeds memory or time is refused with the reason")
     func refusal() throws {
         let appetite = Appetite(bytes: 1_000, seconds: 1e-6)
         #expect(appetite.refusal(entries: 1_000, available: 1_200_001, left: 1) == nil)
         let memory = try #require(appetite.refusal(entries: 1_001, available: 1_200_000, left: 1))
-        #expect(memory.contains("1.20 MB can be had"))
+        #expect(memory.contains("1.20 MB are available"))
         let time = try #require(appetite.refusal(entries: 10_000_000, available: .max, left: 5))
-        #expect(time.contains("15 seconds; leave --quick away"))
+        #expect(time.contains("15 seconds; leave out --quick"))
     }
 
-    @Test("a run reports each subject in each case, and says how many processors there are")
+    @Test("A run reports each subject in each case, and the number of processors")
     func report() async throws {
         let plan = Plan(isQuick: true, numbers: ["rounds": 1, "hits": 200, "entries": 500])
         var runs = ScaleRuns(plan, [.holdfast, .dictionary], Stopwatch())

@@ -49,7 +49,7 @@ public struct CacheDecision: Sendable, Hashable, CustomStringConvertible {
     /// How many seconds it stays fresh, negative once it is stale; nil for one without a stored counterpart.
     public let freshnessLeft: Int64?
 
-    /// The origin's status where a stored response stood in for it.
+    /// The origin's status, if a stored response replaced its response.
     var originStatus: StatusCode?
 
     init(
@@ -79,15 +79,15 @@ public struct CacheDecision: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Writes what a cache did into the responses it hands up, for those who read fields rather than properties.
+/// Writes what the cache did into the responses that it returns, for code that reads fields instead of properties.
 struct CacheStatusField: Sendable {
     /// The cache's name.
     let name: String
-    /// Whether the key is shown too.
+    /// Whether the key is included.
     let showsKey: Bool
 
-    /// A report by these options; nil where the cache has no name to sign with. What is stale is always told of: whoever sees the
-    /// response as Foundation shows it has nothing else to know it by.
+    /// A report with these options; nil if the cache has no name. Stale responses always get one: code that sees the response as
+    /// Foundation shows it has no other way to recognize them.
     init?(_ options: CacheOptions, isStale: Bool) {
         guard let name = options.cacheName ?? (isStale ? CacheStatusField.defaultName : nil) else { return nil }
         self.name = name
@@ -98,8 +98,8 @@ struct CacheStatusField: Sendable {
 
     /// Appends this cache's entry to what upstream said (RFC 9211 §2).
     ///
-    /// What upstream said of a stored response stays with it, since it tells how that response came here. Of this cache
-    /// nothing is in there: a response is stored before its entry is written. What was made on this side gets none.
+    /// A stored response keeps what upstream caches said about it. It contains nothing of this cache, because a response is stored
+    /// before its entry is added. Locally made responses get no entry.
     func append(to response: inout Response, key: CacheKey?) {
         guard let handling = response.cacheDecision?.handling else { return }
         let entry = handling.entry(of: name, key: showsKey ? key?.description : nil)
@@ -108,7 +108,7 @@ struct CacheStatusField: Sendable {
 }
 
 extension CacheDecision {
-    /// The decision in the words of RFC 9211; nil where nothing from a store or an origin was handed up.
+    /// The decision in terms of RFC 9211; nil if the response came neither from a store nor from an origin.
     var handling: CacheHandling? {
         let handled: CacheHandling.Outcome
         switch outcome {
@@ -130,8 +130,8 @@ extension CacheDecision {
 }
 
 extension CallContext {
-    /// Tells the statistics and the observers that a response was not stored, and, where its storing had begun, a prefetch that waits
-    /// for the end of it.
+    /// Tells the statistics and the observers that a response was not stored; if storing had begun, also a prefetch that waits for
+    /// its end.
     func tell(notStored reason: CacheReason, metrics: CallMetrics, hadBegun: Bool) {
         metrics.count(notStored: reason)
         if hadBegun { options.storing?.note(reason) }

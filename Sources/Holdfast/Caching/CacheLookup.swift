@@ -9,51 +9,50 @@ internal import HoldfastStorage
     internal import FoundationNetworking
 #endif
 
-/// What a cache looks a request up by.
+/// The data for looking up a request.
 struct CacheLookup: Sendable {
-    /// The request as it arrived at the cache, implicit fields included and ignored cookies left out.
+    /// The request as it arrived at the cache, with implicit fields and without ignored cookies.
     private(set) var head: RequestHead
     /// Its fields with all cookies.
     let presented: HeaderFields
-    /// The digest that names the partition; empty without credentials.
+    /// The digest that identifies the partition; empty without credentials.
     let principal: String
     let directive: CacheDirective
     /// The request's Cache-Control.
     let cacheControl: CacheControl
-    /// Whether the caller asks for a part or states a condition of its own.
+    /// Whether the caller asks for a part or sends a condition.
     private(set) var isConditionalOrPartial: Bool
     /// The key in the principal's partition.
     let key: CacheKey
-    /// The key in the shared partition, where that may be read as well.
+    /// The key in the shared partition, if that may be read too.
     let sharedKey: CacheKey?
-    /// The content of a QUERY or of a POST that only asks; nil where it is no part of the keys.
+    /// The content of a QUERY or of a read-only POST; nil if it is not part of the keys.
     let content: RequestContent?
-    /// Whether the request has content that the key does not tell, so that nothing that comes of it may be kept.
+    /// Whether the request has content that is not part of the key, so that nothing of its result may be stored.
     let hasUnkeyedContent: Bool
-    /// Whether what comes is the target's representation, or tells of it, so that what is stored of it has to do with it.
+    /// Whether the response is the target's representation or is about it, so that stored responses of the target are relevant.
     let isRetrieval: Bool
-    /// Fields beside Authorization and Cookie that hold a credential: those that the call names, and those that hooks have added of
-    /// which nothing says that they hold none.
+    /// Fields other than Authorization and Cookie that contain a credential: those that the call names, and those added by hooks
+    /// unless they are known to contain none.
     let credentialFields: [FieldName]
-    /// Whether the user says that the request changes nothing, although its method may.
+    /// Whether the user declared that the request changes nothing, although its method may.
     let onlyAsks: Bool
-    /// Whether entries of the shared partition are read only, since each principal's cache is private.
+    /// Whether entries of the shared partition are only read, since each principal's cache is private.
     let borrows: Bool
-    /// Why the store is not asked; nil where it is.
+    /// Why the store is not used; nil if it is.
     let bypassReason: CacheReason?
-    /// What had become of the target by then: a response that was under way since may be older than what is stored.
+    /// The target's generation at that time: a response requested before may be older than what is stored.
     var generation: CacheWriter.Generation
-    /// What was stored for the request by then: once a newer response is there, none of it may come to light again.
+    /// What was stored for the request at that time: once there is a newer response, none of it may be used again.
     private(set) var matching: [CacheCandidate] = []
-    /// When the newest response that the requester may have been given was asked for, as far as the cache knows; nil where it knows of
-    /// none.
+    /// When the newest response was requested that the requester may have been given, as far as the cache knows; nil if unknown.
     private(set) var newestOrder: HybridTimestamp?
-    /// How often something that answers for several queries had been stored by then.
+    /// How often a response that answers several queries had been stored at that time.
     let searchVarianceCount: UInt64
-    /// How many fetches of the cache had ended by then, and what came of earlier look-ups of the same call.
+    /// How many fetches of the cache had ended at that time, and the results of earlier lookups of the same call.
     var completions: UInt64
     let history: LookupHistory
-    /// Counts what becomes of the call.
+    /// Counts what happens to the call.
     let metrics: CallMetrics
 
     init?(_ request: URLRequest, context: CallContext, cache: HTTPCache, history: LookupHistory) {
@@ -64,7 +63,7 @@ struct CacheLookup: Sendable {
         self.history = history
         metrics = CallMetrics(cache.meter, target: head.target, history: history, clock: context.clock)
         completions = cache.fetches.completions
-        searchVarianceCount = cache.searchVarianceCount
+        searchVarianceCount = cache.writer.searchVarianceCount
         credentialFields = context.options.credentialFields + context.fieldsOfHooks(in: request)
         principal = cache.principal(
             of: head.fields,
@@ -84,7 +83,7 @@ struct CacheLookup: Sendable {
         )
         (key, sharedKey, content) = (keys.own, keys.shared, keys.content)
         onlyAsks = keys.onlyAsks
-        // What a POST leaves behind answers a GET, and its content is no part of that.
+        // The result of a POST may answer a GET, which does not have its content.
         isRetrieval = keys.onlyAsks || head.method == .get || head.method == .head
         hasUnkeyedContent = isRetrieval && keys.bypassReason != nil
         borrows = cache.options.mode == .private
@@ -98,10 +97,10 @@ struct CacheLookup: Sendable {
             )
             ?? keys.bypassReason
             ?? (cache.options.neverStores(head.target) ? .neverStore : nil)
-        generation = cache.writer.generation(of: key.target)
+        generation = cache.generation(of: key.target)
     }
 
-    /// Notes what is stored for the request, so that what is asked for from now on is newer than all of it.
+    /// Records what is stored for the request, so that later requests count as newer than all of it.
     mutating func note(_ candidates: [CacheCandidate], in cache: HTTPCache) {
         let found = candidates.filter { $0.stored.nominated.matches(head.fields, secret: cache.store.secret) }
         matching = found.filter(\.isOwn)
@@ -115,41 +114,42 @@ struct CacheLookup: Sendable {
         newestOrder = [newest, given].compactMap(\.self).max()
     }
 
-    /// Whether the caller wants the origin's word before anything is used (RFC 9111 §5.2.1.4).
+    /// Whether the caller requires validation before anything is used (RFC 9111 §5.2.1.4).
     var asksValidation: Bool { directive.revalidate || cacheControl.noCache != .absent || cacheControl.maxAge == 0 }
 
-    /// Whether other calls may have the same exchange: a plain GET, or the same content, is all they could mean by an equal key.
+    /// Whether other calls may share the exchange: with an equal key, a plain GET or the same content means the same.
     var mayShare: Bool { (head.method == .get || content != nil) && !isConditionalOrPartial }
 
     var storeKey: StoreKey { StoreKey(key.framed) }
     var sharedStoreKey: StoreKey? { sharedKey.map { StoreKey($0.framed) } }
 
-    /// Whether entries under a key are the requester's own, and not only lent to it.
+    /// Whether entries under a key are the requester's own, and not only borrowed.
     func owns(_ key: CacheKey) -> Bool { !borrows || key.partition == principal }
 
-    /// Whose request was sent; nil where fields were added or changed on the way of which nobody says whose they are.
+    /// The principal whose request was sent; nil if fields were added or changed on the way and it is unknown whose they are.
     ///
-    /// What a prepare step adds, or a hook below the cache, was not known when the request was looked up. Unless it is known to
-    /// be no credential it may be one, and then what comes is for whoever it belongs to.
+    /// Fields from a prepare step, or from a hook below the cache, were not known at the lookup. Unless a field is known not to be
+    /// a credential it may be one, and then the response is only for its owner.
     ///
-    /// - Parameter response: what answers the request that was sent; nil too where it does not tell which that was.
+    /// - Parameter response: the response to the request that was sent; the result is also nil if it does not say which request
+    ///   that was.
     func partition(sentFor response: Response, in context: CallContext, of cache: HTTPCache) -> String? {
         response.presentation.fields.map { cache.view(of: $0, to: head.target) }
             .flatMap { partition(ofSent: $0, in: context, of: cache) }
     }
 
-    /// - Parameter fields: those that were sent, as the cache sees them.
+    /// - Parameter fields: the fields that were sent, as the cache sees them.
     func partition(ofSent fields: HeaderFields, in context: CallContext, of cache: HTTPCache) -> String? {
         if context.options.principal == nil, changesUserinfo(of: context.exchange?.request) { return nil }
         // Most requests are sent as they were looked up.
         if fields == head.fields { return principal }
         if context.options.principal == nil, addsUnattributed(fields, in: context) { return nil }
-        // Under the key that was looked up nobody with the values that were sent would look.
+        // Requests with the sent values would not look under the key that was looked up.
         for name in cache.options.keyFields(for: head.target) where fields[name] != head.fields[name] { return nil }
         return cache.principal(of: fields, to: head.target, credentialFields: credentialFields, context)
     }
 
-    /// Whether a step has written other userinfo into the URL, of which a transport may make a credential.
+    /// Whether a step has changed the userinfo of the URL, which a transport may turn into a credential.
     private func changesUserinfo(of sent: URLRequest?) -> Bool {
         guard let text = sent?.url?.absoluteString, text.contains("@") || head.target.userinfo != nil else {
             return false
@@ -161,15 +161,15 @@ struct CacheLookup: Sendable {
         let announced = context.exchange?.announcedFields ?? []
         return fields.contains { line in
             let name = line.name
-            // Those that name the partition are compared by it.
+            // Fields that determine the partition are compared by it.
             if name == .authorization || name == .cookie || credentialFields.contains(name) { return false }
             if !name.mayHoldCredential || announced.contains(name) { return false }
             return head.fields[name] != fields[name]
         }
     }
 
-    /// The same look-up without the caller's own question whether something has changed: of a revalidation that is for the
-    /// store alone, a 304 to that question would say nothing about what is stored.
+    /// The same lookup without the caller's validators: in a revalidation for the store alone, a 304 to them would say nothing
+    /// about what is stored.
     var withoutOwnValidators: CacheLookup {
         var lookup = self
         for name in CacheLookup.ownValidators { lookup.head.fields.removeAll(name) }
@@ -186,9 +186,9 @@ struct CacheLookup: Sendable {
 }
 
 extension CallContext {
-    /// The fields that hooks have added to the caller's request, or changed, but for those that are known to hold no credential.
+    /// The fields that hooks have added to the caller's request or changed, except those known to contain no credential.
     ///
-    /// Who adds a credential makes the response somebody's, whether or not the call says so.
+    /// Adding a credential ties the response to a principal, whether or not the call says so.
     func fieldsOfHooks(in request: URLRequest) -> [FieldName] {
         guard let callerFields, options.principal == nil else { return [] }
         return request.fieldsAdded(to: callerFields).compactMap { FieldName($0) }.filter { name in
@@ -199,7 +199,7 @@ extension CallContext {
 }
 
 extension CacheDirective {
-    /// What the call asked for; where it asked for nothing, what the URLRequest's policy means.
+    /// The call's directive; if it has none, the meaning of the URLRequest's policy.
     init(_ directive: CacheDirective, policy: URLRequest.CachePolicy) {
         var asked = directive
         asked.serveStaleAfter = nil
@@ -219,17 +219,17 @@ extension CacheDirective {
     }
 }
 
-/// The keys that a request is looked up by, and whether its content is in them.
+/// The keys for looking up a request, and whether its content is part of them.
 struct LookupKeys: Sendable {
     /// The key in the principal's partition.
     let own: CacheKey
-    /// The key in the shared partition, where that may be read as well.
+    /// The key in the shared partition, if that may be read too.
     let shared: CacheKey?
-    /// The content of a QUERY or an opted-in POST; nil where it is no part of the keys.
+    /// The content of a QUERY or an opted-in POST; nil if it is not part of the keys.
     let content: RequestContent?
-    /// Whether the user says that this request changes nothing, although its method may.
+    /// Whether the user declared that this request changes nothing, although its method may.
     let onlyAsks: Bool
-    /// Why the request has no key; nil where it has.
+    /// Why the request has no key; nil if it has one.
     let bypassReason: CacheReason?
 
     init(
@@ -247,7 +247,7 @@ struct LookupKeys: Sendable {
         }
         onlyAsks = normalizer != nil
         bypassReason = content == nil && (onlyAsks || !context.body.isNone) ? .content : nil
-        // What a POST leaves behind answers a later GET, if anything (RFC 9110 §9.3.3).
+        // The result of a POST can only answer a later GET (RFC 9110 §9.3.3).
         let method = head.method == .post && content == nil ? .get : head.method
         let target = (rule?.query ?? options.query).applied(to: head.target)
         let digest = content?.digest ?? ""
@@ -278,7 +278,7 @@ struct LookupKeys: Sendable {
             readsShared ? CacheKey(method: method, target: target, contentType: type, contentDigest: digest) : nil
     }
 
-    /// The content that belongs to the key of a request; nil where none does, or where it is too long or not in memory.
+    /// The content that is part of the key of a request; nil if there is none, or if it is too long or not in memory.
     static func content(of head: RequestHead, context: CallContext, options: CacheOptions) -> RequestContent? {
         normalizer(head, rule: options.keyRule(for: head.target), context: context).flatMap {
             content(of: head, normalizer: $0, context: context, options: options)
@@ -296,13 +296,13 @@ struct LookupKeys: Sendable {
             return RequestContent([], fields: head.fields, normalizer: normalizer)
         case .bytes(let bytes) where bytes.count <= options.maximumKeyContent:
             return RequestContent(bytes.array, fields: head.fields, normalizer: normalizer)
-        // Reading a file or a stream would make the look-up wait, and need it twice.
+        // Reading a file or a stream would delay the lookup, and would require it twice.
         case .bytes, .file, .factory, .oneShot, .requestStream:
             return nil
         }
     }
 
-    /// How the content is read for the key; nil where the method, or want of the user's word, keeps it out.
+    /// How the content is read for the key; nil if the method, or a missing declaration of the user, excludes it.
     private static func normalizer(
         _ head: RequestHead,
         rule: CacheRule?,
@@ -317,17 +317,17 @@ struct LookupKeys: Sendable {
 }
 
 extension RequestContent {
-    /// Whether both say the same.
+    /// Whether both are equal.
     func isSame(as other: RequestContent?) -> Bool {
         contentType == other?.contentType && digest == other?.digest
     }
 }
 
 extension URLRequest {
-    /// Spells path and query as the key does, so that what is stored under a key is what was asked for by it.
+    /// Writes path and query in the form of the key, so that what is stored under a key was requested with it.
     ///
-    /// A transport that sends `/a/%2e%2e/b` as written would get the answer of a server that takes it for another resource than
-    /// `/b`, whose key it has (RFC 3986 §6.2.2). A target of the call's own (``ExactRequestHead``) is sent as it is keyed anyway.
+    /// A transport that sends `/a/%2e%2e/b` unchanged would get the response of a server that distinguishes it from `/b`, although
+    /// both have the same key (RFC 3986 §6.2.2). A target given by the call (``ExactRequestHead``) is sent unchanged.
     mutating func spellTargetAsKeyed(in context: CallContext) {
         guard let text = url?.absoluteString, URLRequest.mayBeSpelledOtherwise(text),
             context.exactHead(for: self) == nil, let target = try? TargetURI(text), !target.isSpelled(in: text)

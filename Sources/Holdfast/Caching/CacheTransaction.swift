@@ -9,28 +9,28 @@ internal import HoldfastStorage
     internal import FoundationNetworking
 #endif
 
-/// One call's way through a cache: what it was looked up by, what the origin is asked for it, and what came of that.
+/// One call's path through a cache: its lookup, the request to the origin, and the result.
 ///
-/// The call owns it until an exchange begins, and then the exchange does.
+/// Owned by the call until an exchange begins, and then by the exchange.
 struct CacheTransaction: Sendable {
     private let first: CopyOnWrite<CacheLookup>
-    /// What the origin is asked; nil while nothing is, and where the request bypasses the cache.
+    /// The request to the origin; nil while there is none, and if the request bypasses the cache.
     private(set) var fetchRequest: FetchRequest?
-    /// Whether what is stored for the request is no error, so that a failure does not take its place by the cache's own choice.
+    /// Whether what is stored for the request is not an error, so that a failure does not replace it by the cache's own choice.
     private(set) var holdsUsable = false
-    /// Says to the other processes that share the store that this one fetches.
+    /// Tells the other processes that share the store that this one is fetching.
     var fillLease: HeldFillLease?
-    /// What the cache made of the response.
+    /// What the cache did with the response.
     var outcome: ResponseOutcome?
 
     init(_ lookup: CacheLookup) {
         first = CopyOnWrite(lookup)
     }
 
-    /// What the request was looked up by.
+    /// The lookup of the request.
     var lookup: CacheLookup { fetchRequest?.lookup ?? first.value }
 
-    /// Notes what the origin is asked.
+    /// Records the request to the origin.
     mutating func begin(_ fetchRequest: FetchRequest) {
         self.fetchRequest = fetchRequest
         let status = fetchRequest.staleCandidate?.stored.head.status
@@ -40,9 +40,9 @@ struct CacheTransaction: Sendable {
 
 /// What a call asks the origin for.
 ///
-/// A class, since many hold it and nobody changes it.
+/// A class, since it has many holders and never changes.
 final class FetchRequest: Sendable {
-    /// The request as it left the hooks above, without conditions of the cache's own.
+    /// The request as it left the hooks above, without the cache's own conditions.
     let request: URLRequest
     let lookup: CacheLookup
     /// Why the origin is asked.
@@ -54,9 +54,9 @@ final class FetchRequest: Sendable {
     /// What may be served stale, and when.
     let staleCandidate: CacheCandidate?
     let staleAllowance: StaleAllowance
-    /// What was stored under the key by then.
+    /// What was stored under the key at that time.
     let entries: [StoredEntry]
-    /// The names by which stored responses of the key vary.
+    /// The names in Vary of the key's stored responses.
     let nominated: [String]
 
     init(
@@ -78,10 +78,10 @@ final class FetchRequest: Sendable {
         nominated = Array(Set(candidates.flatMap(\.stored.nominated.names))).sorted()
     }
 
-    /// The body of what may be served stale, where it is at hand: what was selected is offered first.
+    /// The body of what may be served stale, if it is loaded: the selected response is offered first.
     var loadedStale: LoadedResponse? { offered.first }
 
-    /// The same, of a revalidation that is for the store alone.
+    /// The same, for a revalidation for the store alone.
     var withoutOwnValidators: FetchRequest {
         var request = request
         for name in CacheLookup.ownValidators { request.setValue(nil, forHTTPHeaderField: name.rawName) }
@@ -100,7 +100,7 @@ final class FetchRequest: Sendable {
         nominated = fetchRequest.nominated
     }
 
-    /// The request with the cache's own conditions, or for the part that is missing; notes in the context what is asked.
+    /// The request with the cache's own conditions, or for the missing part; records in the context what is requested.
     func begin(in context: inout CallContext, for cache: HTTPCache) -> URLRequest {
         context.transaction?.begin(self)
         var fields: HeaderFields
@@ -117,7 +117,7 @@ final class FetchRequest: Sendable {
         var replaced: [FieldName] = [.ifNoneMatch, .ifModifiedSince]
         if let completion {
             replaced += [.range, .ifRange]
-            // A coding that a transport asks for by itself would give other bytes than those that are stored.
+            // A coding that a transport adds by itself would give other bytes than the stored ones.
             let stored = completion.loaded.stored
             let namesCoding = if case .entityTag? = StrongValidator(stored) { true } else { false }
             if request.value(forHTTPHeaderField: "Accept-Encoding") == nil || !namesCoding,
@@ -144,36 +144,36 @@ final class FetchRequest: Sendable {
     }
 }
 
-/// The conditions, or the range, that a cache has sent in the place of the caller's own.
+/// The conditions, or the range, that a cache has sent in place of the caller's own.
 ///
-/// They hold over all attempts, unless what they ask about was replaced or removed while the exchange waited (RFC 9111 §4.3.3).
+/// They stay for all attempts, unless their stored response was replaced or removed while the exchange waited (RFC 9111 §4.3.3).
 struct AddedConditions: Sendable {
     fileprivate let fetchRequest: FetchRequest
     fileprivate let cache: HTTPCache
-    /// The place of the cache's hook.
+    /// The position of the cache's hook.
     fileprivate let hook: Int
-    /// The fields that the caller's request had itself, of those that were replaced.
+    /// The caller's values of the fields that were replaced.
     fileprivate let own: [FieldName: String]
     fileprivate let replaced: [FieldName]
 
-    /// Whether they ask for a part, which is not what the caller will be given.
+    /// Whether they ask for a part, which is not what the caller will get.
     var asksPart: Bool { fetchRequest.completion != nil }
 
-    /// The request as the caller stated it.
+    /// The request with the caller's own conditions.
     func withdrawn(from request: URLRequest) -> URLRequest {
         var request = request
         for name in replaced { request.setValue(own[name], forHTTPHeaderField: name.rawName) }
         return request
     }
 
-    /// Whether a response answers what was asked in the caller's place, so that the caller can be answered from it.
+    /// Whether a response answers the cache's conditions, so that the caller can be answered from it.
     func isAnswered(by response: Response, in context: CallContext) -> Bool {
         let lookup = fetchRequest.lookup
         let now = response.responseTime ?? context.clock.timestamp
         if let completion = fetchRequest.completion {
             if response.status == .rangeNotSatisfiable || response.status == .notModified { return false }
             guard response.status == .partialContent else { return true }
-            // With a part that was given to somebody else nothing of this principal's may be joined.
+            // A part that was sent to another principal must not be joined with one of this principal's responses.
             return lookup.partition(sentFor: response, in: context, of: cache) == lookup.principal
                 && completion.fits(response.head, to: lookup.head, at: now, contentDecoded: response.contentDecoded)
         }
@@ -183,8 +183,8 @@ struct AddedConditions: Sendable {
         case .notModified, .relay: return true
         case .resend: return false
         case .full(let index):
-            // To a credential that was added on the way a date may confirm another representation than the stored one; a strong tag
-            // names the same bytes, whoever asks.
+            // For a credential added on the way, a date may confirm another representation than the stored one; a strong tag
+            // identifies the same bytes for everyone.
             if !stored[index].hasStrongTag,
                 lookup.partition(sentFor: response, in: context, of: cache) != lookup.principal
             {
@@ -203,9 +203,9 @@ struct AddedConditions: Sendable {
 
     /// The request of a retry, with conditions that fit what is stored by then.
     ///
-    /// Whether anything changed is known without a look-up, so that a retry is none, and counts as none, in the common case.
+    /// It is known without a lookup whether anything has changed, so usually a retry makes and counts no lookup.
     ///
-    /// - Parameter request: as it was sent before; what hooks below the cache have set in it stays.
+    /// - Parameter request: as it was sent before; fields set by hooks below the cache stay.
     func renewed(in request: URLRequest, context: inout CallContext) async -> URLRequest {
         let target = fetchRequest.lookup.key.target
         guard
@@ -226,24 +226,24 @@ struct AddedConditions: Sendable {
     }
 }
 
-/// What the cache made of a response on its way up.
+/// What the cache did with a response on its way up.
 struct ResponseOutcome: Sendable {
     /// The stored response that a 304 selected.
     var loaded: LoadedResponse?
-    /// The response as it is stored, or as it would be if the store could take it; nil where the rules forbid to store it.
+    /// The response as it is stored, or as it would be if the store could take it; nil if the rules forbid storing it.
     var storable: StoredResponse?
-    /// The entry it is stored as, or would be.
+    /// The entry for it, stored or not.
     var entry: AdmittedEntry?
-    /// Why nothing of the response was stored; nil where something was, or is being stored.
+    /// Why nothing of the response was stored; nil if something was, or is being stored.
     var notStored: CacheReason?
-    /// The entry that is being written while the body passes.
+    /// The entry that is being written while the body is read.
     var storing: StoringBody?
     /// Whether the caller's acceptance decides whether the entry is committed.
     var awaitsVerdict = false
-    /// Whether the rules let the answer be given to others that wait for the same.
+    /// Whether the rules allow other calls that wait for the same to get the answer.
     var mayBeShared = true
 
-    /// What became of the response, for explanations.
+    /// What happened to the response, for explanations.
     var storage: CacheDecision.Storage? {
         if let notStored { return .notStored(notStored) }
         guard loaded == nil else { return nil }
@@ -256,10 +256,10 @@ struct ResponseOutcome: Sendable {
     /// Whether the response may answer other calls of the same key.
     var isShareable: Bool { isStorable && mayBeShared }
 
-    /// Whether what was sent shows the principal and the target that were looked up, as all callers of the key have them.
+    /// Whether the sent request had the principal and the target that were looked up, which all callers of the key share.
     var isForWhoAsked: Bool {
         switch notStored {
-        // Nobody knows for whom a response was made that no exchange has brought.
+        // If no exchange brought a response, it is unknown whom it is for.
         case .otherPrincipal, .otherTarget, .hiddenRequest, .synthesized: false
         default: true
         }

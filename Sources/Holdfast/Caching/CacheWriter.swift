@@ -5,10 +5,10 @@ internal import HoldfastSemantics
 internal import HoldfastStorage
 private import Synchronization
 
-/// The one place that changes a store.
+/// The only code that changes a store.
 ///
-/// What a response may leave behind is ``Admission``'s to say. Here it is held to the order of things: a response whose target
-/// was invalidated while it was under way is not written, and neither is one where a newer one has been (RFC 9111 §4, §4.4).
+/// ``Admission`` decides what a response may store. The writer enforces the order: a response is not written if its target was
+/// invalidated while it was being fetched, or if there has been a newer one (RFC 9111 §4, §4.4).
 final class CacheWriter: Sendable {
     let order: ExchangeOrder
     let invalidations = InvalidationLog()
@@ -17,19 +17,57 @@ final class CacheWriter: Sendable {
     private let pending = Mutex<[TargetURI: [UInt64: Task<Void, Never>?]]>([:])
     private let pendingCount = Atomic<Int>(0)
     private let pendingNumber = Atomic<UInt64>(0)
+    /// Whether there may be entries whose keys include content: finding them needs a scan, which is skipped while there are none.
+    private let contentKeys: Atomic<Bool>
+    /// How often a response was stored that answers several queries; 0 while there can be none.
+    private let searchVariance: Atomic<UInt64>
+    /// How often the keys of some routes have come to be made by other rules.
+    private let keyChanges = Atomic<UInt64>(0)
 
     init(_ store: any CacheStore) {
         self.store = store
         order = ExchangeOrder(secret: store.secret)
+        let found = store.statistics
+        contentKeys = Atomic(found.entryCount > 0)
+        searchVariance = Atomic(found.entryCount > 0 ? 1 : 0)
+    }
+
+    // MARK: Rules
+
+    /// How often the keys of some routes have come to be made by other rules: a cache of an earlier count must not store.
+    var keyEpoch: UInt64 { keyChanges.load(ordering: .acquiring) }
+
+    /// Keys are made by other rules from now on: what is under way by the former ones is not stored.
+    func beginKeyEpoch(_ epoch: UInt64) {
+        keyChanges.store(epoch, ordering: .releasing)
+        invalidations.noteAll()
+    }
+
+    // MARK: What kinds of entries there may be
+
+    var holdsContentKeys: Bool { contentKeys.load(ordering: .acquiring) }
+
+    /// Records that an entry is about to be stored whose key includes content.
+    func noteContentKey() {
+        contentKeys.store(true, ordering: .releasing)
+    }
+
+    /// How often a response was stored that answers several queries: while the count does not change, no query has got a new answer
+    /// this way.
+    var searchVarianceCount: UInt64 { searchVariance.load(ordering: .acquiring) }
+
+    /// Records that an entry that answers several queries is about to be stored, or exists.
+    func noteSearchVariance() {
+        searchVariance.add(1, ordering: .releasing)
     }
 
     // MARK: Responses
 
-    /// The generation of a target when its exchange began, as look-ups and responses carry it.
+    /// The generation of a target when its exchange began; lookups and responses carry it.
     struct Generation: Sendable {
-        /// How often the target had been invalidated by then.
+        /// How often the target had been invalidated at that time.
         var mark: InvalidationLog.Mark
-        /// The exchange, once one is to be made.
+        /// The exchange, if one has begun.
         var ticket: ExchangeOrder.Ticket?
     }
 
@@ -38,17 +76,17 @@ final class CacheWriter: Sendable {
         Generation(mark: invalidations.mark(of: target))
     }
 
-    /// Whether nothing happened to a target since its exchange began that forbids to write what came.
+    /// Whether nothing has happened to a target since its exchange began that forbids writing the response.
     ///
-    /// - Parameter answersQueries: whether the response answers for other queries of its path (No-Vary-Search), so that an
-    ///   invalidation of any of them counts.
+    /// - Parameter answersQueries: whether the response answers other queries of its path (No-Vary-Search), so that an invalidation
+    ///   of any of them counts.
     func holds(_ generation: Generation, for target: TargetURI, answersQueries: Bool = false) -> Bool {
         guard invalidations.mark(of: target) == generation.mark else { return false }
         guard answersQueries, let ticket = generation.ticket else { return true }
         return invalidations.pathMark(of: target) == ticket.pathMark
     }
 
-    /// Begins an exchange, of which the generation then knows the order.
+    /// Begins an exchange and records its order in the generation.
     func begin(_ generation: inout Generation, for target: TargetURI) {
         guard generation.ticket == nil else { return }
         generation.ticket = order.begin(target, pathMark: invalidations.pathMark(of: target))
@@ -71,7 +109,7 @@ final class CacheWriter: Sendable {
         )
     }
 
-    /// Writes a whole entry that is no response, so that nothing overtakes it.
+    /// Writes a whole entry that is not a response, so nothing supersedes it.
     func put(
         _ key: StoreKey,
         variant: StoreKey,
@@ -82,15 +120,14 @@ final class CacheWriter: Sendable {
         try await store.put(key, variant: variant, description: description, body: body, now: StoreInstant(now))
     }
 
-    /// Makes an entry visible, unless one that was asked for later is there.
+    /// Makes an entry visible, unless there is one that was requested later.
     ///
     /// - Parameters:
     ///   - writer: of the entry.
-    ///   - description: in the place of the one it began with; nil keeps that.
-    ///   - response: the target whose response it is, when its exchange began, and its place in the order of things; nil for what
-    ///     is no response.
+    ///   - description: replaces the one it began with; nil keeps that.
+    ///   - response: its target, when its exchange began, and its place in the order; nil if it is not a response.
     ///   - now: when it is committed.
-    /// - Returns: nil where the entry was overtaken. Its writer is left alone then, since readers may follow it still.
+    /// - Returns: nil if the entry was superseded. Its writer is left alone then, since readers may still follow it.
     func commit(
         _ writer: any EntryWriter,
         description: EntryDescription?,
@@ -101,26 +138,26 @@ final class CacheWriter: Sendable {
         guard holds(response), order.isNewest(response.claim, for: response.target) else { return nil }
         let entry = try await writer.commit(description, now: StoreInstant(now))
         if holds(response), order.isNewest(response.claim, for: response.target) { return entry }
-        // Both were on their way at once, and nobody knows which of them came last.
+        // Both were being written at once, and it is unknown which was later.
         try await remove(entry)
         return nil
     }
 
-    /// What a response that is written must keep to.
+    /// What a written response must respect.
     struct WrittenResponse: Sendable {
         let target: TargetURI
         let generation: Generation
         let claim: ExchangeOrder.Claim
-        /// Whether it answers for other queries of its path too (No-Vary-Search).
+        /// Whether it also answers other queries of its path (No-Vary-Search).
         let answersQueries: Bool
     }
 
-    /// The store itself watches for invalidations of the entry's own key, and of no other query.
+    /// The store itself notices invalidations of the entry's own key, but not of other queries.
     private func holds(_ response: WrittenResponse) -> Bool {
         !response.answersQueries || holds(response.generation, for: response.target, answersQueries: true)
     }
 
-    /// Gives an entry another description; nil where it is no longer there, or something newer has been written.
+    /// Changes an entry's description; nil if the entry is gone, or something newer has been written.
     func freshen(
         _ entry: StoredEntry,
         with description: EntryDescription,
@@ -135,8 +172,8 @@ final class CacheWriter: Sendable {
     /// Removes an entry.
     ///
     /// - Parameters:
-    ///   - claim: of the response that says that it no longer holds: where something newer has been written it says nothing of
-    ///     that, and what was asked for earlier is not written any more. Nil where no response says so.
+    ///   - claim: of the response that says that the entry is no longer valid. If something newer has been written, the response
+    ///     says nothing about that; older responses are no longer written. Nil if no response says so.
     ///   - target: of that response.
     func remove(
         _ entry: StoredEntry,
@@ -149,12 +186,12 @@ final class CacheWriter: Sendable {
 
     // MARK: Invalidation
 
-    /// Removes what is stored under keys; the caller has told ``invalidations`` before.
+    /// Removes what is stored under keys; the caller has notified ``invalidations`` before.
     func invalidate(_ keys: [CacheKey]) async throws(StoreError) {
         for key in keys { try await store.invalidate(StoreKey(key.framed)) }
     }
 
-    /// Removes all that a selection names; the caller has told ``invalidations`` before.
+    /// Removes what a selection matches; the caller has notified ``invalidations`` before.
     @discardableResult
     func purge(_ selection: PurgeSelection, now: Timestamp) async throws(StoreError) -> Int? {
         try await store.purge(selection, now: StoreInstant(now))
@@ -164,12 +201,12 @@ final class CacheWriter: Sendable {
         try await store.setPinned(pinned, entry)
     }
 
-    /// Runs an invalidation that nobody waits for; look-ups of the target wait until it is done.
+    /// Runs an invalidation that nobody waits for; lookups of the target wait until it is done.
     ///
     /// - Parameters:
     ///   - target: what will be invalidated.
-    ///   - background: what runs `work`.
-    ///   - work: invalidates.
+    ///   - background: runs `work`.
+    ///   - work: the invalidation.
     func invalidate(
         _ target: TargetURI,
         in background: BackgroundTasks,
@@ -191,10 +228,10 @@ final class CacheWriter: Sendable {
         }
     }
 
-    /// Whether invalidations are under way that nobody waits for.
+    /// Whether there are invalidations in progress that nobody waits for.
     var hasPendingInvalidations: Bool { pendingCount.load(ordering: .acquiring) > 0 }
 
-    /// Waits until those of a target are done, and of the other queries of its path: what is stored for one may answer another.
+    /// Waits until those of a target are done, and of other queries of its path: a response stored for one may answer another.
     func waitForInvalidations(of target: TargetURI) async {
         let tasks = pending.withLock { pending in
             pending.filter { $0.key.path == target.path && $0.key.isSameOrigin(as: target) }
@@ -204,16 +241,16 @@ final class CacheWriter: Sendable {
     }
 }
 
-/// In which order the responses of exchanges under way were asked for, so that an older one never replaces a newer one
-/// (RFC 9111 §4: the most recent response).
+/// The order in which the responses of current exchanges were requested, so that an older one never replaces a newer one (RFC 9111
+/// §4: the most recent response).
 ///
-/// Known is what came for a target, to be stored or to say that something stored no longer holds, while an exchange for it was under
-/// way: what begins later is newer than all of it. So the table has a row for each target with an exchange under way, and none for others.
+/// It knows what arrived for a target, to be stored or to say that something stored is no longer valid, during an exchange for that
+/// target: later exchanges are newer than all of it. So the table has a row only for targets with a current exchange.
 final class ExchangeOrder: Sendable {
-    /// An exchange under way; letting go of it ends it.
+    /// A current exchange; releasing it ends it.
     final class Ticket: Sendable {
         let target: TargetURI
-        /// How often the path had been invalidated by then, for responses that answer for other queries of it.
+        /// How often the path had been invalidated at that time, for responses that answer other queries of it.
         let pathMark: InvalidationLog.PathMark
         private let order: ExchangeOrder
 
@@ -226,15 +263,15 @@ final class ExchangeOrder: Sendable {
         deinit { order.end(target) }
     }
 
-    /// A response that is about to be written, or to be written down anew.
+    /// A response that is about to be stored, or whose fields are about to be updated.
     struct Claim: Sendable {
-        /// The place of the request that got it (``SentExchange/order``).
+        /// The order of its request (``SentExchange/order``).
         let order: HybridTimestamp
         let key: StoreKey
         let nominated: NominatedFields
-        /// The keys by which whoever asked for it looks things up.
+        /// The keys that its requester looks up.
         let readable: [StoreKey]
-        /// The fields of that request, from which Vary nominates.
+        /// The fields of that request, which Vary selects from.
         let fields: HeaderFields
     }
 
@@ -247,23 +284,23 @@ final class ExchangeOrder: Sendable {
     private struct Row: Sendable {
         var exchanges = 0
         var written: [Written] = []
-        /// The latest that was forgotten for want of room: what is older counts as overtaken.
+        /// The latest one that was dropped for lack of space: older ones count as superseded.
         var forgotten: HybridTimestamp?
     }
 
-    /// More variants than this are seldom written while one exchange is under way.
+    /// More variants than this are seldom written during one exchange.
     private static let mostWritten = 64
 
     private let secret: @Sendable () -> [UInt8]
     private let rows = Mutex<[TargetURI: Row]>([:])
 
-    /// - Parameter secret: the key for the digests of nominated credentials; asked for each time, since a shared store that lost its own
-    ///   takes another.
+    /// - Parameter secret: the key for the digests of nominated credentials; read each time, since a shared store that lost its
+    ///   secret gets another one.
     init(secret: @autoclosure @escaping @Sendable () -> [UInt8]) {
         self.secret = secret
     }
 
-    /// An exchange for `target` is about to begin.
+    /// Begins an exchange for `target`.
     func begin(_ target: TargetURI, pathMark: InvalidationLog.PathMark) -> Ticket {
         rows.withLock { $0[target, default: Row()].exchanges += 1 }
         return Ticket(target, pathMark: pathMark, in: self)
@@ -277,10 +314,10 @@ final class ExchangeOrder: Sendable {
         }
     }
 
-    /// When the newest response that came for a target meanwhile, and answers a request, was asked for; nil where none did.
+    /// When the newest response was requested that arrived for a target meanwhile and answers a request; nil if there is none.
     ///
     /// - Parameters:
-    ///   - keys: by which the request is looked up.
+    ///   - keys: the request's lookup keys.
     ///   - fields: of the request.
     func newest(
         for target: TargetURI,
@@ -297,14 +334,15 @@ final class ExchangeOrder: Sendable {
         }
     }
 
-    /// Whether no response that was asked for later has come in the place of this one.
+    /// Whether no response that was requested later has arrived in place of this one.
     func isNewest(_ claim: Claim, for target: TargetURI) -> Bool {
         rows.withLock { rows in rows[target].map { isNewest(claim, in: $0) } ?? true }
     }
 
-    /// Notes that a response has come, unless one that was asked for later has: whatever becomes of it, no older one is written.
+    /// Records that a response has arrived, unless one that was requested later has: whatever happens to it, no older one is
+    /// written.
     ///
-    /// A later one may come until this one is written, so ask ``isNewest(_:for:)`` before and after that.
+    /// A later one may arrive until this one is written, so call ``isNewest(_:for:)`` before and after that.
     ///
     /// - Returns: whether it may be written.
     func enter(_ claim: Claim, for target: TargetURI) -> Bool {
@@ -331,19 +369,22 @@ final class ExchangeOrder: Sendable {
         }
     }
 
-    /// How many targets have an exchange under way.
+    /// How many targets have a current exchange.
     var count: Int { rows.withLock { $0.count } }
 }
 
-/// Counts invalidations, so that a response whose request went out before one is not stored after it.
+/// Counts invalidations, so that a response requested before one is not stored after it.
 ///
-/// Once the head is there the store itself keeps watch (see ``CacheStore``); this covers the time before. Targets share a
-/// fixed number of counters: two that fall together cost a response that could have been stored, and never the opposite.
+/// After the head has arrived, the store itself keeps watch (see ``CacheStore``); this covers the time before. Targets share a
+/// fixed number of counters: a collision only means that a response is not stored that could have been, never the opposite.
 final class InvalidationLog: Sendable {
     /// The counts at one moment.
     struct Mark: Sendable, Hashable {
         fileprivate let ofTarget: UInt64
         fileprivate let ofAll: UInt64
+
+        /// The mark that no target ever has.
+        static let never = Mark(ofTarget: .max, ofAll: .max)
     }
 
     /// The count of a path, whatever the query, at one moment.
@@ -371,15 +412,15 @@ final class InvalidationLog: Sendable {
         return counts.withLock { PathMark(count: $0.ofPaths[place]) }
     }
 
-    /// A mark of `target` as it must be found if nothing but `own` was invalidated since: what a request makes invalid was
-    /// stored before its response.
+    /// The mark that `target` must have if only `own` was invalidated since `mark`: what a request invalidates was stored before
+    /// its response.
     func mark(_ mark: Mark, of target: TargetURI, after own: [TargetURI]) -> Mark {
         let place = InvalidationLog.place(of: target)
         let count = own.count { InvalidationLog.place(of: $0) == place }
         return Mark(ofTarget: mark.ofTarget &+ UInt64(count), ofAll: mark.ofAll)
     }
 
-    /// A target is being invalidated.
+    /// Records that a target is being invalidated.
     func note(_ target: TargetURI) {
         let (place, pathPlace) = (InvalidationLog.place(of: target), InvalidationLog.pathPlace(of: target))
         counts.withLock { counts in
@@ -388,7 +429,7 @@ final class InvalidationLog: Sendable {
         }
     }
 
-    /// More than one target is being invalidated.
+    /// Records that more than one target is being invalidated.
     func noteAll() {
         counts.withLock { $0.ofAll &+= 1 }
     }

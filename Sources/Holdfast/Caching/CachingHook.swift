@@ -60,17 +60,17 @@ public struct CachingHook: ServiceHook {
         }
     }
 
-    /// What is done about a request.
+    /// What to do about a request.
     private enum Decision {
         /// The request bypasses the cache.
         case bypass
         case serve(Response)
         case serveAndRefresh(Response, FetchRequest)
-        /// The origin is asked: as the request is, with conditions, or for the part that is missing.
+        /// Asks the origin: with the request as it is, with conditions, or for the missing part.
         case fetch(FetchRequest)
     }
 
-    /// Looks for what is stored, and decides what is done (RFC 9111 §4).
+    /// Looks for stored responses, and decides what to do (RFC 9111 §4).
     private func decide(
         on request: URLRequest,
         history: LookupHistory,
@@ -84,32 +84,32 @@ public struct CachingHook: ServiceHook {
         if history.isFirst { lookup.metrics.arrive() }
         if cache.writer.hasPendingInvalidations {
             await cache.writer.waitForInvalidations(of: lookup.key.target)
-            lookup.generation = cache.writer.generation(of: lookup.key.target)
+            lookup.generation = cache.generation(of: lookup.key.target)
         }
         var request = request
-        // Positions count in bytes as they are stored, so no content coding may stand between (RFC 9110 §14.2). Which variant
-        // is meant goes by what the caller accepts, so that the parts of a response and its whole are one.
+        // Positions count stored bytes, so there must be no content coding in between (RFC 9110 §14.2). The caller's accepted
+        // codings determine the variant, so that a response's parts and its whole are the same one.
         if lookup.isConditionalOrPartial, lookup.head.fields.contains(.range),
             request.value(forHTTPHeaderField: "Accept-Encoding") == nil
         {
             request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
         }
-        // What is stored for a request that is not answered from it is older than what will come all the same.
+        // What is stored for a request that it does not answer is still older than the response.
         var stored = lookup.bypassReason == nil || lookup.isRetrieval ? await candidates(for: lookup, context) : []
         var candidates = lookup.bypassReason == nil ? stored : []
         var hasLookedAgain = false
         while true {
             let judgement = judge(lookup, candidates: candidates, context: context)
             if !judgement.decision.isReuse {
-                // What is only lent is used while it is fresh. By its date the origin would be asked about another's response;
-                // a strong tag names the same bytes, whoever asks.
+                // Borrowed responses are used only while fresh. A date would ask the origin about another principal's response; a
+                // strong tag identifies the same bytes for everyone.
                 let count = candidates.count
                 candidates.removeAll { !$0.isOwn && !$0.stored.hasStrongTag }
                 if candidates.count < count { continue }
                 lookup.note(stored, in: cache)
                 cache.writer.begin(&lookup.generation, for: lookup.key.target)
             }
-            // A call that is answered at once has no ending here, for which to keep what it was looked up by.
+            // A call that is answered at once does not end here, so its lookup need not be kept.
             if !judgement.decision.isReuse || cache.options.cacheName != nil {
                 context.transaction = CacheTransaction(lookup)
             }
@@ -132,7 +132,7 @@ public struct CachingHook: ServiceHook {
                     context: context
                 )
             }
-            // Replaced or evicted since the look-up, or unreadable: decide again without it.
+            // Replaced or evicted since the lookup, or unreadable: decide again without it.
             if hasLookedAgain {
                 candidates.remove(at: index)
             } else {
@@ -143,12 +143,12 @@ public struct CachingHook: ServiceHook {
         }
     }
 
-    /// What the origin is asked at a retry, by what is stored now.
+    /// The request to the origin for a retry, given what is stored now.
     func decideAgain(on fetchRequest: FetchRequest, context: CallContext) async -> FetchRequest {
         var lookup = fetchRequest.lookup
-        // What comes of the attempts so far is over, and the next one is sent after all that has happened by now.
+        // The earlier attempts have no result, and the next one is sent after everything that has happened so far.
         lookup.completions = cache.fetches.completions
-        lookup.generation = cache.writer.generation(of: lookup.key.target)
+        lookup.generation = cache.generation(of: lookup.key.target)
         cache.writer.begin(&lookup.generation, for: lookup.key.target)
         let candidates = await candidates(for: lookup, context)
         let judgement = judge(lookup, candidates: candidates, context: context)
@@ -187,7 +187,7 @@ public struct CachingHook: ServiceHook {
         ).replacingNotStored(by: cache.reasonForNothing(lookup, candidates: candidates))
     }
 
-    /// The stored response that was selected answers, or the origin is to confirm or complete it.
+    /// Answers from the selected stored response, or asks the origin to confirm or complete it.
     private func withStored(
         _ selected: LoadedResponse,
         judgement: ReuseJudgement,
@@ -242,7 +242,7 @@ public struct CachingHook: ServiceHook {
         }
     }
 
-    /// The stored responses whose validators are sent, bodies at hand, the selected one first.
+    /// The stored responses whose validators are sent, with loaded bodies, the selected one first.
     func offer(
         _ indices: [Int],
         selected: LoadedResponse,
@@ -256,7 +256,7 @@ public struct CachingHook: ServiceHook {
         return offered
     }
 
-    /// The request is sent, unless nothing may be sent (RFC 9111 §5.2.1.7).
+    /// Sends the request, unless nothing may be sent (RFC 9111 §5.2.1.7).
     private func withoutStored(
         _ judgement: ReuseJudgement,
         candidates: [CacheCandidate],
@@ -292,7 +292,7 @@ public struct CachingHook: ServiceHook {
         return .serve(response)
     }
 
-    // MARK: Endings
+    // MARK: Results
 
     public func onSuccess(
         _ response: inout Response,
@@ -317,7 +317,7 @@ public struct CachingHook: ServiceHook {
         } else if let offered = transaction.fetchRequest?.offered, !offered.isEmpty, response.status == .notModified,
             context.conditions != nil || !lookup.head.isConditionalOrPartial
         {
-            // Once the request was sent as it came, a 304 answers what the caller asked.
+            // If the request was sent in its original form, a 304 answers the caller's own condition.
             outcome = try await useOffered(offered, for: &response, lookup: lookup, context: context)
         } else {
             if lookup.head.method == .head { await updateStored(byHead: response, lookup: lookup, context: context) }
@@ -347,7 +347,7 @@ public struct CachingHook: ServiceHook {
         guard let lookup = context.transaction?.lookup, !lookup.head.method.isSafe, context.exchange != nil else {
             return
         }
-        // The origin may have had it by then; and a cancelled call waits for nothing.
+        // The origin may have received the request; and a cancelled call waits for nothing.
         let failure = ServiceError.attemptFailure(of: CancellationError())
         cache.writer.invalidate(lookup.key.target, in: context.background) { [self] in
             await invalidate(by: failure, wasSent: true, lookup: lookup, context: context)
@@ -361,7 +361,7 @@ public struct CachingHook: ServiceHook {
         return .bypass
     }
 
-    /// A stored response as the answer to a call that waits for nothing more.
+    /// A stored response as the answer to a call that waits for nothing else.
     func answerHit(
         _ loaded: LoadedResponse,
         to lookup: CacheLookup,
@@ -404,12 +404,11 @@ public struct CachingHook: ServiceHook {
         )
     }
 
-    /// - Parameter leader: the call whose exchange answered, where it was another one's.
+    /// - Parameter leader: the call whose exchange answered, if it was another one's.
     func explain(_ decision: CacheDecision, context: CallContext, leader: CallID? = nil) {
         context.emit(.cacheDecided) { event in
             event.cacheDecision = decision
             event.leader = leader
-            event.detail = decision.description
         }
     }
 }

@@ -10,7 +10,7 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// The hook's dealings with its store, whose every failure is counted, reported and survived.
+/// The hook's access to its store; every failure is counted, reported and survived.
 extension CachingHook {
     func candidates(for lookup: CacheLookup, _ context: CallContext) async -> [CacheCandidate] {
         var found = await candidates(under: lookup.key, for: lookup, context)
@@ -55,7 +55,7 @@ extension CachingHook {
         }
     }
 
-    /// Takes hold of a candidate's body, so that it can be served whatever happens to its entry; nil where it is unreadable.
+    /// Opens a candidate's body, so that it can be served whatever happens to its entry; nil if it is unreadable.
     func load(_ candidate: CacheCandidate, context: CallContext) async -> LoadedResponse? {
         do throws(StoreError) {
             return try await LoadedResponse(candidate, in: cache.store)
@@ -66,7 +66,7 @@ extension CachingHook {
         }
     }
 
-    /// Writes down what a stored response became by news of it; nil where nothing was written.
+    /// Stores an updated response; nil if nothing was written.
     private func freshen(
         _ entry: StoredEntry,
         as stored: StoredResponse,
@@ -77,7 +77,7 @@ extension CachingHook {
         let answersQueries = stored.head.fields.contains(.noVarySearch)
         let claim = received.claim(on: entry.key, nominated: stored.nominated)
         guard cache.writer.holds(lookup.generation, for: lookup.key.target, answersQueries: answersQueries) else {
-            // The response itself stays as it is; nothing older than this news of it may take its place.
+            // The response itself stays as it is; nothing older than this update may replace it.
             _ = cache.writer.order.enter(claim, for: lookup.key.target)
             return nil
         }
@@ -101,7 +101,7 @@ extension CachingHook {
                 for: lookup.key.target,
                 now: context.clock.timestamp
             )
-            // Something else lies in its place by now: if that is older, the requester has been told of something newer.
+            // Something else has replaced it by now: if that is older, the requester has already been told of something newer.
             if freshened == nil { await giveUp(claim, of: received, in: context) }
             if !equivalent.isEmpty, let freshened { await removeOlder(beside: freshened, by: received, in: context) }
             return freshened
@@ -111,7 +111,7 @@ extension CachingHook {
         }
     }
 
-    /// Does what admission says of a stored response; nil where that is not written down anew.
+    /// Applies an admission to a stored response; returns nil if it is not updated.
     func apply(
         _ admission: Admission,
         to entry: StoredEntry,
@@ -133,19 +133,19 @@ extension CachingHook {
         return nil
     }
 
-    /// Whether a candidate is stored for the look-up's own values of what it nominates.
+    /// Whether a candidate is stored for the lookup's own values of its nominated fields.
     func matches(_ candidate: CacheCandidate, lookup: CacheLookup) -> Bool {
         candidate.isOwn && candidate.stored.nominated.matches(lookup.head.fields, secret: cache.store.secret)
     }
 
-    /// A response that came is not kept: what is older is not written any more, and what is stored of it goes, since the most recent
-    /// response must not depend on what a cache happened to lose (RFC 9111 §4).
+    /// Gives up storing a response: older ones are no longer written, and stored ones are removed, since the most recent response
+    /// must not depend on what a cache happened to lose (RFC 9111 §4).
     func giveUp(_ claim: ExchangeOrder.Claim, of received: ReceivedExchange, in context: CallContext) async {
         guard cache.writer.order.enter(claim, for: received.lookup.key.target) else { return }
         await removeOlder(than: claim.order, under: claim.key, for: received.lookup, in: context)
     }
 
-    /// The store failed to take a response that came.
+    /// Handles a store that failed to take a response.
     func storingFailed(
         _ error: StoreError,
         entry: AdmittedEntry,
@@ -167,11 +167,11 @@ extension CachingHook {
         )
     }
 
-    /// Removes what is stored for a request and was asked for no later than `order`: a newer response is there, or was and could
-    /// not be kept, and an older one must not come to light again (RFC 9111 §4).
+    /// Removes what is stored for a request and was requested no later than `order`: there is a newer response, or there was one
+    /// that could not be stored, and an older one must not be used again (RFC 9111 §4).
     ///
     /// - Parameters:
-    ///   - key: of the newer response: what is stored in its partition goes, and in that of the requester.
+    ///   - key: of the newer response: this removes entries in its partition and in the requester's.
     ///   - newer: stays.
     func removeOlder(
         than order: HybridTimestamp,
@@ -185,7 +185,7 @@ extension CachingHook {
         await remove(stored, supersededUnder: key, except: newer, for: lookup, in: context)
     }
 
-    /// Removes those of what was stored for a request that a newer response takes the place of.
+    /// Removes the stored responses for a request that a newer response replaces.
     func remove(
         _ older: [CacheCandidate],
         supersededUnder key: StoreKey,
@@ -216,7 +216,7 @@ extension CachingHook {
 
     func storeFailed(_ error: StoreError, context: CallContext) {
         if error.code == .superseded || error.code == .closed || error.code == .tooLarge { return }
-        // The store's own, whatever was being asked for: of no origin.
+        // A failure of the store, whatever was requested, so it has no origin.
         CallMetrics(cache.meter, target: nil, history: LookupHistory(begun: context.clock.now), clock: context.clock)
             .count {
                 $0.storeFailures += 1
@@ -228,9 +228,9 @@ extension CachingHook {
     }
 }
 
-/// Finds what was stored for another query that means the same, by the response's own No-Vary-Search.
+/// Finds what was stored for an equivalent query, according to the response's own No-Vary-Search.
 extension CachingHook {
-    /// The key of a URI whose stored response may answer for `key` as well; asked once the exact look-up has found nothing.
+    /// The keys of URIs whose stored responses may also answer for `key`; called after the exact lookup has found nothing.
     func equivalentKeys(of key: CacheKey, _ context: CallContext) async -> [CacheKey] {
         guard cache.holdsSearchVariance, let keys = SearchVarianceKeys(key) else { return [] }
         var found: [CacheKey] = []
@@ -246,7 +246,7 @@ extension CachingHook {
         return found
     }
 
-    /// Whether a stored response says itself that it answers for the look-up's query.
+    /// Whether a stored response says itself that it answers the lookup's query.
     func isEquivalent(_ entry: StoredEntry, stored: StoredResponse, lookup: CacheLookup) -> Bool {
         guard let parts = CacheKey.Parts(framed: entry.key.bytes), let target = try? TargetURI(parts.target) else {
             return false
@@ -254,12 +254,12 @@ extension CachingHook {
         return NoVarySearch(stored.head.fields).isEquivalent(target, to: lookup.key.target)
     }
 
-    /// Remembers for which queries a response that is about to be stored, or given other fields, answers too.
+    /// Records for which queries a response also answers that is about to be stored or updated.
     ///
-    /// Should it not be stored after all, what is remembered leads to nothing and does no harm. Where its content is in its key no
-    /// look-up of another query finds it, but what makes the other query invalid makes it invalid too.
+    /// If it is not stored after all, the record leads to nothing and does no harm. If its content is in its key, lookups of other
+    /// queries do not find it, but invalidating another query invalidates it too.
     ///
-    /// - Returns: the keys of the URIs under which others are stored that answer for the same queries.
+    /// - Returns: the keys of the URIs under which other responses for the same queries are stored.
     func noteSearchVariance(
         of stored: StoredResponse,
         under storeKey: StoreKey,
@@ -272,11 +272,11 @@ extension CachingHook {
         guard let parts = CacheKey.Parts(framed: storeKey.bytes), let target = try? TargetURI(parts.target) else {
             return []
         }
-        // Key fields are part of it, and the content of a QUERY is not.
+        // Key fields are part of it, but not the content of a QUERY.
         let type = parts.methodGroup == RequestMethod.get.rawValue ? parts.contentType : ""
         let key = CacheKey(partition: parts.partition, method: .get, target: target, contentType: type)
         guard let keys = SearchVarianceKeys(key) else { return [] }
-        cache.noteSearchVariance()
+        cache.writer.noteSearchVariance()
         let place = StoreKey(keys.ofPath.framed)
         let variant = StoreKey(Array(value.utf8))
         if !(await entries(for: place, context)).contains(where: { $0.variant == variant }) {
@@ -298,7 +298,7 @@ extension CachingHook {
             .filter { $0 != text }
             .compactMap { keys.ofURI($0) }
         if others.count >= CachingHook.mostEquivalents {
-            // What comes now answers for all of them, and a look-up must not have to go through many.
+            // The new response answers all of them, and a lookup must not have to try many.
             do throws(StoreError) {
                 try await cache.writer.invalidate(others + [query])
             } catch {
@@ -314,7 +314,7 @@ extension CachingHook {
         return others
     }
 
-    /// How many URIs are remembered whose responses answer for the same queries.
+    /// How many URIs are recorded whose responses answer the same queries.
     private static var mostEquivalents: Int { 8 }
 
     private func write(
@@ -337,17 +337,17 @@ extension CachingHook {
     }
 }
 
-/// Remembers what some entries decode to, since reading an entry's metadata would be the dearest part of a hit.
+/// Caches decoded entries, since decoding an entry's metadata would be the most expensive part of a hit.
 ///
-/// A table of a fixed number of places, each holding the entry that asked for it last: an entry is found by its version, which
-/// is unique within a store, so a freshened entry is decoded anew and nothing has to be told that an entry is gone.
+/// A table with a fixed number of places, each with the last entry that needed it. Entries are found by version, which is unique
+/// within a store, so a freshened entry is decoded again, and removed entries need no action.
 final class DecodedResponses: Sendable {
     private struct Place: Sendable {
         let version: StoredEntry.Version
         let response: StoredResponse
     }
 
-    /// A part of the table with a lock of its own, so that threads seldom meet.
+    /// A part of the table with its own lock, to reduce contention.
     private final class Shard: Sendable {
         let places: Mutex<[Place?]>
 
@@ -355,9 +355,9 @@ final class DecodedResponses: Sendable {
     }
 
     private static let shardCount = 16
-    /// One place for so many bytes of the store: a decoded response takes about 1.5 KiB, most of which a ready answer shares.
+    /// One place for this many bytes of the store: a decoded response takes about 1.5 KiB, most of which a ready answer shares.
     private static let bytesPerPlace = 16 << 10
-    /// Longer metadata is decoded each time, so that the whole table stays within a small part of the store.
+    /// Longer metadata is decoded each time, so that the table stays small compared to the store.
     private static let longestMetadata = 4 << 10
 
     private let shards: [Shard]
@@ -365,7 +365,7 @@ final class DecodedResponses: Sendable {
     private let targetedFields: [FieldName]
 
     /// - Parameters:
-    ///   - capacity: what the store holds at most, in bytes; nil, where it cannot say, counts as little.
+    ///   - capacity: the store's capacity in bytes; nil, if it has none, counts as little.
     ///   - targetedFields: the cache's target list (RFC 9213 §2.2).
     init(capacity: Int? = nil, targetedFields: [FieldName] = []) {
         let count = min(max((capacity ?? 0) / DecodedResponses.bytesPerPlace, 512), 8192)
@@ -374,11 +374,10 @@ final class DecodedResponses: Sendable {
         self.targetedFields = targetedFields
     }
 
-    /// What the entry is to the cache: what its metadata describes, to be confirmed where its store cannot vouch for it; nil
-    /// where the metadata is damaged.
+    /// The response that an entry describes; it must be confirmed if its store is not sure of it. nil if the metadata is damaged.
     func response(of entry: StoredEntry) -> StoredResponse? {
         let response = described(by: entry)
-        // What a person demands stays in the metadata, and is more than the store's doubt.
+        // A person's demand is in the metadata and takes precedence over the store's doubt.
         guard entry.needsValidation, let response, !response.needsConfirmation else { return response }
         return response.needingConfirmation(.storeLostPower)
     }
@@ -392,7 +391,7 @@ final class DecodedResponses: Sendable {
         if let known { return known }
         let metadata = entry.description.metadata
         guard let response = StoredResponse(decoding: metadata, targetedFields: targetedFields) else { return nil }
-        // All entries that are being written have one version.
+        // All entries that are being written have the same version.
         guard metadata.count <= DecodedResponses.longestMetadata, entry.version != .beingWritten else {
             return response
         }

@@ -4,7 +4,6 @@
 public import Foundation
 public import HoldfastSemantics
 public import HoldfastStorage
-private import Synchronization
 
 /// A cache for HTTP responses that follows RFC 9111 and works with any `CacheStore`.
 ///
@@ -21,44 +20,65 @@ public final class HTTPCache: Sendable {
     public let options: CacheOptions
 
     let decoded: DecodedResponses
-    /// What answers plain requests at once.
+    /// Answers plain requests at once.
     let ready: ReadyAnswers
     /// Changes the store; nothing else does.
     let writer: CacheWriter
     let fetches = FetchCoalescer()
     /// Keys whose last response could not be shared.
-    let unshared = RecentKeys()
-    /// Keys whose last revalidation in the background failed.
-    let paused = RecentKeys()
+    let unshared: RecentKeys
+    /// Keys whose last background revalidation failed.
+    let paused: RecentKeys
     /// Keys whose last response could not be used from the store.
-    let unleased = RecentKeys()
-    /// Settles who fetches, where other processes share the store.
+    let unleased: RecentKeys
+    /// Decides who fetches, if other processes share the store.
     let leasing: (any FillLeasing)?
-    /// Whether entries may be there whose keys have content in them: they are found by a scan, which is spared while none are.
-    private let contentKeys: Atomic<Bool>
-    /// How often something was stored that answers for several queries; 0 while nothing of the kind can be there.
-    private let searchVariance: Atomic<UInt64>
-    /// Under which principals responses were stored last, to tell why nothing is found.
-    let storedElsewhere = StoredElsewhere()
-    let meter = CacheMeter()
-    let recording = Recording()
+    /// The principals whose responses were stored last, to explain why nothing is found.
+    let storedElsewhere: StoredElsewhere
+    let meter: CacheMeter
+    let recording: Recording
+    /// By which of the rules for keys it goes (``CacheWriter/keyEpoch``).
+    private let keyEpoch: UInt64
 
     /// A cache over `store`; private mode by default.
     public convenience init(store: any CacheStore, options: CacheOptions = CacheOptions()) {
         self.init(store: store, options: options, answersReady: true)
     }
 
-    /// - Parameter answersReady: whether plain requests are answered the short way; false is for tests that compare both.
+    /// - Parameter answersReady: whether plain requests use the short path; false is for tests that compare both.
     init(store: any CacheStore, options: CacheOptions, answersReady: Bool) {
         self.store = store
         self.options = options
         writer = CacheWriter(store)
-        let found = store.statistics
-        contentKeys = Atomic(found.entryCount > 0)
-        searchVariance = Atomic(found.entryCount > 0 ? 1 : 0)
-        ready = ReadyAnswers(capacity: answersReady ? found.capacity : nil)
-        decoded = DecodedResponses(capacity: found.capacity, targetedFields: options.targets)
+        let capacity = store.statistics.capacity
+        ready = ReadyAnswers(capacity: answersReady ? capacity : nil)
+        decoded = DecodedResponses(capacity: capacity, targetedFields: options.targets)
         leasing = options.collapsesRequests && options.longestFillWait > .zero ? store.fillLeasing : nil
+        unshared = RecentKeys()
+        paused = RecentKeys()
+        unleased = RecentKeys()
+        storedElsewhere = StoredElsewhere()
+        meter = CacheMeter()
+        recording = Recording()
+        keyEpoch = 0
+    }
+
+    /// A cache that takes the place of another one with other rules, over the same store: it goes on with its counters and with the
+    /// order of exchanges, but joins none of its fetches, whose calls go by the former rules.
+    private init(succeeding former: HTTPCache, options: CacheOptions, keyEpoch: UInt64) {
+        store = former.store
+        self.options = options
+        writer = former.writer
+        ready = ReadyAnswers(capacity: store.statistics.capacity)
+        decoded = former.decoded
+        leasing = former.leasing
+        unshared = former.unshared
+        paused = former.paused
+        unleased = former.unleased
+        storedElsewhere = former.storedElsewhere
+        meter = former.meter
+        recording = former.recording
+        self.keyEpoch = keyEpoch
     }
 
     /// Closes the store and marks it as cleanly closed; later calls find nothing and store nothing. Idempotent.
@@ -66,9 +86,9 @@ public final class HTTPCache: Sendable {
         await store.close()
     }
 
-    /// The digest that names the partition of a request with these fields; empty without credentials.
+    /// The digest that identifies the partition of a request with these fields; empty without credentials.
     ///
-    /// - Parameter credentialFields: further fields that hold a credential.
+    /// - Parameter credentialFields: further fields that contain a credential.
     func principal(
         of fields: HeaderFields,
         to target: TargetURI,
@@ -84,23 +104,63 @@ public final class HTTPCache: Sendable {
         )
     }
 
-    var holdsContentKeys: Bool { contentKeys.load(ordering: .acquiring) }
+    var holdsContentKeys: Bool { writer.holdsContentKeys }
 
-    /// An entry is about to be stored whose key has content in it.
-    func noteContentKey() {
-        contentKeys.store(true, ordering: .releasing)
+    /// Whether there may be entries that answer several queries.
+    var holdsSearchVariance: Bool { writer.searchVarianceCount > 0 }
+
+    /// The generation of a target now, for what will be stored for it.
+    func generation(of target: TargetURI) -> CacheWriter.Generation {
+        let generation = writer.generation(of: target)
+        // Looked at after the mark: a mark from before the change of rules no longer holds by itself.
+        return writer.keyEpoch == keyEpoch ? generation : CacheWriter.Generation(mark: .never)
     }
+}
 
-    /// Whether entries may be there that answer for several queries.
-    var holdsSearchVariance: Bool { searchVarianceCount > 0 }
-
-    /// How often something was stored that answers for several queries: while the count stands, no query has got such an answer
-    /// that it did not have before.
-    var searchVarianceCount: UInt64 { searchVariance.load(ordering: .acquiring) }
-
-    /// An entry that answers for several queries is about to be stored, or is there.
-    func noteSearchVariance() {
-        searchVariance.add(1, ordering: .releasing)
+extension HTTPCache {
+    /// Puts other rules in force while the cache is in use: `publish` is given the cache that calls from then on must use.
+    ///
+    /// That one has the same store, counters and order of exchanges. Calls under way go on with this one, and what they bring is
+    /// stored, unless the new rules make the keys of some routes otherwise. Then a stored response could answer what it must not:
+    /// those routes are neither answered from the store nor stored until all that is stored for them has been removed, whereupon
+    /// `publish` is called once more; and calls under way store nothing any more.
+    ///
+    /// Call it on the cache that was published last, and not while another call of it is under way.
+    ///
+    /// - Parameters:
+    ///   - rules: in the place of those in force.
+    ///   - now: the time of the removal.
+    ///   - publish: called once or twice, each time with the cache to use from then on.
+    /// - Returns: how many responses were removed; nil where the keys of all routes are made as before.
+    /// - Throws: `StoreError` where the store could not remove them. The rules are in force all the same, and the routes whose keys
+    ///   have changed stay away from the store.
+    @discardableResult
+    package func replaceRules(
+        with rules: CacheRules,
+        now: Timestamp = SystemClock().timestamp,
+        publish: (HTTPCache) -> Void
+    ) async throws(StoreError) -> Int? {
+        let final = options.replacing(rules: rules)
+        guard let hasOtherKeys = options.targetsWithOtherKeys(by: rules) else {
+            publish(HTTPCache(succeeding: self, options: final, keyEpoch: keyEpoch))
+            return nil
+        }
+        let keptAway = options.replacing(rules: rules, keptAway: true)
+        let interim = HTTPCache(succeeding: self, options: keptAway, keyEpoch: keyEpoch + 1)
+        publish(interim)
+        writer.beginKeyEpoch(keyEpoch + 1)
+        storedElsewhere.forgetAll()
+        let removed = try await writer.purge(
+            .matching { entry in
+                guard let text = CacheKey.Parts(framed: entry.key.bytes)?.target else { return false }
+                // A key that cannot be read again is better gone than used.
+                guard let target = try? TargetURI(text) else { return true }
+                return hasOtherKeys(target)
+            },
+            now: now
+        )
+        publish(HTTPCache(succeeding: interim, options: final, keyEpoch: interim.keyEpoch))
+        return removed ?? 0
     }
 }
 

@@ -4,14 +4,14 @@
 internal import HoldfastSemantics
 internal import HoldfastStorage
 
-/// What responses and failures make of stored responses that they do not answer.
+/// The effects of responses and failures on other stored responses.
 ///
-/// Each partition is a cache of its own: a request invalidates in its own and in the shared one, and another principal's
-/// entries stay, as they would in that principal's own browser.
+/// Each partition is a separate cache: a request invalidates in its own and in the shared one. Another principal's entries stay, as
+/// they would in that principal's own browser.
 extension CachingHook {
     /// Invalidates what an unsafe request may have changed (RFC 9111 §4.4).
     ///
-    /// - Returns: the targets that were invalidated, as they stand in keys and as often as they were counted.
+    /// - Returns: the targets that were invalidated, as in keys and as often as they were counted.
     func invalidate(by response: Response, lookup: CacheLookup, context: CallContext) async -> [TargetURI] {
         guard !lookup.onlyAsks else { return [] }
         let targets = keyTargets(
@@ -22,7 +22,7 @@ extension CachingHook {
         return counted
     }
 
-    /// Invalidates what an unsafe request may have changed although no response came.
+    /// Invalidates what an unsafe request may have changed although no response arrived.
     func invalidate(
         by failure: AttemptFailure,
         wasSent: Bool,
@@ -46,12 +46,12 @@ extension CachingHook {
 
     /// - Returns: the targets that were counted as invalidated, each once.
     private func invalidate(_ target: TargetURI, lookup: CacheLookup, context: CallContext) async -> [TargetURI] {
-        // Before anything is waited for: what is under way must not be stored, even where the store fails.
+        // Before anything is awaited: responses in progress must not be stored, even if the store fails.
         cache.writer.invalidations.note(target)
         var counted = [target]
         for partition in Set([lookup.principal, ""]) {
             let key = CacheKey(partition: partition, method: .get, target: target)
-            // A response that answers for this URI too is stored under another one.
+            // A response that also answers this URI may be stored under another one.
             let equivalent = await equivalentKeys(of: key, context)
             for other in equivalent where !counted.contains(other.target) {
                 cache.writer.invalidations.note(other.target)
@@ -69,7 +69,7 @@ extension CachingHook {
         return counted
     }
 
-    /// Removes what is stored for a target under keys that have more in them: content, or the values of key fields.
+    /// Removes what is stored for a target under keys with more parts: content, or the values of key fields.
     private func invalidateAll(
         _ target: TargetURI,
         partition: String,
@@ -82,7 +82,7 @@ extension CachingHook {
         if !cache.options.keyFields(for: target).isEmpty {
             let prefix = prefix(.get)
             let isSelected: @Sendable (StoredEntry) -> Bool = {
-                // What leads to equivalent queries is no response, and leads to those of other queries too.
+                // Entries that lead to equivalent queries are not responses, and also lead to those of other queries.
                 $0.key.bytes.starts(with: prefix) && !SearchVarianceKeys.isOne($0.key.bytes)
             }
             try await cache.writer.purge(.matching(isSelected), now: now)
@@ -96,13 +96,13 @@ extension CachingHook {
 
 /// What a response says about other stored responses of its origin.
 extension CachingHook {
-    /// Removes the groups that an unsafe request has made invalid (RFC 9875 §3), and all of the origin where the response
-    /// asks for that (Clear Site Data §3.1).
+    /// Removes the groups that an unsafe request has invalidated (RFC 9875 §3), and everything of the origin if the response asks
+    /// for that (Clear Site Data §3.1).
     ///
-    /// RFC 9875 speaks of what one cache has stored, and each partition is a cache of its own: the principal's and the shared
-    /// one are swept, as they are by RFC 9111 §4.4. A response that goes takes no further groups along (RFC 9875 §2.2).
+    /// RFC 9875 is about what one cache has stored, and each partition is a separate cache: this affects the principal's and the
+    /// shared one, as in RFC 9111 §4.4. Other groups of a removed response are not affected (RFC 9875 §2.2).
     func sweep(by response: Response, lookup: CacheLookup, context: CallContext) async {
-        // What a store answered, here or in a pipeline below, was obeyed when it came from the origin.
+        // A response from a store, here or in a pipeline below, took effect when it came from the origin.
         guard !response.source.isFromStore else { return }
         let partitions: Set<String> = [lookup.principal, ""]
         let target = lookup.head.target
@@ -124,7 +124,7 @@ extension CachingHook {
     }
 
     private func purge(_ context: CallContext, predicate: @escaping @Sendable (StoredEntry) -> Bool) async {
-        // Responses under way may be of the group or the origin; which of them are, shows only once they are there.
+        // Responses in progress may belong to the group or the origin; that shows only when they arrive.
         cache.writer.invalidations.noteAll()
         do throws(StoreError) {
             try await cache.writer.purge(.matching(predicate), now: context.clock.timestamp)
@@ -135,19 +135,19 @@ extension CachingHook {
 }
 
 extension HTTPCache {
-    /// The words to store a response under: the caller's, and those of its groups as far as there is room.
+    /// The tags for storing a response: the caller's, and those of its groups as far as there is room.
     func tags(_ own: Set<String>, for stored: StoredResponse) -> Set<String> {
         let own = own.union(writtenTags(stored))
         let groups = CacheGroups(stored.head.fields)
         guard !groups.isEmpty else { return own }
-        // What a store cannot keep is not given to it, since it would choose itself what to leave out.
+        // The store gets no more than it keeps, since it would choose by itself what to drop.
         let room = HTTPCache.mostTags - own.count
         let words = GroupTags(of: stored.target, secret: store.secret).words(for: groups, room: max(room, 1))
         guard room < 1 else { return own.union(words) }
         return Set(own.sorted().prefix(HTTPCache.mostTags - 1)).union(words)
     }
 
-    /// The caller's words among those of an entry.
+    /// The caller's own tags of an entry.
     func ownTags(_ tags: Set<String>, of stored: StoredResponse) -> Set<String> {
         let tags = tags.subtracting(writtenTags(stored))
         let groups = CacheGroups(stored.head.fields)
@@ -156,7 +156,7 @@ extension HTTPCache {
         return tags.subtracting(words.words(invalidating: groups))
     }
 
-    /// The words that the response itself brings, where the options say in which fields.
+    /// The tags in the response itself, from the fields that the options name.
     private func writtenTags(_ stored: StoredResponse) -> Set<String> {
         var tags: Set<String> = []
         for name in options.tagFields {
@@ -168,6 +168,6 @@ extension HTTPCache {
         return tags
     }
 
-    /// How many words a store keeps with an entry (``EntryDescription/tags``).
+    /// How many tags a store keeps with an entry (``EntryDescription/tags``).
     private static var mostTags: Int { 64 }
 }

@@ -9,26 +9,26 @@ internal import HoldfastStorage
     internal import FoundationNetworking
 #endif
 
-/// An entry of a store together with the response it describes.
+/// An entry of a store with the response that it describes.
 struct CacheCandidate: Sendable {
     let entry: StoredEntry
     let stored: StoredResponse
-    /// Whether what the origin says to the request that found it may change it.
+    /// Whether the origin's response to the request that found it may change it.
     var isOwn = true
-    /// Whose it is; "" for everyone's.
+    /// Its partition; "" if it is for everyone.
     let partition: String
 }
 
-/// A stored response with its body at hand.
+/// A stored response with its loaded body.
 struct LoadedResponse: Sendable {
-    /// A body up to this length is read whole and checked before it is relied on, so that damage is a miss and no more.
+    /// A body up to this length is read completely and checked before it is used, so that damage is only a miss.
     private static let readWhole = 256 << 10
 
     var entry: StoredEntry
     var stored: StoredResponse
     let isOwn: Bool
     private let bytes: ByteChunk?
-    /// Nil where all of it was at hand at once.
+    /// Nil if all of it was available at once.
     private let body: (any StoredBody)?
 
     init(_ candidate: CacheCandidate, in store: any CacheStore) async throws(StoreError) {
@@ -38,7 +38,7 @@ struct LoadedResponse: Sendable {
         guard stored.ranges.map({ $0.length == Int64(candidate.entry.bodyLength) }) ?? true else {
             throw StoreError(
                 .corrupt,
-                "A stored body is not as long as the parts it consists of; it is taken for a miss."
+                "A stored body is not as long as its parts together; it counts as a miss."
             )
         }
         if let inMemory = store.peekBody(of: candidate.entry) {
@@ -54,16 +54,16 @@ struct LoadedResponse: Sendable {
         } else if candidate.entry.bodyLength <= LoadedResponse.readWhole {
             bytes = try await LoadedResponse.whole(body, length: candidate.entry.bodyLength)
         } else {
-            // The rest is read as it is asked for; the beginning shows whether the body is there at all.
+            // The rest is read on demand; the beginning shows whether the body is there at all.
             _ = try await body.read(from: 0, upTo: 64 << 10)
             bytes = nil
         }
     }
 
-    /// Whether the store gave the body without suspending, and will again.
+    /// Whether the store returned the body without suspending, and will again.
     var isAtHand: Bool { body == nil }
 
-    /// The bytes as a stored body, for what reads by position.
+    /// The bytes as a stored body, for reading by position.
     private var positions: any StoredBody { body ?? MemoryBody(bytes ?? ByteChunk()) }
 
     private static func whole(_ body: any StoredBody, length: Int) async throws(StoreError) -> ByteChunk {
@@ -75,7 +75,7 @@ struct LoadedResponse: Sendable {
             guard !chunk.isEmpty else {
                 throw StoreError(
                     .corrupt,
-                    "A stored body ends \(length - all.count) bytes early; it is taken for a miss."
+                    "A stored body ends \(length - all.count) bytes early; it counts as a miss."
                 )
             }
             chunk.append(to: &all)
@@ -83,7 +83,7 @@ struct LoadedResponse: Sendable {
         return ByteChunk(all)
     }
 
-    /// The response as it answers a request now: the caller's own condition and Range judged, Age set, no body for HEAD.
+    /// The response as it answers a request now: with the caller's condition and Range applied, Age set, and no body for HEAD.
     func response(
         to lookup: CacheLookup,
         source: ResponseSource,
@@ -117,7 +117,7 @@ struct LoadedResponse: Sendable {
         case parts(MultipartByteRanges)
     }
 
-    /// What of the stored response answers the request (RFC 9110 §13.2.2: the condition first, then the range).
+    /// The part of the stored response that answers the request (RFC 9110 §13.2.2: the condition first, then the range).
     private func form(of lookup: CacheLookup, now: Timestamp) -> (ResponseHead, Form) {
         guard lookup.isConditionalOrPartial else { return (stored.responseHead(now: now), .whole) }
         let request = lookup.head
@@ -197,7 +197,7 @@ struct LoadedResponse: Sendable {
         return ResponseBody(HealingBody(source, of: content, rest: rest), length: length)
     }
 
-    /// Where an interval of the content stands in the entry's body, which holds the stored intervals one after another.
+    /// The position of an interval of the content in the entry's body, which contains the stored intervals one after another.
     private func offsets(of interval: Range<Int64>) -> Range<Int> {
         var offset: Int64 = 0
         for stored in stored.ranges?.intervals ?? [0..<Int64(entry.bodyLength)] {
@@ -223,7 +223,7 @@ struct LoadedResponse: Sendable {
 }
 
 extension StoredRanges {
-    /// How many bytes all intervals have together; saturates.
+    /// The total length of all intervals; saturates.
     fileprivate var length: Int64 {
         intervals.reduce(0) { sum, interval in
             let (length, overflow) = sum.addingReportingOverflow(interval.upperBound - interval.lowerBound)

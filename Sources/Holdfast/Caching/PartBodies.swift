@@ -10,8 +10,8 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// A part's content, which must be as long as its Content-Range says: other bytes come after it, and one too many or too few
-/// would move them from their place.
+/// A part's content, which must be exactly as long as its Content-Range says: other bytes follow it, and one too many or too few
+/// would move them.
 final class ExactBody: ByteSource {
     private struct State {
         var left: Int
@@ -26,7 +26,7 @@ final class ExactBody: ByteSource {
         state = Mutex(State(left: count))
     }
 
-    /// Whether the content proved shorter or longer than announced, although it was framed whole.
+    /// Whether the content was shorter or longer than announced, although its message was complete.
     var isInconsistent: Bool { state.withLock { $0.isInconsistent } }
 
     func next() async throws -> ByteChunk? {
@@ -51,20 +51,20 @@ final class ExactBody: ByteSource {
     private static var miscounted: ServiceError {
         ServiceError(
             .protocolError,
-            "The server sent a part that is not as long as its Content-Range; send the call again with `.reload`.",
+            "The server sent a part whose length differs from its Content-Range; send the call again with `.reload`.",
             progress: .bytesReceived
         )
     }
 }
 
-/// A stretch of a joined body, which is read to its end all the same, since the store wants the rest.
+/// A section of a joined body, which is always read to its end, since the store needs the rest.
 ///
-/// The caller's bytes go before the store's: what fails before or behind the stretch fails the storing alone.
+/// The caller's bytes take precedence over the store's: a failure before or after the section only fails the storing.
 final class StretchOfBody: ByteSource {
     private struct State {
         var skip: Int
         var left: Int
-        /// Whether the caller's part comes past the store by now.
+        /// Whether the caller's part now bypasses the store.
         var isDirect = false
     }
 
@@ -74,11 +74,11 @@ final class StretchOfBody: ByteSource {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - skip: how many bytes to leave out first.
-    ///   - count: how many to hand out then.
-    ///   - part: where these are the very bytes of a new part: its content, which stands within `upstream`.
-    ///   - mayEndEarly: whether a part that is shorter than it says is handed out as it came, being the answer to the
-    ///     caller's own request.
+    ///   - skip: how many bytes to skip first.
+    ///   - count: how many bytes to return then.
+    ///   - part: if these are exactly the bytes of a new part: its content, which is inside `upstream`.
+    ///   - mayEndEarly: whether a part that is shorter than announced is returned as it arrived, because it answers the caller's
+    ///     own request.
     init(_ upstream: any ByteSource, skip: Int, count: Int, part: ExactBody?, mayEndEarly: Bool = false) {
         self.upstream = upstream
         self.part = part
@@ -109,13 +109,13 @@ final class StretchOfBody: ByteSource {
         return part
     }
 
-    /// Whether the caller's bytes go on; false where it has them all, or as many as the server had.
+    /// Whether the caller's bytes continue; false if it has them all, or as many as the server had.
     private func isSurvived(_ error: any Error) throws -> Bool {
         if error.isCancellation { throw error }
         let goesOn: Bool? = state.withLock { state in
             if state.left == 0 || mayEndEarly && part?.isInconsistent == true { return false }
             guard part != nil, state.skip > 0, !state.isDirect else { return nil }
-            // Stored bytes before the part could not be read, so nothing of the part was either.
+            // Stored bytes before the part could not be read, so nothing of the part was read either.
             (state.skip, state.isDirect) = (0, true)
             return true
         }
@@ -128,7 +128,7 @@ final class StretchOfBody: ByteSource {
     }
 }
 
-/// A stored body that goes on from the network where the store can read no further.
+/// A stored body that continues from the network if the store cannot read further.
 final class HealingBody: ByteSource {
     private struct State {
         var source: any ByteSource
@@ -141,8 +141,8 @@ final class HealingBody: ByteSource {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - interval: which bytes of the content `stored` has.
-    ///   - rest: gives the same content's bytes at these positions from elsewhere; nil where they are not to be had.
+    ///   - interval: the bytes of the content that `stored` has.
+    ///   - rest: returns the same content's bytes at these positions from elsewhere; nil if they are not available.
     init(
         _ stored: any ByteSource,
         of interval: Range<Int64>,
@@ -192,8 +192,8 @@ final class HealingBody: ByteSource {
 }
 
 extension CachingHook {
-    /// The rest of a stored response that turned out damaged while it was being read, from the network and past the store; nil
-    /// unless it is of the very same content (RFC 9110 §13.1.5).
+    /// The rest of a stored response that turned out to be damaged while it was being read, from the network and bypassing the
+    /// store; nil unless it is of exactly the same content (RFC 9110 §13.1.5).
     func rest(
         of stored: StoredResponse,
         missing: Range<Int64>,
@@ -213,7 +213,7 @@ extension CachingHook {
             request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
         }
         var context = context
-        // An exchange that no look-up belongs to is stored nowhere, and no limit for the head is one for the body.
+        // An exchange without a lookup is not stored, and the limit for the head does not apply to the body.
         context.transaction = nil
         (context.fetch, context.conditions, context.verdict, context.deadline) = (nil, nil, nil, nil)
         context.options.acceptance = nil

@@ -9,9 +9,9 @@ internal import HoldfastStorage
     internal import FoundationNetworking
 #endif
 
-/// Parts on their way into the store, and answers made of stored and new bytes.
+/// Storing parts, and answers made of stored and new bytes.
 extension CachingHook {
-    /// Answers from stored bytes together with the ones that were missing.
+    /// Answers from stored bytes together with the missing ones.
     func complete(
         _ completion: Completion,
         with response: inout Response,
@@ -26,7 +26,7 @@ extension CachingHook {
         else {
             throw ServiceError(
                 .protocolError,
-                "The server answered a request for the missing part with another one; send the call again with `.reload`.",
+                "The server answered a request for the missing part with another part; send the call again with `.reload`.",
                 progress: .headReceived,
                 response: response
             )
@@ -53,7 +53,7 @@ extension CachingHook {
                     source,
                     skip: skip,
                     count: count,
-                    // A part that is all the caller wants does not depend on what the store makes of it.
+                    // A part that is all the caller wants does not depend on what happens in the store.
                     part: wanted == join.part.interval ? network : nil
                 ),
                 length: count
@@ -63,7 +63,7 @@ extension CachingHook {
         return outcome
     }
 
-    /// Stores a part that the caller asked for, joined with what is stored of the same content.
+    /// Stores a part that the caller requested, joined with what is stored of the same content.
     func storePart(
         _ response: inout Response,
         lookup: CacheLookup,
@@ -88,7 +88,7 @@ extension CachingHook {
                 as: .joining(join.combination, received.existing(loaded.stored, in: loaded.entry))
             )
             if candidate.stored.ranges == nil {
-                // All of it is stored already: the part brings newer fields and nothing else.
+                // Everything is stored already: the part only brings newer fields.
                 _ = await apply(admission, to: loaded.entry, by: received, in: context)
                 response.body = counted(response.body, delivered: delivered)
                 guard admission.isShareable else { return ResponseOutcome(notStored: admission.reason) }
@@ -126,7 +126,7 @@ extension CachingHook {
         } catch {
             return leave(&response, reason: error.reason, lookup: lookup, context: context, delivered: delivered)
         }
-        // A part that contradicts itself must not be taken for a piece of what bears the same tag.
+        // A part that contradicts itself must not be joined with content that has the same tag.
         guard part.validator != nil || StrongValidator(entry.stored) == nil else {
             return leave(&response, reason: .partialContent, lookup: lookup, context: context, delivered: delivered)
         }
@@ -160,7 +160,7 @@ extension CachingHook {
         )
     }
 
-    /// The joined content as one body, on its way into the store where it may be stored.
+    /// The joined content as one body, which is also stored if that is allowed.
     private func store(
         _ join: PartJoin,
         network: ExactBody,
@@ -182,7 +182,7 @@ extension CachingHook {
             guard case .store(let stored, let scope) = admission.action else {
                 throw Unstored(reason: admission.reason ?? .partialContent)
             }
-            // In the place of what it continues, unless the newest fields nominate others.
+            // Replaces what it continues, unless the newest fields nominate others.
             let isSameVariant = stored.nominated == loaded.stored.nominated
             let key = lookup.storeKey(for: scope)
             let entry = AdmittedEntry(
@@ -202,7 +202,7 @@ extension CachingHook {
                 judge: { received, isWhole in
                     if network.isInconsistent { return .abandon }
                     if isWhole, received == entry.bodyLength { return .commit }
-                    // Less than there was before is not worth replacing it.
+                    // Fewer bytes than before are not worth replacing it.
                     guard received > loaded.entry.bodyLength, let cut = stored.cutOff(after: received, of: layout)
                     else {
                         return .abandon
@@ -225,7 +225,7 @@ extension CachingHook {
         }
     }
 
-    /// Stores a part that joins nothing.
+    /// Stores a part that cannot be joined.
     private func storeAlone(
         _ part: ReceivedPart,
         entry: AdmittedEntry,
@@ -291,7 +291,7 @@ extension CachingHook {
         return ResponseOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)
     }
 
-    /// The body, whose bytes are told to `delivered` as they are handed out.
+    /// The body; `delivered` is called with its bytes as they are returned.
     func counted(_ body: ResponseBody, delivered: @escaping @Sendable (Int) -> Void) -> ResponseBody {
         guard let source = body.source else {
             delivered(body.length ?? 0)
@@ -302,7 +302,7 @@ extension CachingHook {
 }
 
 extension ResponseBody {
-    /// The body as a source, bytes in memory included.
+    /// The body as a source, including bytes in memory.
     var anySource: any ByteSource { source ?? BytesSource(bytesInMemory ?? ByteChunk()) }
 }
 
@@ -332,13 +332,13 @@ extension StoredResponse {
     }
 }
 
-/// A stored part that a request of the cache's own is to complete (RFC 9111 §3.4).
+/// A stored part that a request of the cache should complete (RFC 9111 §3.4).
 struct Completion: Sendable {
     let loaded: LoadedResponse
     let missing: Range<Int64>
     let fields: HeaderFields
 
-    /// Whether a response joins what is stored, and brings all that the caller lacks.
+    /// Whether a response joins what is stored, and brings everything that the caller lacks.
     func fits(_ response: ResponseHead, to caller: RequestHead, at time: Timestamp, contentDecoded: Bool) -> Bool {
         var sent = caller
         sent.fields[.range] = fields[.range]
@@ -356,14 +356,14 @@ struct Completion: Sendable {
     }
 }
 
-/// A stored response, the part that joins it, and what both make (RFC 9111 §3.4).
+/// A stored response, the part that joins it, and the result (RFC 9111 §3.4).
 struct PartJoin: Sendable {
     let base: LoadedResponse
     let part: ReceivedPart
     let combination: PartCombination
 
-    /// - Parameter asked: the interval that the cache itself asked for; nil for a request of the caller's own.
-    /// - Returns: nil where the two do not belong together.
+    /// - Parameter asked: the interval that the cache itself requested; nil for the caller's own request.
+    /// - Returns: nil if the two do not belong together.
     init?(
         _ response: ResponseHead,
         to sent: RequestHead,
@@ -394,10 +394,10 @@ struct PartJoin: Sendable {
         (base, self.part, self.combination) = (loaded, part, combination)
     }
 
-    /// The joined response, without ranges once nothing is missing.
+    /// The joined response, without ranges if nothing is missing.
     var stored: StoredResponse { combination.joined }
 
-    /// The intervals of the content that are there now, in the order their bytes are stored.
+    /// The intervals of the content that are now available, in the order in which their bytes are stored.
     var layout: [Range<Int64>] { combination.ranges.intervals }
 
     var completeLength: Int64? { combination.ranges.completeLength }
@@ -405,7 +405,7 @@ struct PartJoin: Sendable {
     /// How many bytes the new part has.
     var partLength: Int { Int(clamping: part.interval.upperBound - part.interval.lowerBound) }
 
-    /// What of the joined content answers a request: all of it, or one part; nil where bytes are still missing.
+    /// The part of the joined content that answers a request: all of it, or one part; nil if bytes are still missing.
     func answer(to caller: RequestHead) -> RangeAnswer? {
         switch PartialReuse.decide(request: caller, stored: combination.response, ranges: combination.ranges) {
         case .answer(.whole): .whole
@@ -414,7 +414,7 @@ struct PartJoin: Sendable {
         }
     }
 
-    /// What is made of the joined content's intervals, in order: stored bytes around the new ones.
+    /// The sources of the joined content's intervals, in order: stored bytes around the new ones.
     func sources(
         _ new: any ByteSource,
         failed: @escaping @Sendable (StoreError) async -> Void
@@ -434,7 +434,7 @@ struct PartJoin: Sendable {
         return sources
     }
 
-    /// How many bytes of the joined intervals stand before a position.
+    /// How many bytes of the joined intervals are before a position.
     func offset(of position: Int64) -> Int {
         layout.reduce(0) { sum, interval in
             sum + Int(clamping: max(0, min(position, interval.upperBound) - interval.lowerBound))

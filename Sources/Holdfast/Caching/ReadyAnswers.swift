@@ -10,25 +10,25 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// The short way: plain requests for what was asked for before, and is fresh, are answered without a judgement of their own.
+/// The short path: plain requests for fresh responses that were requested before are answered without a new decision.
 ///
-/// It decides nothing that the long way would decide otherwise; where anything is in doubt, the request goes the long way.
+/// Its result is always that of the long path; if anything is in doubt, the request takes the long path.
 extension CachingHook {
-    /// The answer to a plain request, where one is ready and still as good.
+    /// The answer to a plain request, if one is ready and still valid.
     func readyAnswer(to request: URLRequest, history: LookupHistory, context: inout CallContext) -> Response? {
         guard !context.options.concernReuse, context.body.isNone, context.fieldsOfHooks(in: request).isEmpty,
             let hit = readyHit(for: request, history: history, clock: context.clock, transport: context.transport)
         else { return nil }
         var response = hit.response
         if context.isObserved, let decision = response.cacheDecision { explain(decision, context: context) }
-        // Only a caller that judges responses can refuse one.
-        if !context.options.areDefault {
+        // Only a caller that judges responses can reject one.
+        if !context.options.areDefault, context.options.acceptance != nil {
             response.storedOrigin = EntryOrigin(hook: self, entry: hit.entry, context: context)
         }
         return response
     }
 
-    /// - Parameter request: without content, and sent without a wish of the caller's.
+    /// - Parameter request: without content and directives.
     func readyHit(
         for request: URLRequest,
         history: LookupHistory,
@@ -45,7 +45,7 @@ extension CachingHook {
         let standing = ready.reuse.standing(now: now)
         guard !standing.isStale, let entries = cache.store.peek(ready.key, now: StoreInstant(now)) else { return nil }
         guard entries.count == 1, entries[0].version == ready.version, !entries[0].needsValidation,
-            ready.searchVarianceCount == cache.searchVarianceCount,
+            ready.searchVarianceCount == cache.writer.searchVarianceCount,
             let body = cache.store.peekBody(of: entries[0])
         else {
             cache.ready.giveUp(ready, stripe: history.stripe)
@@ -66,7 +66,7 @@ extension CachingHook {
         )
     }
 
-    /// Keeps ready what answered a request, if that was a plain one.
+    /// Keeps an answer ready if its request was a plain one.
     func keepReady(
         _ selected: LoadedResponse,
         of candidates: [CacheCandidate],
@@ -79,9 +79,9 @@ extension CachingHook {
             lookup.directive == .default, !context.options.concernReuse, context.body.isNone,
             request.cachePolicy == .useProtocolCachePolicy, cache.options.cacheName == nil,
             !selected.entry.needsValidation, selected.entry.version != .beingWritten,
-            // What another query's response answers for is looked for anew: one of the URL's own would go before it.
+            // A response of another query is looked up again: one of the URL's own would take precedence.
             selected.entry.key == lookup.storeKey,
-            // A redirect is followed above, where an answer that takes part in no call never comes by.
+            // A redirect is followed above, where an answer without a call never arrives.
             !selected.stored.head.status.isRedirection, selected.entry.headLength <= ReadyAnswers.longestHead,
             !lookup.presented.contains(where: { ReuseFields.names.contains($0.name.canonicalName) }),
             let url = request.url?.absoluteString, cache.ready.hasPlace(for: url, stripe: lookup.history.stripe),
@@ -102,7 +102,7 @@ extension CachingHook {
     }
 }
 
-/// The entry that a ready answer came from, should the caller refuse it.
+/// The entry that a ready answer came from, in case the caller rejects it.
 private final class EntryOrigin: RemovableOrigin {
     private let hook: CachingHook
     private let entry: StoredEntry
@@ -118,34 +118,34 @@ private final class EntryOrigin: RemovableOrigin {
 }
 
 extension StoredEntry {
-    /// The bytes by which the entry is found and described.
+    /// The bytes that identify and describe the entry.
     fileprivate var headLength: Int { key.bytes.count + variant.bytes.count + description.metadata.count }
 }
 
-/// All of the answer to plain requests for one URL that is the same from one to the next, but its body.
+/// Everything except the body that answers to plain requests for one URL have in common.
 ///
-/// Holds no bytes of the store: an entry that leaves it is freed, and found missing by its version.
+/// Holds no bytes of the store: an entry that leaves the store is freed, and its version is then not found.
 final class ReadyAnswer: Sendable {
-    /// The head as it is while the age is that of one second.
+    /// The head for one second of age.
     private struct Face: Sendable {
         let age: Int64
         let fields: HeaderFields
         var foundation: HTTPURLResponse?
     }
 
-    /// The URL as requests spell it.
+    /// The URL as written in requests.
     let url: String
     let key: StoreKey
     let version: StoredEntry.Version
-    /// ``HTTPCache/searchVarianceCount`` when the entry was looked up: what was stored since may answer the URL too.
+    /// ``CacheWriter/searchVarianceCount`` at the entry's lookup: responses stored since may answer the URL too.
     let searchVarianceCount: UInt64
     let stored: StoredResponse
     let status: StatusCode
     let reuse: PlainReuse
     let origin: CountedOrigin
-    /// What each hit spares its caller.
+    /// The time that each hit saves its caller.
     let saved: Duration
-    /// Finds the fields that make a request go the long way, and behind them those that the response's Vary nominates.
+    /// Finds the fields that make a request take the long path, followed by those that the response's Vary nominates.
     private let finder: FieldNameFinder
     /// The values of the nominated fields in the requests that this answers.
     private let nominated: [String?]
@@ -154,13 +154,13 @@ final class ReadyAnswer: Sendable {
     private let implicit: HeaderFields
     private let face = Mutex<Face?>(nil)
 
-    /// Nil where the request names a nominated field in several spellings, whose values are one only when taken together.
+    /// Nil if the request has a nominated field in several spellings, whose values only count together.
     ///
     /// - Parameters:
-    ///   - request: a plain one that the entry answers.
+    ///   - request: a plain request that the entry answers.
     ///   - implicit: what its transport adds to it.
-    ///   - keyFields: those that are part of its key by a rule: other values are another key, as others of nominated fields are another
-    ///     variant.
+    ///   - keyFields: those that are part of its key by a rule: other values mean another key, as other values of nominated fields
+    ///     mean another variant.
     init?(
         _ entry: StoredEntry,
         stored: StoredResponse,
@@ -198,7 +198,7 @@ final class ReadyAnswer: Sendable {
         presentCount = values.count { $0 != nil }
     }
 
-    /// Whether a request with these fields is a plain one with the nominated values; false sends it the long way.
+    /// Whether a request with these fields is a plain one with the nominated values; otherwise it takes the long path.
     func answers(_ fields: [String: String], implicit: HeaderFields) -> Bool {
         guard implicit.isEmpty ? self.implicit.isEmpty : implicit.hasSameBytes(as: self.implicit) else { return false }
         var presented = 0
@@ -217,9 +217,9 @@ final class ReadyAnswer: Sendable {
         return presented == presentCount
     }
 
-    /// The fields with the Age of this moment; made once a second.
+    /// The fields with the current Age; made once a second.
     func fields(now: Timestamp) -> HeaderFields {
-        // Not the age that a lifetime of the cache's own goes by, which counts from another moment.
+        // Not the age for a fixed lifetime, which counts from another moment.
         let age = stored.currentAge(now: now)
         return face.withLock { face in
             if let face, face.age == age { return face.fields }
@@ -229,10 +229,9 @@ final class ReadyAnswer: Sendable {
         }
     }
 
-    /// The head in Foundation's form, made once for all responses of a second; nil where the response is no longer as it was
-    /// answered.
+    /// The head in Foundation's form, made once for all responses of a second; nil if the response has been changed.
     func foundation(for response: Response, _ url: URL, make: () -> HTTPURLResponse?) -> HTTPURLResponse? {
-        // A relative URL is the caller's own, although it names the same resource.
+        // A relative URL is the caller's own, although it identifies the same resource.
         guard response.status == status, url.baseURL == nil, url.absoluteString == self.url else {
             return nil
         }
@@ -251,19 +250,20 @@ final class ReadyAnswer: Sendable {
 }
 
 extension HeaderFields {
-    /// Whether both have the same lines, letter case of names aside, byte for byte.
+    /// Whether both have the same lines byte for byte, except for the case of names.
     fileprivate func hasSameBytes(as other: HeaderFields) -> Bool {
         isIdentical(to: other) || elementsEqual(other) { $0.name == $1.name && $0.value.hasSameBytes(as: $1.value) }
     }
 }
 
-/// The ready answers of a cache: a table of a fixed number of sets in each of two stripes of threads, two answers a set.
+/// The ready answers of a cache: a table with a fixed number of sets in each of two stripes of threads, and two answers in each
+/// set.
 ///
-/// What wants a place that another one has gets it one time in sixteen, and takes that of the answer that was found longer ago.
-/// Where more URLs are asked for than there are places, most requests are so spared the making of an answer that nobody would
-/// find, and what is asked for often stays (bimodal insertion; Qureshi et al., ISCA 2007).
+/// A new answer for a set that is full gets a place one time in sixteen, and replaces the answer that was found longer ago. If
+/// there are more URLs than places, most requests then skip making an answer that nobody would find, and frequent ones stay
+/// (bimodal insertion; Qureshi et al., ISCA 2007).
 ///
-/// Each stripe has answers of its own, so that threads that want the same one wait less for each other's counts of references.
+/// Each stripe has its own answers, so that threads with the same URL contend less for reference counts.
 final class ReadyAnswers: Sendable {
     private struct Pair: Sendable {
         /// The one that was found last.
@@ -276,20 +276,20 @@ final class ReadyAnswers: Sendable {
     private typealias Place = Mutex<Pair>
 
     private static let stripes = 2
-    /// One set for so many bytes of the store: a ready answer takes about 1.5 KiB.
+    /// One set for this many bytes of the store: a ready answer takes about 1.5 KiB.
     private static let bytesPerSet = 32 << 10
     private static let wishesPerPlace: UInt8 = 16
-    /// Entries whose key, variant and metadata are longer go the long way, so that the table stays within a small part of the store.
+    /// Entries with a longer key, variant and metadata take the long path, so that the table stays small compared to the store.
     static let longestHead = 8 << 10
 
     /// How many sets a stripe has.
     private let count: Int
     private let seed = UInt64.random(in: .min ... .max)
-    // Proof: set in `init`, and never again; what it points to is filled there, Sendable, and freed in `deinit`, when nobody can reach
-    // it any more. ReadyAnswersTests uses it from many threads.
+    // Proof: set only in `init`; what it points to is initialized there, Sendable, and freed in `deinit`, when nobody can reach it
+    // any more. ReadyAnswersTests uses it from many threads.
     private nonisolated(unsafe) let sets: UnsafeMutablePointer<Place>
 
-    /// - Parameter capacity: what the store holds at most, in bytes; nil: nothing is kept.
+    /// - Parameter capacity: the store's capacity in bytes; nil: nothing is kept.
     init(capacity: Int?) {
         count = capacity.map { min(max($0 / ReadyAnswers.bytesPerSet, 64), 4096) } ?? 0
         sets = .allocate(capacity: count * ReadyAnswers.stripes)
@@ -301,9 +301,9 @@ final class ReadyAnswers: Sendable {
         sets.deallocate()
     }
 
-    /// What was kept for a URL, if it still has its place.
+    /// The answer kept for a URL, if it still has its place.
     ///
-    /// - Parameter stripe: the caller's, one of those of ``CacheMeter``; the same for what it finds and what it keeps.
+    /// - Parameter stripe: the caller's, one of those of ``CacheMeter``; the same for finding and keeping.
     func answer(for url: String, stripe: Int) -> ReadyAnswer? {
         guard count > 0 else { return nil }
         return set(of: url, stripe).pointee.withLock { pair in
@@ -316,7 +316,7 @@ final class ReadyAnswers: Sendable {
         }
     }
 
-    /// Whether an answer for a URL would be given a place now; counts as a wish for one.
+    /// Whether an answer for a URL would get a place now; counts as a request for one.
     func hasPlace(for url: String, stripe: Int) -> Bool {
         guard count > 0 else { return false }
         return set(of: url, stripe).pointee.withLock { pair in
@@ -328,7 +328,7 @@ final class ReadyAnswers: Sendable {
         }
     }
 
-    /// Keeps an answer, in the place of an older one of its URL, or of the one of its set that was found longer ago.
+    /// Keeps an answer: replaces an older one for its URL, or the one in its set that was found longer ago.
     func keep(_ answer: ReadyAnswer, stripe: Int) {
         guard count > 0 else { return }
         set(of: answer.url, stripe).pointee.withLock { pair in
@@ -340,7 +340,7 @@ final class ReadyAnswers: Sendable {
         }
     }
 
-    /// Lets go of an answer whose entry is gone, so that it is not looked for again.
+    /// Drops an answer whose entry is gone, so that it is not found again.
     func giveUp(_ answer: ReadyAnswer, stripe: Int) {
         guard count > 0 else { return }
         set(of: answer.url, stripe).pointee.withLock { pair in

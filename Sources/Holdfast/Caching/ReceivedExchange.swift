@@ -16,21 +16,21 @@ struct AdmittedEntry: Sendable {
     /// The response that ``description`` describes.
     let stored: StoredResponse
     let description: EntryDescription
-    /// The body's length, where the transport or Content-Length tells it.
+    /// The body's length, if the transport or Content-Length gives it.
     let bodyLength: Int?
-    /// Whether those who wait for the same may be given the response.
+    /// Whether other calls that wait for the same may get the response.
     let mayBeShared: Bool
     /// Its place in the order of what is written for its target.
     let claim: ExchangeOrder.Claim
 }
 
-/// A response on its way up, with the exchange that it answers, as ``Admission`` judges it.
+/// A response on its way up, with its exchange, as ``Admission`` needs it.
 struct ReceivedExchange: Sendable {
     let lookup: CacheLookup
     let exchange: Admission.Exchange
     private let cache: HTTPCache
 
-    /// - Parameter context: of the exchange, whose request was sent.
+    /// - Parameter context: of the exchange whose request was sent.
     init(_ response: Response, lookup: CacheLookup, context: CallContext, cache: HTTPCache) {
         self.lookup = lookup
         self.cache = cache
@@ -51,7 +51,7 @@ struct ReceivedExchange: Sendable {
             requestTime: response.requestTime ?? now,
             responseTime: response.responseTime ?? now,
             directive: lookup.directive,
-            // Those of a credential that had to be asked for first are known by now.
+            // Fields of a credential that had to be requested first are known by now.
             credentialFields: lookup.credentialFields + context.options.credentialFields
         )
         if let order = context.exchange?.order { exchange.requestOrder = order }
@@ -67,26 +67,26 @@ struct ReceivedExchange: Sendable {
         self.exchange = exchange
     }
 
-    /// Whether what was sent shows whoever was looked up, so that the response is for them.
+    /// Whether the sent request had the principal that was looked up, so that the response is for it.
     var isForRequester: Bool { exchange.refusal == nil }
 
     func admission(of response: Response, as kind: Admission.Kind) -> Admission {
         Admission(of: response.head, as: kind, in: exchange, options: cache.options, secret: cache.store.secret)
     }
 
-    /// What a stored response is to admission.
+    /// A stored response, as admission needs it.
     func existing(_ stored: StoredResponse, in entry: StoredEntry) -> Admission.Existing {
         let parts = CacheKey.Parts(framed: entry.key.bytes)
         return Admission.Existing(stored, partition: parts?.partition ?? lookup.principal)
     }
 
-    /// The response as it is to be written, for its place in the order of all that are written for the target.
+    /// The response to be written, with its place in the order of everything written for the target.
     func claim(on key: StoreKey, nominated: NominatedFields) -> ExchangeOrder.Claim {
         ExchangeOrder.Claim(
             order: exchange.requestOrder,
             key: key,
             nominated: nominated,
-            // What is only lent to the requester takes no part in which of the requester's own is the newest.
+            // Entries that are only borrowed do not affect which of the requester's own is the newest.
             readable: [lookup.storeKey, key] + (lookup.borrows ? [] : [lookup.sharedStoreKey].compactMap(\.self)),
             fields: exchange.selecting
         )
@@ -105,10 +105,10 @@ extension StoredResponse {
         return description
     }
 
-    /// The response with so many bytes of its content from the beginning; nil where the rest could not be asked for, so that
-    /// nothing of it is worth keeping (RFC 9111 §3.3).
+    /// The response with only the first bytes of its content; nil if the rest could not be requested, so that nothing of it is
+    /// worth keeping (RFC 9111 §3.3).
     ///
-    /// - Parameter layout: the intervals of the content that the bytes are of, in their order.
+    /// - Parameter layout: the intervals of the content that the bytes belong to, in order.
     func cutOff(after count: Int, of layout: [Range<Int64>]) -> StoredResponse? {
         guard head.status == .ok, method == .get, StrongValidator(self) != nil else { return nil }
         var left = Int64(count)
@@ -129,7 +129,7 @@ extension StoredResponse {
     }
 }
 
-/// Why a response is not stored, on its way from where that was found out.
+/// Why a response is not stored, thrown where that was found out.
 struct Unstored: Error {
     let reason: CacheReason
 }

@@ -9,13 +9,13 @@ internal import HoldfastStorage
     internal import FoundationNetworking
 #endif
 
-/// What happens to a response on its way up: it answers a validation, or is stored.
+/// The handling of a response on its way up: it answers a validation, or is stored.
 extension CachingHook {
     /// A stored response as the answer to a request.
     ///
     /// - Parameters:
     ///   - request: what to send for the rest of a body that cannot be read to its end.
-    ///   - way: as what its bytes count when they are handed out; nil: not at all.
+    ///   - way: how its returned bytes are counted; nil: not at all.
     func answer(
         _ loaded: LoadedResponse,
         to lookup: CacheLookup,
@@ -46,7 +46,7 @@ extension CachingHook {
 
     /// Answers with the stored response that a 304 selects, freshened (RFC 9111 §4.3.3, §4.3.4).
     ///
-    /// A 304 to a condition of the caller's own that fits nothing stored is the caller's (RFC 9111 §4.3.2).
+    /// A 304 to the caller's own condition that matches nothing stored is for the caller (RFC 9111 §4.3.2).
     func useOffered(
         _ offered: [LoadedResponse],
         for response: inout Response,
@@ -72,7 +72,7 @@ extension CachingHook {
             of: response,
             as: .notModified(received.existing(loaded.stored, in: loaded.entry))
         )
-        // What another principal was told of the response is no news about this one's.
+        // What another principal was told about the response is no news about this one's.
         if case .freshen(let stored) = admission.action {
             loaded.stored = stored
         } else if received.isForRequester, loaded.isOwn {
@@ -85,7 +85,7 @@ extension CachingHook {
                 ignoredCookies: ignored
             )
         }
-        // Where the fields now say that a part is not what was asked for, the rest is not there.
+        // If the new fields say that the part is not what was requested, the rest is missing.
         guard loaded.stored.hasAll(askedBy: lookup.head) else { throw CachingHook.unasked(response) }
         let entry = await apply(admission, to: loaded.entry, by: received, in: context)
         if let entry { loaded.entry = entry }
@@ -109,13 +109,13 @@ extension CachingHook {
         return ResponseOutcome(loaded: loaded, notStored: admission.reason, mayBeShared: admission.isShareable)
     }
 
-    /// Counts bytes as delivered from the network to the call that an exchange was begun for, where it is there still.
+    /// Counts bytes as delivered from the network to the call that an exchange was begun for, if it is still waiting.
     func delivered(_ lookup: CacheLookup, context: CallContext) -> @Sendable (Int) -> Void {
         guard counts(lookup, context: context) else { return { _ in } }
         return { [metrics = lookup.metrics] in metrics.count($0, bodySource: .network) }
     }
 
-    /// Whether bytes count for the call that an exchange was begun for: it was looked up, and is there still.
+    /// Whether bytes count for the call that an exchange was begun for: it was looked up, and is still waiting.
     private func counts(_ lookup: CacheLookup, context: CallContext) -> Bool {
         lookup.bypassReason == nil && context.fetch?.isFirstPresent ?? true
     }
@@ -129,7 +129,7 @@ extension CachingHook {
         )
     }
 
-    /// Stores a response while its body passes through, where the rules allow it.
+    /// Stores a response while its body is being read, if the rules allow it.
     func store(_ response: inout Response, lookup: CacheLookup, context: CallContext) async -> ResponseOutcome {
         guard context.exchange != nil, response.source != .synthesized else {
             return ResponseOutcome(notStored: .synthesized)
@@ -162,14 +162,15 @@ extension CachingHook {
         }
     }
 
-    /// The entry that a response is to be stored as.
+    /// The entry for storing a response.
     func entry(
         for response: Response,
         as kind: Admission.Kind,
         in received: ReceivedExchange,
         context: CallContext
     ) throws(Unstored) -> AdmittedEntry {
-        // Whose it is comes first: others are told of what is not stored as well, but not of what is another's.
+        // The principal is checked first: others also learn that something is not stored, but nothing about another principal's
+        // response.
         let admission = received.admission(of: response, as: kind)
         guard case .store(let stored, let scope) = admission.action else {
             throw Unstored(reason: admission.reason ?? .status)
@@ -190,7 +191,7 @@ extension CachingHook {
         )
     }
 
-    /// Stores an entry while the body passes through.
+    /// Stores an entry while the body is being read.
     private func store(
         _ entry: AdmittedEntry,
         response: inout Response,
@@ -229,9 +230,9 @@ extension CachingHook {
             writer: writer,
             background: context.background,
             judge: { received, isWhole in
-                // An incomplete response must not be taken for a whole one (RFC 9111 §3.3).
+                // An incomplete response must not be used as a complete one (RFC 9111 §3.3).
                 if isWhole, expected.map({ $0 == received }) ?? true { return .commit }
-                // A whole response that is stale is worth more than a part of a newer one that nobody waits for.
+                // A complete stale response is worth more than a part of a newer one that nobody waits for.
                 guard !isRefresh, let cut = stored.cutOff(after: received, of: layout) else {
                     context.tell(notStored: .incomplete, metrics: metrics, hadBegun: true)
                     return .abandon
@@ -250,7 +251,7 @@ extension CachingHook {
         return ResponseOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)
     }
 
-    /// Lets the body pass by the store.
+    /// Lets the body bypass the store.
     func leave(
         _ response: inout Response,
         reason: CacheReason,
@@ -269,7 +270,7 @@ extension CachingHook {
         )
     }
 
-    /// A writer for an entry, with the bytes that are there already.
+    /// A writer for an entry, with the bytes that are already available.
     func writer(
         of entry: AdmittedEntry,
         bytes: ByteChunk?,
@@ -279,7 +280,7 @@ extension CachingHook {
         let lookup = received.lookup
         let target = lookup.key.target
         guard cache.writer.order.enter(entry.claim, for: target) else { throw Unstored(reason: .overtaken) }
-        if lookup.content != nil { cache.noteContentKey() }
+        if lookup.content != nil { cache.writer.noteContentKey() }
         let writer: any EntryWriter
         do throws(StoreError) {
             writer = try await cache.writer.open(
@@ -294,19 +295,19 @@ extension CachingHook {
             await storingFailed(error, entry: entry, of: received, in: context)
             throw Unstored(reason: error.reason)
         }
-        // From here on the store itself watches for invalidations.
+        // From here on, the store itself notices invalidations.
         let answersQueries = entry.stored.head.fields.contains(.noVarySearch)
         guard cache.writer.holds(lookup.generation, for: target, answersQueries: answersQueries) else {
             writer.abandon()
-            // It may be older than what was made invalid; what it would have replaced is older still.
+            // It may be older than what was invalidated; what it would have replaced is older still.
             await giveUp(entry.claim, of: received, in: context)
             throw Unstored(reason: .overtaken)
         }
         return writer
     }
 
-    /// Commits an entry: at once, or once the caller's acceptance has taken the response. The closure says why nothing was stored, as
-    /// far as that is known when it returns.
+    /// Commits an entry, at once or after the caller's acceptance has accepted the response. The closure returns why nothing was
+    /// stored, as far as that is known by then.
     func commit(
         _ entry: AdmittedEntry,
         received: ReceivedExchange,
@@ -342,7 +343,7 @@ extension CachingHook {
         }
     }
 
-    /// - Returns: why the entry was not stored; nil where it was.
+    /// - Returns: why the entry was not stored; nil if it was.
     private func commit(
         _ writer: any EntryWriter,
         description: EntryDescription?,
@@ -358,7 +359,7 @@ extension CachingHook {
             until: admitted.description.uselessAfter,
             context
         )
-        // Of what other processes write, and of other URIs, the order of exchanges here knows nothing.
+        // The order of exchanges here knows nothing about other processes and other URIs.
         if cache.leasing != nil || !equivalent.isEmpty,
             await isNewerStored(than: admitted, received: received, context: context)
         {
@@ -382,14 +383,14 @@ extension CachingHook {
                 return overtaken(lookup, in: context)
             }
             cache.storedElsewhere.note(entry, lookup: lookup)
-            if answersQueries { cache.noteSearchVariance() }
-            // Others that answer the same request are older, and must not come to light once this one is gone.
+            if answersQueries { cache.writer.noteSearchVariance() }
+            // Others that answer the same request are older, and must not be used once this one is gone.
             await remove(lookup.matching, supersededUnder: entry.key, except: entry, for: lookup, in: context)
-            // For equivalent queries more may be there by now.
+            // There may be more for equivalent queries by now.
             if !equivalent.isEmpty { await removeOlder(beside: entry, by: received, in: context) }
             if lookup.bypassReason != nil { cache.fetches.noteCompletion(lookup.key) }
             lookup.metrics.count { $0.stored += 1 }
-            // A part that was cut off is for somebody to complete.
+            // A truncated part is for another process to complete.
             if let fillLease = context.transaction?.fillLease {
                 description == nil ? fillLease.endStored() : fillLease.end(.failed)
             }
@@ -398,7 +399,7 @@ extension CachingHook {
             return nil
         } catch {
             await giveUp(admitted.claim, of: received, in: context)
-            // Invalidated meanwhile: not a fault of the store, the response was merely overtaken.
+            // Invalidated meanwhile: not a failure of the store, the response was only superseded.
             if error.code == .superseded { return overtaken(lookup, in: context) }
             storeFailed(error, context: context)
             context.tell(notStored: error.reason, metrics: lookup.metrics, hadBegun: true)
@@ -407,7 +408,7 @@ extension CachingHook {
         }
     }
 
-    /// Whether what was asked for later is stored where the requester reads, and answers the same request.
+    /// Whether a response that was requested later is stored where the requester looks, and answers the same request.
     private func isNewerStored(
         than admitted: AdmittedEntry,
         received: ReceivedExchange,
@@ -427,14 +428,14 @@ extension CachingHook {
 }
 
 extension StoreError {
-    /// Why a response is not stored where the store says this.
+    /// Why a response is not stored, from the store's error.
     fileprivate var reason: CacheReason {
         guard code == .tooLarge else { return .storeFailure(detail: code.description) }
         return limit.map { .tooLarge(limit: $0) } ?? .tooLarge
     }
 }
 
-/// What the response to a HEAD does to the stored responses of its URI.
+/// The effect of a HEAD response on the stored responses of its URI.
 extension CachingHook {
     /// Updates or removes the stored responses that could have answered the request (RFC 9111 §4.3.5).
     func updateStored(byHead response: Response, lookup: CacheLookup, context: CallContext) async {
@@ -444,7 +445,7 @@ extension CachingHook {
         let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
         guard received.isForRequester else { return }
         let ownKeys = [lookup.storeKey, lookup.sharedStoreKey]
-        // What is stored for another URI, and answers this one too, is described by that one's HEAD.
+        // A response that is stored for another URI, and also answers this one, is described by that URI's HEAD.
         for candidate in await candidates(for: lookup, context)
         where ownKeys.contains(candidate.entry.key) && matches(candidate, lookup: lookup) {
             let existing = received.existing(candidate.stored, in: candidate.entry)

@@ -10,9 +10,9 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// Pulls stretches of a stored body through in chunks, with bytes of one's own in between.
+/// Reads sections of a stored body in chunks, with other bytes in between.
 final class StoredBodySource: ByteSource {
-    /// A stretch of what is handed out.
+    /// A section of the output.
     enum Piece: Sendable {
         case literal(ByteChunk)
         /// The stored bytes at these offsets.
@@ -32,9 +32,9 @@ final class StoredBodySource: ByteSource {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - pieces: what to hand out, in order; none of them beyond the body's end.
-    ///   - delivered: is told how many bytes were handed out.
-    ///   - failed: is told of a body that cannot be read on.
+    ///   - pieces: the sections to return, in order; none of them beyond the body's end.
+    ///   - delivered: called with the number of bytes that were returned.
+    ///   - failed: called if the body cannot be read further.
     init(
         _ body: any StoredBody,
         pieces: [Piece],
@@ -76,7 +76,7 @@ final class StoredBodySource: ByteSource {
         do throws(StoreError) {
             let chunk = try await body.read(from: range.lowerBound, upTo: min(range.count, StoredBodySource.chunkSize))
             if !chunk.isEmpty { return chunk }
-            throw StoreError(.corrupt, "A stored body ends \(range.count) bytes early; it is taken for a miss.")
+            throw StoreError(.corrupt, "A stored body ends \(range.count) bytes early; it counts as a miss.")
         } catch {
             if error.code == .cancelled { throw CancellationError() }
             await failed(error)
@@ -94,7 +94,7 @@ final class StoredBodySource: ByteSource {
     }
 }
 
-/// Where an answer from the store comes from, for what may become of it later: held once, whoever asks.
+/// The origin of an answer from the store, in case it is needed later; stored once for everyone who asks.
 final class StoredOrigin: RemovableOrigin {
     private let hook: CachingHook
     private let entry: StoredEntry

@@ -5,12 +5,12 @@ internal import HoldfastSemantics
 internal import HoldfastStorage
 private import Synchronization
 
-/// How a stored response becomes an entry's metadata: length-framed parts behind a format name.
+/// How a stored response is encoded as an entry's metadata: length-framed parts after a format name.
 ///
-/// Bytes that do not read back exactly count as damage, and the entry as a miss; they never trap.
+/// Bytes that do not decode exactly count as damage, and the entry as a miss; they never trap.
 extension StoredResponse {
     private static let format = "hsr3"
-    /// Without the order of requests, as 0.1.0 wrote it: there their times are all that is known.
+    /// Without the order of requests, as written by 0.1.0: only their times are known.
     private static let formatWithoutOrder = "hsr2"
 
     /// The response as metadata.
@@ -23,7 +23,7 @@ extension StoredResponse {
         frames.append(String(requestTime.millisecondsSinceEpoch))
         frames.append(String(responseTime.millisecondsSinceEpoch))
         frames.append(String(requestOrder.rawValue))
-        // Always of one length, so that marking an entry takes no room that may not be there.
+        // Always the same length, so that marking an entry needs no extra space.
         frames.append((contentDecoded ? "d" : "-") + (needsConfirmation ? "c" : "-"))
         frames.append(givenLifetime.map { String($0) } ?? "")
         frames.append(ranges?.text ?? "")
@@ -35,9 +35,9 @@ extension StoredResponse {
         return ByteChunk(frames.bytes)
     }
 
-    /// The response that metadata describes; nil where it is damaged or of another format.
+    /// The response that metadata describes; nil if it is damaged or has another format.
     ///
-    /// - Parameter targetedFields: the target list of the cache that reads; it may have changed since the writing.
+    /// - Parameter targetedFields: the target list of the reading cache; it may have changed since the entry was written.
     init?(decoding metadata: ByteChunk, targetedFields: [FieldName] = []) {
         var reader = FramedBytes.Reader(metadata.array)
         let format = reader.nextString()
@@ -81,7 +81,7 @@ extension StoredResponse {
 }
 
 extension StoredRanges {
-    /// The intervals and the complete length, as in "0-99,200-299/1000"; ends stand for the first byte behind them.
+    /// The intervals and the complete length, as in "0-99,200-299/1000"; ends are exclusive.
     fileprivate var text: String {
         intervals.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: ",")
             + "/" + (completeLength.map { String($0) } ?? "*")
@@ -102,18 +102,18 @@ extension StoredRanges {
     }
 }
 
-/// Under which principal responses were stored last, so that a miss can say that it comes from the partition.
+/// The principals under which responses were stored last, so that a miss can say that another principal's response exists.
 ///
-/// A hint and no more: URIs share a fixed number of slots, what is evicted or invalidated stays noted, and a restart forgets all.
-/// Nothing is decided by it.
+/// Only a hint: URIs share a fixed number of slots, evicted or invalidated entries stay recorded, and a restart forgets everything.
+/// No decision depends on it.
 final class StoredElsewhere: Sendable {
     private static let slots = 4_096
 
-    /// One digest of the URI and one of the partition in each slot, 32 bits of both; 0 where nothing was noted. Empty before the
-    /// first note.
+    /// In each slot, a digest of the URI and one of the partition, 32 bits each; 0 if nothing was recorded. Empty before the first
+    /// record.
     private let noted = Mutex<[UInt64]>([])
 
-    /// An entry was stored or freshened by a call.
+    /// Records that an entry was stored or freshened by a call.
     func note(_ entry: StoredEntry, lookup: CacheLookup) {
         let isOwn = lookup.sharedKey == nil || entry.key == lookup.storeKey
         let place = Place(lookup.key)
@@ -124,16 +124,16 @@ final class StoredElsewhere: Sendable {
         }
     }
 
-    /// Whether the last response that is known to have been stored for the URI was another principal's.
+    /// Whether the last response known to have been stored for the URI was another principal's.
     func isElsewhere(_ lookup: CacheLookup) -> Bool {
         let place = Place(lookup.key)
         let value = noted.withLock { $0.isEmpty ? 0 : $0[place.slot] }
         guard place.isOwn(value), value != place.value(of: lookup.principal) else { return false }
-        // What is everyone's was looked up as well, and has gone; where it is only lent, it may be there and not be for lending.
+        // A public response was looked up too, and is gone; if it may only be borrowed, it may exist without being suitable.
         return lookup.sharedKey == nil || lookup.borrows || value != place.value(of: "")
     }
 
-    /// Entries were removed, and whose they were is not known.
+    /// Records that entries of unknown principals were removed.
     func forgetAll() {
         noted.withLock { $0 = [] }
     }
@@ -150,7 +150,7 @@ final class StoredElsewhere: Sendable {
             hasher.combine(key.contentDigest)
             let hash = UInt64(truncatingIfNeeded: hasher.finalize())
             slot = Int(hash % UInt64(StoredElsewhere.slots))
-            // Never 0, which stands for nothing.
+            // Never 0, which means empty.
             target = hash >> 32 | 1
         }
 
@@ -163,7 +163,7 @@ final class StoredElsewhere: Sendable {
 }
 
 extension HTTPCache {
-    /// What to say of a miss for which nothing was found.
+    /// The reason for a miss for which nothing was found.
     func reasonForNothing(_ lookup: CacheLookup, candidates: [CacheCandidate]) -> CacheReason {
         candidates.isEmpty && storedElsewhere.isElsewhere(lookup) ? .otherPrincipal : .notStored
     }

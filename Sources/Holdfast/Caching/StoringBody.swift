@@ -5,12 +5,12 @@ internal import HoldfastSemantics
 internal import HoldfastStorage
 private import Synchronization
 
-/// Hands a body to the caller and, chunk by chunk, to the store; commits when it has ended.
+/// Passes a body to the caller and, chunk by chunk, to the store; commits at the end.
 ///
-/// A body that fails or is cancelled before its end leaves what can be completed later, or nothing. One that is dropped leaves
-/// nothing: a dropped writer abandons. A store that fails is left alone from then on; the caller's bytes go on.
+/// If the body fails or is cancelled before its end, what can be completed later is kept, otherwise nothing. If it is released,
+/// nothing is kept: a released writer abandons. After a store failure, only the caller's bytes continue.
 final class StoringBody: ByteSource {
-    /// What becomes of an entry once its body has ended.
+    /// What happens to an entry when its body has ended.
     enum Ending: Sendable {
         case commit
         case commitAs(EntryDescription)
@@ -33,9 +33,9 @@ final class StoringBody: ByteSource {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - judge: says what becomes of the entry, from how many bytes came and whether the body ended as it should.
-    ///   - finish: commits the writer; called once at most.
-    ///   - fail: told of the store failure that ended the storing.
+    ///   - judge: decides what happens to the entry, given the number of received bytes and whether the body ended properly.
+    ///   - finish: commits the writer; called at most once.
+    ///   - fail: called with the store failure that ended the storing.
     init(
         _ upstream: any ByteSource,
         writer: any EntryWriter,
@@ -55,7 +55,7 @@ final class StoringBody: ByteSource {
     /// Whether the bytes still go to the store.
     var isStoring: Bool { state.withLock { $0.isStoring } }
 
-    /// Whether what was stored of the body can still be read: until storing is given up.
+    /// Whether the stored part of the body can still be read: until storing is given up.
     var canBeFollowed: Bool { state.withLock { !$0.isGivenUp } }
 
     /// The entry as it is being written.
@@ -92,7 +92,7 @@ final class StoringBody: ByteSource {
     func cancel() {
         let received: Int? = state.withLock { state in
             state.isCancelled = true
-            // What is being appended counts or does not; only the append itself will tell.
+            // Whether the bytes being appended count is only known after the append.
             guard state.isStoring, !state.isAppending else { return nil }
             state.isStoring = false
             return state.received
@@ -108,7 +108,7 @@ final class StoringBody: ByteSource {
         }
     }
 
-    /// How many bytes are stored, where the reader has left meanwhile.
+    /// How many bytes are stored, if the reader has left meanwhile.
     private func endAppending(_ count: Int) -> Int? {
         state.withLock { state in
             state.isAppending = false
@@ -119,7 +119,7 @@ final class StoringBody: ByteSource {
         }
     }
 
-    /// Keeps of a body whose reader has left what can be completed later.
+    /// Keeps what can be completed later of a body whose reader has left.
     private func leave(after received: Int?) {
         guard let received else { return }
         switch judge(received, false) {
@@ -131,7 +131,7 @@ final class StoringBody: ByteSource {
         }
     }
 
-    /// How many bytes were stored; nil where the storing was over before.
+    /// How many bytes were stored; nil if the storing had already ended.
     private func stopStoring() -> Int? {
         state.withLock { state in
             guard state.isStoring else { return nil }

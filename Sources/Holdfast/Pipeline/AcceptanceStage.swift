@@ -7,11 +7,11 @@ internal import Foundation
     internal import FoundationNetworking
 #endif
 
-/// Judges the final response between the `.message` hooks and the `.call` hooks.
+/// Applies the caller's acceptance to the final response, between the `.message` hooks and the `.call` hooks.
 ///
-/// A stored response that is refused is removed, and the call is sent once more past the store.
+/// A rejected stored response is removed, and the call is sent once more, bypassing the store.
 struct AcceptanceStage<Next: Exchanging>: Exchanging {
-    /// The place of the first hook below, whose state belongs to one exchange.
+    /// The position of the first hook below, whose state belongs to one exchange.
     let firstHookBeneath: Int
     let next: Next
 
@@ -50,10 +50,11 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
         var response: Response
         do {
             response = try await next.exchange(request, context: &context)
-            // The acceptance reads the content, before the pipeline could report it.
+            // The acceptance reads the content before the pipeline could report it.
             if let progress = context.options.progress { response = response.reporting(to: progress) }
         } catch {
-            // Nothing was refused where the caller merely left: what others still wait for may be stored, unjudged as it is.
+            // If the caller merely left, nothing was rejected: responses that others still wait for may be stored without its
+            // verdict.
             await verdict.decide(error.isLeaving)
             throw error
         }
@@ -71,6 +72,6 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
 }
 
 extension Error {
-    /// Whether the caller did not wait for the response, so that it says nothing of it.
+    /// Whether the caller stopped waiting for the response, so that this says nothing about it.
     fileprivate var isLeaving: Bool { isCancellation || (self as? ServiceError)?.code == .deadlineExceeded }
 }

@@ -8,26 +8,26 @@ internal import HoldfastSemantics
     internal import FoundationNetworking
 #endif
 
-/// The waits of the attempt loop: all of them on the pipeline's clock, none that cannot end in an attempt.
+/// The waits of the attempt loop: all use the pipeline's clock, and each can end in an attempt.
 extension AttemptLoop {
-    /// Waits until `instant`, and lets those who wait for the exchange know that it rests.
+    /// Waits until `instant`, and tells those who wait for the exchange.
     func wait(until instant: MonotonicInstant, _ context: CallContext) async throws {
         context.fetch?.isBackingOff(until: instant)
         try await context.clock.sleep(until: instant)
         context.fetch?.isBackingOff(until: nil)
     }
 
-    /// Waits until the attempt to come may be sent: for the gates, the learned rate and the budget.
+    /// Waits until the next attempt may be sent: for the gates, the learned rate and the budget.
     ///
-    /// - Throws: ``ServiceError`` `.throttled` where a gate opens, or the learned rate allows it, too late for this call;
-    ///   ``RefusedRetry`` where the budget refuses it.
+    /// - Throws: ``ServiceError`` `.throttled` if a gate opens, or the learned rate allows it, too late for this call;
+    ///   ``RefusedRetry`` if the budget refuses it.
     func waitForTurn(_ state: inout AttemptState, context: CallContext) async throws {
         while true {
             try await waitAtGate(&state, context: context)
             try await waitForPace(&state, context: context)
             guard let cause = state.pending else { return }
             try await waitForBudget(cause, state: &state, context: context)
-            // Nobody else is kept from a retry by one that waits at a gate.
+            // A retry that waits at a gate must not keep others from retrying.
             guard !state.isProbe, closedGate(state, context: context) != nil else { return }
             state.giveBack(now: context.clock.now)
             state.pending = cause
@@ -55,7 +55,7 @@ extension AttemptLoop {
         state.grant = grant
     }
 
-    /// The gate that is closed for a call; asking counts as no probe.
+    /// The gate that is closed for a call; asking does not count as a probe.
     private func closedGate(_ state: AttemptState, context: CallContext) -> RetryGates.Gate? {
         guard let account = state.account, account.mayBeClosed, state.inForce?.rules.closesGate == true,
             case .closed(let gate) = account.check(state.place, admitsProbe: false, now: context.clock.now)
@@ -63,7 +63,7 @@ extension AttemptLoop {
         return gate
     }
 
-    /// Waits until the gates that stand before the call are open, or it may pass as a probe.
+    /// Waits until the call's gates are open, or it may pass as a probe.
     private func waitAtGate(_ state: inout AttemptState, context: CallContext) async throws {
         state.isProbe = false
         guard let account = state.account, account.mayBeClosed, let governor = state.governor,
@@ -95,14 +95,14 @@ extension AttemptLoop {
             context.fetch?.isBackingOff(until: end)
             try await account.rest(at: gate, until: end, context)
             context.fetch?.isBackingOff(until: nil)
-            // By a clock that does not move, as tests have, the wait was as long as it should have been.
+            // With a clock that does not move, as in tests, the wait counts with its intended length.
             let waited = now.duration(to: context.clock.now)
             state.heldBack += waited > .zero ? waited : now.duration(to: end)
         }
     }
 
-    /// Whether the call may wait until `end` before its attempt: within its deadline, and, after a first wait, for no longer
-    /// than a parked retry would, so that a gate that closes again and again does not hold it for ever.
+    /// Whether the call may wait until `end` before its attempt: within its deadline and, after a first wait, for no longer than a
+    /// parked retry, so that a gate that closes again and again does not hold it forever.
     private func mayBeHeldBack(
         until end: MonotonicInstant,
         state: AttemptState,
@@ -114,9 +114,9 @@ extension AttemptLoop {
         return state.heldBack == .zero || state.heldBack + wait <= rules.maxParking
     }
 
-    /// Waits for the learned rate, where the rules learn one and the server has throttled.
+    /// Waits for the learned rate, if the rules use one and the server has throttled.
     ///
-    /// - Throws: ``ServiceError`` `.throttled` at once where the call's turn comes too late, or too many wait already.
+    /// - Throws: ``ServiceError`` `.throttled` at once if the call's turn comes too late, or if too many are waiting.
     private func waitForPace(_ state: inout AttemptState, context: CallContext) async throws {
         guard state.inForce?.rules.pacesAdaptively == true, let account = state.account, let rules = state.rules
         else { return }
@@ -133,14 +133,14 @@ extension AttemptLoop {
         }
     }
 
-    /// Why a retry must not follow after all; nil where it may, and then it may yet be refused when it is due.
+    /// Why a retry must not follow after all; nil if it may, although it may still be refused when it is due.
     func refusal(
         of failed: FailedAttempt,
         after delay: Duration,
         state: inout AttemptState,
         context: CallContext
     ) -> StopReason? {
-        // The retrier may have taken its time.
+        // The retrier may have taken some time.
         let now = context.clock.now
         let timeLeft = context.deadline.map { now.duration(to: $0) }
         guard (state.rules ?? .default).fits(delay, within: timeLeft) else { return .deadline }
@@ -160,7 +160,7 @@ extension AttemptLoop {
         return nil
     }
 
-    /// Waits for the network where the machine is offline and the rules say so; such an attempt does not count.
+    /// Waits for the network if the machine is offline and the rules say so; such an attempt does not count.
     ///
     /// - Returns: whether to try again now.
     func waitedForNetwork(
@@ -173,7 +173,7 @@ extension AttemptLoop {
             case .failure(let failure) = failed.outcome, failure.progress == .notSent,
             failure.kind == .offline || failure.kind == .resolve || failure.kind == .connect, !connectivity.isOnline
         else { return false }
-        // Nobody would learn of what the background waits for, and its places are few.
+        // Nobody would notice what waits in the background, and its places are few.
         guard !context.isBackground, let account = state.account, account.beginsWaiting()
         else { return false }
         defer { account.endsWaiting() }
@@ -190,7 +190,7 @@ extension AttemptLoop {
         } else {
             try await connectivity.waitUntilOnline()
         }
-        // All who waited learn of it at the same moment; they must not all send at the same moment.
+        // All waiting calls are resumed at the same moment, but must not all send at the same moment.
         let spread = Duration.seconds(1) * governor.sample()
         let end = context.clock.now.advanced(by: spread)
         guard mayWait(until: end, rules: rules, context: context) else { return false }
@@ -207,7 +207,7 @@ extension AttemptLoop {
     private func closed(for wait: Duration) -> ServiceError {
         var error = ServiceError(
             .throttled,
-            "The server is to be left alone for another \(wait), longer than this call may wait; send it again after that, "
+            "The server asked for another \(wait) without requests, longer than this call may wait; send it again after that, "
                 + "or allow more time.",
             progress: .notSent
         )
@@ -216,7 +216,7 @@ extension AttemptLoop {
     }
 }
 
-/// Why an attempt that was to be made is not.
+/// Why an intended attempt is not made.
 struct RefusedRetry: Error {
     let reason: StopReason
 }

@@ -8,19 +8,19 @@ internal import HoldfastSemantics
     internal import FoundationNetworking
 #endif
 
-/// Sends a request, and sends it again where a retrier says so: the one place where attempts are made.
+/// Sends a request, and sends it again if a retrier says so: the only place where attempts are made.
 ///
-/// The retrier judges. The loop overrules it where sending again is impossible, or might act twice (`RetryRules.veto`), and
-/// the governor of its factory where it would do harm: the budget of the origin is spent, its gate is closed.
+/// The retrier decides. The loop overrules it if sending again is impossible, or might act twice (`RetryRules.veto`). The governor
+/// of its factory overrules it if a retry would do harm: if the budget of the origin is spent, or its gate is closed.
 struct AttemptLoop: Exchanging {
     let transport: any Transport
     let governance: Governance
     let prepare: [PrepareStep]
     let authorization: AuthorizationRefresh?
     let attemptTimeout: Duration?
-    /// Whether the transport talks to the network itself, so that no other layer can retry below.
+    /// Whether the transport uses the network itself, so that no other layer can retry below.
     let isInnermost: Bool
-    /// Whether an attempt of a call without options of its own is nothing but a send.
+    /// Whether an attempt of a call without its own options is only a send.
     private let isUngoverned: Bool
 
     init(
@@ -40,10 +40,10 @@ struct AttemptLoop: Exchanging {
             governance.own == nil && prepare.isEmpty && authorization == nil && self.transport.enforcesDeadline
     }
 
-    /// Whether the first attempt needs no permission, no preparation and no judgement but that of its status.
+    /// Whether the first attempt needs no permission, no preparation, and no check except that of its status.
     private func isStraight(_ options: CallOptions) -> Bool { isUngoverned && !options.concernAttempts }
 
-    /// The transport behind the parts that the rules ask for: each copy of a hedge passes the circuit by itself.
+    /// The transport wrapped in the parts that the rules ask for: each copy of a hedge passes the circuit separately.
     private static func guarded(_ transport: any Transport, governor: RetryGovernor?) -> any Transport {
         guard let governor else { return transport }
         var guarded = transport
@@ -66,7 +66,7 @@ struct AttemptLoop: Exchanging {
         return try await exchange(request, after: first, context: &context)
     }
 
-    /// - Parameter first: the first attempt, where it was made already.
+    /// - Parameter first: the first attempt, if it was already made.
     private func exchange(
         _ request: URLRequest,
         after first: MadeAttempt?,
@@ -75,7 +75,7 @@ struct AttemptLoop: Exchanging {
         var first = first
         var request = request
         var state = state(of: request, context)
-        // Whatever ends the exchange, cancellation in a wait included, what was granted and not used goes back.
+        // Whatever ends the exchange, even cancellation during a wait, an unused grant is given back.
         defer { if state.grant != nil { state.giveBack(now: context.clock.now) } }
         var authorized = AuthorizedHop(authorization, request: request, context: context)
         keepBodyForReplay(state, context: &context)
@@ -91,11 +91,11 @@ struct AttemptLoop: Exchanging {
                 let prepared: PreparedRequest
                 do {
                     try await waitForTurn(&state, context: context)
-                    // Whatever the wait was for, what is stored may have changed by its end.
+                    // Whatever the wait was for, what is stored may have changed meanwhile.
                     if let conditions = context.conditions {
                         request = await conditions.renewed(in: request, context: &context)
                     }
-                    // What a step refuses was never sent, and trying again is not this loop's to decide.
+                    // A request that a step rejects was never sent, and retrying is not this loop's decision.
                     prepared = try await self.prepared(
                         request,
                         state: state,
@@ -130,7 +130,7 @@ struct AttemptLoop: Exchanging {
                         state: state,
                         context: context
                     )
-                    // Statuses of the application's own may leave open whether the server acted.
+                    // Statuses specific to the application may leave open whether the server acted.
                     if response.status.isServerError, let reason = state.veto(refused.exchange) {
                         stop(reason, state: &state, context: context)
                         return try final(result, state: state, context: context)
@@ -148,7 +148,7 @@ struct AttemptLoop: Exchanging {
             let outcome = AttemptOutcome(result)
             if Invalidation.isAmbiguous(outcome) { context.mayBeApplied = true }
             guard outcome.isFailure else {
-                // A redirect may ask for the content once more.
+                // A redirect may need the content again.
                 if case .response(let head) = outcome, !head.status.isRedirection { context.body.releaseReplay() }
                 return try final(result, state: state, context: context)
             }
@@ -164,7 +164,7 @@ struct AttemptLoop: Exchanging {
                 return try final(result, state: state, context: context)
             case .retry(let delay):
                 state.goesOn(after: delay)
-                // Until the next attempt begins it is the one that the call would end with.
+                // Until the next attempt begins, the call would end with this one.
                 if case .success(var response) = result {
                     context.detach(&response)
                     result = .success(response)
@@ -199,7 +199,7 @@ struct AttemptLoop: Exchanging {
         )
     }
 
-    /// Keeps what an attempt reads of a one-shot body, where another attempt may follow.
+    /// Keeps what an attempt reads of a one-shot body, if another attempt may follow.
     private func keepBodyForReplay(_ state: AttemptState, context: inout CallContext) {
         guard !context.body.isReplayable else { return }
         let inForce = state.inForce
@@ -208,7 +208,7 @@ struct AttemptLoop: Exchanging {
         if limit > 0 { context.body = context.body.teed(limit: limit) }
     }
 
-    /// What follows a failure: the retrier's word, unless it cannot or must not be done.
+    /// What follows a failure: the retrier's decision, unless it is impossible or forbidden.
     private func next(
         after failed: FailedAttempt,
         request: URLRequest,
@@ -239,9 +239,9 @@ struct AttemptLoop: Exchanging {
         throw CancellationError()
     }
 
-    /// What the call ends with when another attempt was to be made and could not be begun.
+    /// The result of the call if another attempt was intended and could not begin.
     ///
-    /// A closed gate leaves the outcome that there was; the error of a step, or of the authorization, takes its place.
+    /// If a gate is closed, the previous outcome stands; an error of a step, or of the authorization, replaces it.
     private func unsent(
         _ error: any Error,
         after last: Result<Response, any Error>?,
@@ -291,7 +291,7 @@ struct AttemptLoop: Exchanging {
             if error.code == .timeout, state.records.last?.stopReason == .deadline {
                 error = deadlineExceeded(cause: error)
             }
-            // Who looks at the error alone must not take the last attempt's innocence for that of all.
+            // Code that only looks at the error must not conclude from the last attempt that no attempt had an effect.
             if context.mayBeApplied, let progress = error.progress, progress < .headSent { error.progress = .bodySent }
             error.attempts = state.records
             throw error
@@ -303,7 +303,7 @@ struct AttemptLoop: Exchanging {
     func deadlineExceeded(cause: ServiceError?) -> ServiceError {
         ServiceError(
             .deadlineExceeded,
-            "The call timed out before a response came. Allow more time, or see in `attempts` what took so long.",
+            "The call timed out before a response arrived. Allow more time, or see in `attempts` what took so long.",
             cause: cause,
             progress: cause.map { $0.progress ?? .bodySent } ?? .notSent,
             connectionReused: cause?.connectionReused ?? false
@@ -313,7 +313,7 @@ struct AttemptLoop: Exchanging {
 
 /// How one attempt is made.
 extension AttemptLoop {
-    /// The request as it goes out: edited by each `prepare` step, and with what the rules let the server know.
+    /// The request to send: edited by each `prepare` step, and with the information for the server that the rules ask for.
     func prepared(
         _ request: URLRequest,
         state: AttemptState,
@@ -331,7 +331,7 @@ extension AttemptLoop {
         }
         for step in context.options.prepare {
             try await step(&prepared, context)
-            // After each, so that a later step signs, or notes, what is sent.
+            // After each step, so that a later step signs, or records, what is sent.
             if let unedited { prepared.withholdAdditions(to: unedited) }
         }
         if !prepare.isEmpty || !context.options.prepare.isEmpty { try prepared.checkHead() }
@@ -369,7 +369,7 @@ extension AttemptLoop {
                 do {
                     try await acceptance.judge(&response)
                 } catch var error as ServiceError {
-                    // Whatever became of what the judge did, this request was answered.
+                    // Whatever happened in the acceptance, this request was answered.
                     error.progress = max(error.progress ?? .headReceived, .headReceived)
                     throw error
                 }
@@ -423,8 +423,8 @@ extension AttemptLoop {
         )
     }
 
-    /// The caller's own request, where a response answers nothing that a cache asked in its place: a response to somebody
-    /// else's question must not be used, so it is asked once more as it came (RFC 9111 §4.3.3).
+    /// The caller's own request, if a response does not answer the cache's conditions: a response to another request must not be
+    /// used, so the request is sent again in its original form (RFC 9111 §4.3.3).
     func withoutConditions(
         _ request: URLRequest,
         after result: Result<Response, any Error>,
@@ -440,10 +440,10 @@ extension AttemptLoop {
 }
 
 extension URLRequest {
-    /// Refuses fields that would be read as others, or as more than one (RFC 9110 §5.1, §5.5), and a port that is none, on which some
+    /// Rejects fields that would be read as other fields, or as several (RFC 9110 §5.1, §5.5), and an invalid port, for which some
     /// clients end the process.
     ///
-    /// Asked after prepare steps, and once more by the transports of this package, for what hooks and callers set.
+    /// Called after prepare steps, and again by the transports of this package, for what hooks and callers set.
     ///
     /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent`.
     package func checkHead() throws {
@@ -455,8 +455,8 @@ extension URLRequest {
         }
     }
 
-    /// Sets a field that comes from a caller. Foundation leaves a value with a line end out without a word (on Linux), so that the
-    /// request would go without it.
+    /// Sets a field from a caller. On Linux, Foundation silently drops a value with a line end, so the request would be sent
+    /// without it.
     ///
     /// - Throws: as ``checkHead()``.
     package mutating func setField(_ name: String, to value: String) throws {
@@ -470,24 +470,24 @@ extension URLRequest {
         let shown = isName ? "The value of the field \(name)" : "The name of a field"
         return ServiceError(
             .badRequest,
-            "\(shown) contains a character that no field may have, such as a line end; take it out of what a caller or a "
+            "\(shown) contains a character that fields must not have, such as a line end; remove it from what a caller or a "
                 + "prepare step sets.",
             progress: .notSent
         )
     }
 }
 
-/// A request as it goes out.
+/// A request ready to send.
 struct PreparedRequest {
     let request: URLRequest
-    /// The fields that tell the server of the attempt and of the time left; nil where there are none.
+    /// The fields that tell the server the attempt number and the time left; nil if there are none.
     let announcedFields: [FieldName]?
 }
 
 extension RetryRules {
-    /// Tells the server which attempt this is, and how much time is left, where the rules name fields for it.
+    /// Tells the server the number of the attempt and the time left, if the rules name fields for them.
     ///
-    /// - Returns: the names of those fields that were set; nil where none was.
+    /// - Returns: the names of the fields that were set; nil if there are none.
     fileprivate func announce(_ context: CallContext, on request: inout URLRequest) -> [FieldName]? {
         var announced: [FieldName]?
         if let attemptField, context.attempt > 1 {
@@ -519,15 +519,15 @@ extension AttemptOutcome {
     }
 }
 
-/// An attempt and what is put down of it.
+/// An attempt and its record.
 struct MadeAttempt {
     let result: Result<Response, any Error>
     let record: AttemptRecord
 }
 
-/// The attempt that nothing governs, as most are; what follows a failure is the loop's, as with any other.
+/// The attempt without any rules, as most are; what follows a failure is decided by the loop as usual.
 extension AttemptLoop {
-    /// Makes the first attempt of a call without rules, steps, conditions and deadline, which nobody observes.
+    /// Makes the first attempt of a call without rules, steps, conditions, deadline and observers.
     func straightAttempt(_ request: URLRequest, context: inout CallContext) async -> MadeAttempt {
         context.attempt = 1
         context.wantsNewConnection = false
@@ -571,11 +571,11 @@ extension AttemptLoop {
         }
     }
 
-    /// Puts down on a response when it was asked for and came, and what it answers.
+    /// Records in a response when it was requested and received, and its request.
     func arrive(_ response: inout Response, request: URLRequest, context: inout CallContext) {
         let responseTime = context.clock.timestamp
         context.exchange?.responseTime = responseTime
-        // A transport that sent a later copy says itself when; what a store below remembers is older than the attempt.
+        // A transport that sent a later copy gives the time itself; a time from a store below is older than the attempt.
         if let sent = context.exchange?.requestTime {
             response.requestTime = response.requestTime.map { max($0, sent) } ?? sent
         }
@@ -587,9 +587,9 @@ extension AttemptLoop {
     }
 }
 
-/// What the observers are told of the loop's decisions.
+/// The events about the loop's decisions.
 extension AttemptLoop {
-    /// Notes and tells that no further attempt follows.
+    /// Records and reports that no further attempt follows.
     func stop(
         _ reason: StopReason,
         retryAfter: Duration? = nil,
@@ -600,7 +600,7 @@ extension AttemptLoop {
         context.emit(.retriesStopped) { [last = state.records.last] event in event.describe(last, error: nil) }
     }
 
-    /// Notes and tells that another attempt follows that no retrier was asked about.
+    /// Records and reports that another attempt follows without asking a retrier.
     func resend(_ cause: String, after delay: Duration = .zero, state: inout AttemptState, context: CallContext) {
         state.resendsAtOnce(after: delay)
         context.emit(.resendScheduled) { event in
@@ -612,7 +612,7 @@ extension AttemptLoop {
 }
 
 extension ServiceEvent {
-    /// Puts down an error and what it says of its exchange.
+    /// Records an error and what it says about its exchange.
     mutating func describe(_ error: any Error) {
         self.error = error
         guard let error = error as? ServiceError else { return }
@@ -623,7 +623,7 @@ extension ServiceEvent {
         stopReason = error.attempts.last?.stopReason
     }
 
-    /// Puts down what came of an attempt.
+    /// Records the result of an attempt.
     mutating func describe(_ record: AttemptRecord?, error: (any Error)?) {
         if let error { describe(error) }
         guard let record else { return }

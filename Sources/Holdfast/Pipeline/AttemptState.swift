@@ -9,32 +9,32 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// What the attempt loop knows of one exchange between its attempts.
+/// What the attempt loop knows about one exchange between its attempts.
 struct AttemptState {
-    /// The rules of this call; nil where its factory has none, and then nothing is governed.
+    /// The rules of this call; nil if its factory has none, in which case nothing is governed.
     let inForce: RulesInForce?
     let governor: RetryGovernor?
     let account: RetryAccount?
-    /// Who the attempt to come is made for: callers leave an exchange, and join it.
+    /// Whom the next attempt is for: callers leave and join an exchange.
     var traffic: RetryAccount.Traffic
     let request: URLRequest
     private let principal: String?
     private let credentialFields: [FieldName]
-    /// Finds out whether a layer below has retried; nil where none can stand there.
+    /// Finds out whether a layer below has retried; nil if there can be none.
     let scope: NestedRetryScope?
     var records: [AttemptRecord] = []
     var retrier: (any Retrier)?
-    /// How many of the attempts were resends that no retrier was asked about.
+    /// How many of the attempts were resends without asking a retrier.
     private var uncounted = 0
-    /// The resends that cost nothing, each of which the call gets once.
+    /// The free resends that the call has already had.
     private var freeResends: Set<FreeResend> = []
-    /// For how long the exchange has been held back, by gates and by the learned rate.
+    /// How long the exchange has been held back by gates and by the learned rate.
     var heldBack: Duration = .zero
-    /// What the attempt to come, or in hand, was permitted by; must be ended or given back.
+    /// What permitted the next or current attempt; must be ended or given back.
     var grant: RetryGrant?
-    /// What the attempt to come has yet to be permitted for, once it is due.
+    /// The permission that the next attempt still needs when it is due.
     var pending: RetryCause?
-    /// Whether the attempt to come, or in hand, was let through a closed gate.
+    /// Whether the next or current attempt passes a closed gate as a probe.
     var isProbe = false
 
     init(
@@ -55,7 +55,7 @@ struct AttemptState {
         chooseBudget(context)
     }
 
-    /// Chooses the budget that pays for the attempt to come.
+    /// Chooses the budget for the next attempt.
     mutating func chooseBudget(_ context: CallContext) {
         traffic = context.isBackground ? .background : .caller
         guard let account, let rules, inForce !== governor?.inForce else { return }
@@ -66,13 +66,13 @@ struct AttemptState {
         )
     }
 
-    /// The rules, all of them; for what happens after a failure.
+    /// All rules, for decisions after a failure.
     var rules: RetryRules? { inForce?.rules }
 
-    /// How many attempts there were, without the resends that no retrier was asked about.
+    /// How many attempts there were, without resends that no retrier was asked about.
     var countedAttempts: Int { records.count - uncounted }
 
-    /// Whose gates they are: the resource, and the caller as far as the request tells. Read only where a gate is concerned.
+    /// The keys of its gates: the resource, and the caller as far as the request shows. Used only if a gate is concerned.
     var place: GatePlace {
         var hasher = Hasher()
         hasher.combine(principal)
@@ -82,7 +82,7 @@ struct AttemptState {
         return GatePlace(request, credential: hasher.finalize())
     }
 
-    /// Takes note of how an attempt ended, for the budget and for the gates.
+    /// Records the end of an attempt, for the budget and for the gates.
     mutating func attemptEnded(_ result: Result<Response, any Error>, context: CallContext) {
         guard let account, let now = records.last?.end else { return }
         var end = RetryAccount.AttemptEnd(
@@ -109,7 +109,7 @@ struct AttemptState {
             }
         case .failure(let error):
             let failure = ServiceError.attemptFailure(of: error)
-            // Where the time was over before anything was sent, the server has not been asked.
+            // If the call timed out before anything was sent, the server was not asked.
             let wasAsked = (error as? ServiceError)?.code != .deadlineExceeded || failure.progress > .notSent
             guard wasAsked, AttemptOutcome.failure(failure).isServerTrouble else { return giveBack(now: now) }
             grant = nil
@@ -117,12 +117,12 @@ struct AttemptState {
         }
     }
 
-    /// Whether a response is none that a retry was made for.
+    /// Whether a response counts as a failure of the retry that got it.
     private func isTrouble(_ response: Response, in context: CallContext) -> Bool {
         let outcome = AttemptOutcome.response(response.headForRetrying)
         if outcome.isServerTrouble { return true }
         guard response.status.rawValue >= 400, let rules else { return false }
-        // A retrier of one's own may send again what the rules would not.
+        // A custom retrier may send requests again that the rules would not.
         if grant != nil, records.dropLast().last?.status == response.status { return true }
         let failed = FailedExchange(
             outcome,
@@ -140,47 +140,47 @@ struct AttemptState {
         return inForce?.rules.gateNotice(response.headForRetrying, receivedAt: receivedAt)
     }
 
-    /// Gives back what was granted to an attempt that was not made, or whose end says nothing.
+    /// Gives back the grant of an attempt that was not made, or whose end says nothing.
     mutating func giveBack(now: MonotonicInstant) {
         guard let grant, let account else { return }
         account.giveBack(grant, traffic: traffic, now: now)
         self.grant = nil
     }
 
-    /// What a retry costs the budget by; nil where it is free.
+    /// The cause by which a retry is charged to the budget; nil if it is free.
     ///
-    /// Free is what cannot feed a storm: a resend that is made once a call and shows its worth at once.
+    /// A resend is free if it cannot cause a storm: it is made once for each call, and its success shows at once.
     mutating func cause(of failed: FailedExchange, _ rules: RetryRules) -> RetryCause? {
         let retryClass = records.last?.retryClass ?? rules.classify(failed)
         if let free = rules.freeResend(after: failed, retryClass), freeResends.insert(free).inserted { return nil }
-        // A retrier of one's own may send again what the rules would not.
+        // A custom retrier may send requests again that the rules would not.
         return rules.cause(of: retryClass, outcome: failed.outcome) ?? .transient
     }
 
-    /// Why the request is not sent again whatever a retrier says.
+    /// Why the request must not be sent again, whatever a retrier says.
     func veto(_ failed: FailedExchange) -> StopReason? {
         (rules ?? .default).veto(failed, sends: records.count, most: rules?.mostSends ?? RetryRules.mostUngovernedSends)
     }
 
-    /// Puts down what a failure proved and what the server asked for.
+    /// Records what a failure proved and what the server asked for.
     mutating func explain(_ failed: FailedAttempt) {
         guard let rules else { return }
         records[records.count - 1].retryClass = failed.classification
         records[records.count - 1].retryAfter = rules.serverDelay(failed.exchange)
     }
 
-    /// Notes that another attempt follows.
+    /// Records that another attempt follows.
     mutating func goesOn(after delay: Duration) {
         records[records.count - 1].delay = delay
     }
 
-    /// Notes that another attempt follows that no retrier was asked about, and that none of them counts.
+    /// Records that another attempt follows without asking a retrier; such attempts do not count.
     mutating func resendsAtOnce(after delay: Duration = .zero) {
         goesOn(after: delay)
         uncounted += 1
     }
 
-    /// Notes that no further attempt follows.
+    /// Records that no further attempt follows.
     mutating func stops(for reason: StopReason, retryAfter: Duration? = nil) {
         records[records.count - 1].stopReason = reason
         if let retryAfter { records[records.count - 1].retryAfter = retryAfter }
@@ -189,7 +189,7 @@ struct AttemptState {
 }
 
 extension FailedAttempt {
-    /// What the retrier is told of an attempt that failed.
+    /// What the retrier gets about a failed attempt.
     init(
         _ outcome: AttemptOutcome,
         result: Result<Response, any Error>,
@@ -222,10 +222,10 @@ extension FailedAttempt {
     }
 }
 
-/// Tells an attempt whether something below it has retried already and given up.
+/// Tells an attempt whether something below it has already retried and given up.
 ///
-/// Layers of retries multiply: three of three attempts each make 27 sends of one call. The layer next to the failure knows
-/// most of it, so it retries, and its failure is final for those above: they find the mark, whatever has become of the error
+/// Layers of retries multiply: three layers with three attempts each send one call 27 times. The layer next to the failure knows
+/// most about it, so it retries, and its failure is final for the layers above: they find this mark, whatever happened to the error
 /// on its way up.
 final class NestedRetryScope: Sendable {
     /// The scope of the attempt that this task works for.
@@ -241,12 +241,12 @@ final class NestedRetryScope: Sendable {
     /// Whether the request was retried below and given up.
     var wasRetried: Bool { state.withLock { $0.isExhausted } }
 
-    /// An attempt begins with this request.
+    /// Begins an attempt with this request.
     func begin(_ request: URLRequest) {
         state.withLock { $0 = State(url: request.url) }
     }
 
-    /// Notes how a call below ended; one to another URL, such as for a token, says nothing of the attempt.
+    /// Records how a call below ended; a call to another URL, such as for a token, says nothing about the attempt.
     func ended(_ request: URLRequest, exhausted: Bool) {
         state.withLock { state in
             if state.url == request.url { state.isExhausted = exhausted }
@@ -255,7 +255,7 @@ final class NestedRetryScope: Sendable {
 }
 
 extension [AttemptRecord] {
-    /// Whether the attempts say that retrying went on until something forbade more of it.
+    /// Whether the attempts show that retrying continued until something prevented more.
     var areExhausted: Bool {
         switch last?.stopReason {
         case .budget, .serverForbids, .serverDelayTooLong, .gateClosed, .circuitOpen, .retriedBeneath: true

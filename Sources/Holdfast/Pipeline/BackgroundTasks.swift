@@ -3,9 +3,9 @@
 
 internal import Synchronization
 
-/// Runs what outlives the call that began it: exchanges that several calls wait for, and revalidations that none waits for.
+/// Runs work that outlives the call that began it: exchanges that several calls wait for, and revalidations that none waits for.
 ///
-/// Holds no task longer than it runs; what bounds their number are the callers that wait, and the cache's own limits.
+/// It holds no task longer than it runs; the number of tasks is limited by the waiting callers and the cache's own limits.
 final class BackgroundTasks: Sendable {
     private struct State {
         var running = 0
@@ -23,7 +23,7 @@ final class BackgroundTasks: Sendable {
     /// How many tasks run now.
     var count: Int { state.withLock { $0.running } }
 
-    /// Runs an operation in a task of its own, which the caller may cancel.
+    /// Runs an operation in a separate task, which the caller may cancel.
     func spawn(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         state.withLock { $0.running += 1 }
         return Task(executorPreference: executor) { [self] in
@@ -32,12 +32,12 @@ final class BackgroundTasks: Sendable {
         }
     }
 
-    /// Runs a part of a call where its other tasks run: ``drain()`` does not wait for it, since whoever began it does.
+    /// Runs a part of a call where its other tasks run: ``drain()`` does not wait for it, because its caller does.
     func start(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         Task(executorPreference: executor, operation: operation)
     }
 
-    /// Waits until no task runs; at once where none does. Tasks that begin meanwhile are waited for as well.
+    /// Waits until no task runs, including tasks that begin meanwhile; returns at once if there are none.
     func drain() async {
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in

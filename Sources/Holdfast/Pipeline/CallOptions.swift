@@ -98,29 +98,29 @@ public struct CallOptions: Sendable {
         set { parts.value.onInterimResponse = newValue }
     }
 
-    /// What the transport at the end is to know of this call, such as a TLS configuration of its own. It travels with the options,
-    /// since a task-local value would hold for the calls of hooks and prepare steps as well.
+    /// What the last transport needs to know about this call, such as its own TLS configuration. It is part of the options, since a
+    /// task-local value would also apply to calls of hooks and prepare steps.
     package var transportDetails: (any AnyObject & Sendable)? {
         get { parts.value.transportDetails }
         set { parts.value.transportDetails = newValue }
     }
-    /// Whether the content is written to a file as it comes, so that it may be long: a transport that reads ahead does so without a
-    /// limit of its own.
+    /// Whether the content is written to a file as it arrives and may be long: a transport that reads ahead then has no limit of
+    /// its own.
     package var isDownload: Bool {
         get { parts.value.isDownload }
         set { parts.value.isDownload = newValue }
     }
-    /// Whether the call goes on with an earlier one at another origin, so that it begins with a foreign hop.
+    /// Whether the call continues an earlier one at another origin, so that it begins with a foreign hop.
     package var isForeignHop: Bool {
         get { parts.value.isForeignHop }
         set { parts.value.isForeignHop = newValue }
     }
-    /// The rules behind ``retryRules``: the options travel through all of a call, and rules are large.
+    /// The rules behind ``retryRules``: the options are passed through all of a call, and rules are large.
     var rulesInForce: RulesInForce? {
         get { parts.value.rulesInForce }
         set { parts.value.rulesInForce = newValue }
     }
-    /// Is told whether the response was stored, once that is certain.
+    /// Is told whether the response was stored, once that is known.
     var storing: StoringWatch? {
         get { parts.value.storing }
         set { parts.value.storing = newValue }
@@ -136,7 +136,7 @@ public struct CallOptions: Sendable {
         parts = CallOptions.defaults
     }
 
-    /// Whether they say anything that an attempt goes by.
+    /// Whether any of them affects an attempt.
     var concernAttempts: Bool {
         if parts.isSame(as: CallOptions.defaults) { return false }
         let parts = parts.value
@@ -144,18 +144,27 @@ public struct CallOptions: Sendable {
             || parts.acceptance?.judgesAttempts ?? false || parts.cookies != nil
     }
 
-    /// Whether they say anything that a cache goes by when it looks for an answer.
+    /// Whether any of them affects the lookup in a cache.
     var concernReuse: Bool {
         if parts.isSame(as: CallOptions.defaults) { return false }
         let parts = parts.value
         return parts.principal != nil || parts.cachesContent != nil || !parts.credentialFields.isEmpty
-            || parts.exactHead != nil || parts.cache != .default
+            || parts.exactHead?.isShown == false || parts.cache != .default
     }
 
-    /// Whether nothing was changed since they were made.
+    /// Whether they affect a call that a cache answers at once.
+    var concernHits: Bool {
+        if parts.isSame(as: CallOptions.defaults) { return false }
+        let parts = parts.value
+        return concernReuse || parts.acceptance != nil || parts.progress != nil || parts.rulesInForce != nil
+            || parts.isForeignHop || parts.isDownload || parts.storing != nil || parts.cookies != nil
+            || parts.transportDetails != nil
+    }
+
+    /// Whether nothing has been changed since they were made.
     var areDefault: Bool { parts.isSame(as: CallOptions.defaults) }
 
-    /// One for all, so that calls without options of their own allocate none.
+    /// Shared by all, so that calls without options allocate none.
     private static let defaults = CopyOnWrite(Parts())
     private var parts: CopyOnWrite<Parts>
 

@@ -6,11 +6,11 @@ private import Synchronization
 
 /// Runs `operation`, but no longer than until `deadline` on `clock`.
 ///
-/// For operations that may not heed cancellation: neither the deadline nor cancellation of the caller waits for the
-/// operation to return. It is cancelled, and a result that comes too late goes to `discard`.
+/// For operations that may ignore cancellation: neither the deadline nor cancellation of the caller waits until the operation
+/// returns. It is cancelled, and a late result is passed to `discard`.
 ///
-/// - Throws: ``ServiceError`` `.timeout` at the deadline, `CancellationError` at once when the caller is cancelled, or what
-///   the operation throws.
+/// - Throws: ``ServiceError`` `.timeout` at the deadline, `CancellationError` at once if the caller is cancelled, or the
+///   operation's own errors.
 package func withDeadline<Success: Sendable>(
     _ deadline: MonotonicInstant,
     on clock: any HoldfastClock,
@@ -43,13 +43,13 @@ package func withDeadline<Success: Sendable>(
     }
 }
 
-/// Takes the content of a response in, but no longer than until `deadline`.
+/// Reads the content of a response, but no longer than until `deadline`.
 ///
 /// - Parameters:
-///   - deadline: when the call is over; nil: never.
-///   - discard: is handed what was taken in too late.
-/// - Throws: ``ServiceError`` `.deadlineExceeded` at the deadline, `CancellationError` at once when the caller is cancelled, or what
-///   `take` throws.
+///   - deadline: the end of the call; nil: never.
+///   - discard: is passed content that was read too late.
+/// - Throws: ``ServiceError`` `.deadlineExceeded` at the deadline, `CancellationError` at once if the caller is cancelled, or the
+///   errors of `take`.
 package func takingContent<Taken: Sendable>(
     of response: Response,
     until deadline: MonotonicInstant?,
@@ -57,7 +57,7 @@ package func takingContent<Taken: Sendable>(
     discard: @escaping @Sendable (Taken) -> Void = { _ in },
     take: @escaping @Sendable () async throws -> Taken
 ) async throws -> Taken {
-    // What has come needs no race.
+    // Content that has already arrived needs no race.
     guard let deadline, response.body.source != nil else { return try await take() }
     let result: Result<Taken, any Error>
     do {
@@ -77,7 +77,7 @@ package func takingContent<Taken: Sendable>(
         guard !error.isCancellation else { throw error }
         var error = ServiceError(
             .deadlineExceeded,
-            "The call's time was over before all of the content had come. Allow more time (`CallOptions.timeout`), or ask for less.",
+            "The call timed out before all of its content had arrived. Allow more time (`CallOptions.timeout`), or request less.",
             progress: .headReceived,
             response: response
         )
@@ -93,7 +93,7 @@ private let timeout = ServiceError(
     progress: .bodySent
 )
 
-/// First come, first served between an operation, its timer and its caller's cancellation.
+/// The first of an operation, its timer and its caller's cancellation wins.
 private final class Race<Success: Sendable>: Sendable {
     private enum State {
         case idle
@@ -108,7 +108,7 @@ private final class Race<Success: Sendable>: Sendable {
         self.discard = discard
     }
 
-    /// Starts the race; false when the caller was cancelled before, and then `continuation` has been resumed.
+    /// Starts the race; false if the caller was already cancelled, in which case `continuation` has been resumed.
     func begin(_ continuation: CheckedContinuation<Success, any Error>) -> Bool {
         let begun: Bool = state.withLock { state in
             guard case .idle = state else { return false }
@@ -119,7 +119,7 @@ private final class Race<Success: Sendable>: Sendable {
         return begun
     }
 
-    /// Takes over the runners, to cancel them when the race ends; at once when it has.
+    /// Takes over the runners, to cancel them when the race ends, or at once if it has ended.
     func adopt(_ tasks: [Task<Void, Never>]) {
         let over: Bool = state.withLock { state in
             guard case .running(let continuation, _) = state else { return true }

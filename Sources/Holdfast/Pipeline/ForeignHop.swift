@@ -10,23 +10,23 @@ package import HoldfastSemantics
     package import Foundation
 #endif
 
-/// What was added to a request for one origin and must not go to another.
+/// Removing what was added to a request for one origin and must not be sent to another.
 extension URLRequest {
-    /// Takes out what was added to the request, or changed in it, since it was `earlier`: header fields, but for those that are
-    /// known to hold no credential, the query and the userinfo of the URL. What was removed stays removed.
+    /// Removes what was added to the request or changed in it since it was `earlier`: header fields, except those known to contain
+    /// no credential, and the query and the userinfo of the URL. What was removed stays removed.
     mutating func withholdAdditions(to earlier: URLRequest) {
         withholdFields(addedTo: earlier.allHTTPHeaderFields ?? [:])
         if url != earlier.url { withholdURLParts(addedTo: earlier.url) }
     }
 
-    /// Removes the header fields that are not among `earlier`, or have another value there, but for those that are known to hold
-    /// no credential.
+    /// Removes the header fields that `earlier` does not have, or has with another value, except those known to contain no
+    /// credential.
     mutating func withholdFields(addedTo earlier: [String: String]) {
         for name in fieldsAdded(to: earlier) { setValue(nil, forHTTPHeaderField: name) }
     }
 
-    /// The names of the header fields that are not among `earlier`, or have another value there, but for those that are known to
-    /// hold no credential.
+    /// The names of the header fields that `earlier` does not have, or has with another value, except those known to contain no
+    /// credential.
     package func fieldsAdded(to earlier: [String: String]) -> [String] {
         let fields = allHTTPHeaderFields ?? [:]
         guard fields != earlier else { return [] }
@@ -39,7 +39,7 @@ extension URLRequest {
         }
     }
 
-    /// A key in a query, and a password in a URL, are credentials as well.
+    /// A key in a query and a password in a URL are credentials too.
     private mutating func withholdURLParts(addedTo earlier: URL?) {
         guard let url, let earlier, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true),
             let own = URLComponents(url: earlier, resolvingAgainstBaseURL: true)
@@ -52,7 +52,7 @@ extension URLRequest {
             && (parts.percentEncodedUser, parts.percentEncodedPassword)
                 != (own.percentEncodedUser, own.percentEncodedPassword)
         guard addsItems || addsUser else { return }
-        // An item that is spelled anew is a changed one, and half of the redirect's query would be another query.
+        // An item with a changed spelling is changed, and half of the redirect's query would be a different query.
         if addsItems { parts.percentEncodedQuery = own.percentEncodedQuery }
         if addsUser {
             parts.percentEncodedUser = own.percentEncodedUser
@@ -62,25 +62,25 @@ extension URLRequest {
     }
 }
 
-/// The request fields that are known to hold no credential.
+/// The request fields that are known to contain no credential.
 ///
-/// What hooks and prepare steps add for the origin where a call began may be sent to another origin only in these. The list
-/// names what may go, not what must stay, because nobody can list the fields that hold credentials. Not in it, although
-/// registered: From, Referer, Origin and Forwarded, which tell a stranger whose request it is or where it came from;
-/// Idempotency-Key, which belongs to one server; Host, which names the first origin; If (RFC 4918 §10.4), whose lock tokens are
-/// capabilities.
+/// Only these of the fields that hooks and prepare steps add for the origin where a call began may be sent to another origin. The
+/// list names what may be sent, not what must be withheld, because nobody can list the fields that contain credentials. These
+/// registered fields are not in it: From, Referer, Origin and Forwarded, which tell a stranger whose request it is or where it came
+/// from; Idempotency-Key, which belongs to one server; Host, which names the first origin; If (RFC 4918 §10.4), whose lock tokens
+/// are capabilities.
 package enum NonCredentialFields {
-    /// Whether a field is known to hold no credential, whoever set it.
+    /// Whether a field is known to contain no credential, whoever set it.
     package static func contains(_ name: FieldName) -> Bool { names.contains(name.canonicalName) }
 
-    /// Whether a field is known to hold no credential; one with a name that is none is not.
+    /// Whether a field is known to contain no credential; false for an invalid name.
     package static func contains(named name: String) -> Bool { FieldName(name).map { contains($0) } ?? false }
 
     private static let names: Set<String> = [
         // What the client understands and prefers (RFC 9110 §12.5, RFC 7089, RFC 3229, RFC 7240, RFC 9218).
         "accept", "accept-charset", "accept-datetime", "accept-encoding", "accept-language", "a-im", "prefer",
         "priority", "save-data", "te", "upgrade-insecure-requests", "user-agent",
-        // How caches are to treat the request, and which part or state it asks for (RFC 9111, RFC 9110 §13, §14).
+        // How caches should treat the request, and which part or state it asks for (RFC 9111, RFC 9110 §13, §14).
         "cache-control", "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
         "max-forwards", "pragma", "range",
         // The content and its form (RFC 9110 §8, RFC 9530, RFC 6266).
@@ -89,13 +89,13 @@ package enum NonCredentialFields {
         "transfer-encoding", "want-content-digest", "want-digest", "want-repr-digest",
         // How the message is sent (RFC 9110 §6.6.1, §7.6.1, §10.1.1, RFC 8470).
         "connection", "date", "early-data", "expect", "keep-alive",
-        // What the user does not want (Tracking Preference Expression, Global Privacy Control).
+        // What the user refuses (Tracking Preference Expression, Global Privacy Control).
         "dnt", "sec-gpc",
-        // What a browser tells of itself and of the fetch (Fetch Metadata, Client Hints).
+        // What a browser says about itself and the fetch (Fetch Metadata, Client Hints).
         "device-memory", "downlink", "dpr", "ect", "rtt", "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform",
         "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "viewport-width", "width",
         "x-requested-with",
-        // Numbers that tie the logs and traces of several systems together (W3C Trace Context and Baggage, B3, vendors').
+        // Identifiers that connect the logs and traces of several systems (W3C Trace Context and Baggage, B3, vendors').
         "b3", "baggage", "correlation-id", "request-id", "sentry-trace", "traceparent", "tracestate", "uber-trace-id",
         "x-amzn-trace-id", "x-b3-flags", "x-b3-parentspanid", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid",
         "x-cloud-trace-context", "x-correlation-id", "x-request-id",
@@ -103,6 +103,6 @@ package enum NonCredentialFields {
 }
 
 extension FieldName {
-    /// Whether nothing is known that rules out a credential in the field. A key for one effect alone says nothing of who asks.
+    /// Whether the field may contain a credential as far as is known. An idempotency key says nothing about who asks.
     package var mayHoldCredential: Bool { !NonCredentialFields.contains(self) && self != .idempotencyKey }
 }

@@ -14,27 +14,28 @@ protocol Exchanging: Sendable {
     func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response
 }
 
-/// Lets a hook run what lies below it outside of its caller's task.
+/// Lets a hook run everything below it outside of its caller's task.
 protocol Forwarding: AnyObject, Sendable {
-    /// Runs the hooks below `hook`, what follows them, and the ending of `hook` itself.
+    /// Runs the hooks below `hook`, everything after them, and the ending of `hook` itself.
     ///
-    /// - Parameter hook: the hook's place in the whole pipeline.
+    /// - Parameter hook: the hook's position in the whole pipeline.
     func forward(_ request: URLRequest, below hook: Int, context: inout CallContext) async throws -> Response
 
-    /// Whether no hook above `hook` is told of a response, as far as is known: what `forward` returns is what the caller judges.
+    /// Whether no hook above `hook` gets the response, as far as is known: then the caller's acceptance gets what `forward`
+    /// returns.
     func passesUnchanged(from hook: Int) -> Bool
 }
 
-/// Runs a call down through hooks, into the next stage, and up again; gives each hook exactly one ending.
+/// Passes a call down through hooks into the next stage, and up again; gives each hook exactly one ending.
 final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
     private let hooks: [any ServiceHook]
     private let firstIndex: Int
     private let next: Next
-    /// Whether each hook may be somebody else's, who writes what we read.
+    /// Whether each hook may be foreign code, which may edit the request.
     private let mayEdit: [Bool]
     private let idle = IdleMoments()
 
-    /// - Parameter firstIndex: the place of the first hook in the whole pipeline, which names its state in the context.
+    /// - Parameter firstIndex: the position of the first hook in the whole pipeline, which identifies its state in the context.
     init(hooks: [any ServiceHook], firstIndex: Int, next: Next) {
         self.hooks = hooks
         self.firstIndex = firstIndex
@@ -56,8 +57,8 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
     }
 
     /// - Parameters:
-    ///   - first: the first hook that is asked.
-    ///   - top: the uppermost hook that is given an ending.
+    ///   - first: the first hook to call.
+    ///   - top: the uppermost hook that gets an ending.
     private func run(
         _ request: URLRequest,
         from first: Int,
@@ -70,7 +71,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
         var index = first
         var content: Data??
         var timeout = context.options.areDefault ? nil : context.options.timeout
-        // One function for the way down and the way up: a call of its own for each moment would cost as much as the moment.
+        // One function for both directions: a separate call for each moment would cost as much as the moment.
         while index < hooks.count {
             if !idle.isIdle(.schedule, index: index) {
                 left.keep(request, before: index)
@@ -86,7 +87,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                 } catch {
                     outcome = .failure(error)
                 }
-                // Who answers or throws has no ending, and who stands below is never asked.
+                // A hook that answers or throws gets no ending, and the hooks below are not called.
                 if outcome != nil { break }
                 if mayEdit[index], let before = content {
                     let after = request.httpBody
@@ -94,7 +95,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                     content = .some(after)
                     if !context.options.areDefault { context.adopt(insteadOf: &timeout) }
                 }
-                // The pipeline's own credential has a scope of its own, which says where it may go.
+                // The pipeline's own credential has its own scope, which says where it may be sent.
                 if let entering, !(hooks[index] is AuthorizationHook) { request.withholdAdditions(to: entering) }
             }
             index += 1
@@ -141,7 +142,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
     ) async -> Result<Response, any Error> {
         context.currentHook = firstIndex + index
         let seen = context.exchange?.request ?? request
-        // A failure that a cancelled caller will never look at is no failure either.
+        // A failure that a cancelled caller will never see does not count as a failure.
         if error.isCancellation || Task.isCancelled {
             hooks[index].onCancel(seen, context)
             return .failure(CancellationError())
@@ -159,12 +160,12 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
 }
 
 extension CallContext {
-    /// Takes over what a hook has written into the request's own content.
+    /// Takes over content that a hook has written into the request.
     fileprivate mutating func adopt(_ content: Data?, insteadOf before: Data?) {
         if !content.isSame(as: before) { body = content.map { .data($0) } ?? .none }
     }
 
-    /// Takes over the time that a hook has given the call.
+    /// Takes over a time limit that a hook has set.
     fileprivate mutating func adopt(insteadOf before: inout Duration?) {
         guard let timeout = options.timeout, timeout != before else { return }
         before = timeout
@@ -173,7 +174,7 @@ extension CallContext {
 }
 
 extension Data? {
-    /// Whether both are equal; spares the comparison where both are the same bytes in memory.
+    /// Whether both are equal; skips the comparison if both are the same bytes in memory.
     fileprivate func isSame(as other: Data?) -> Bool {
         guard let self, let other, self.count == other.count else { return self == nil && other == nil }
         let start = self.withUnsafeBytes { $0.baseAddress }
@@ -181,7 +182,7 @@ extension Data? {
     }
 }
 
-/// The request as it left each hook, kept only where a hook below may have edited it since.
+/// The request as it left each hook, stored only if a hook below may have edited it since.
 private struct LeftRequests {
     private let top: Int
     private let hookCount: Int
@@ -192,22 +193,21 @@ private struct LeftRequests {
         self.hookCount = hookCount
     }
 
-    /// The hooks above `index` that are not noted yet have let this request pass.
+    /// Records that the hooks above `index` that are not recorded yet have passed on this request.
     mutating func keep(_ request: URLRequest, before index: Int) {
         guard top + requests.count < index else { return }
         if requests.isEmpty { requests.reserveCapacity(hookCount - top) }
         while top + requests.count < index { requests.append(request) }
     }
 
-    /// Nil where nobody below the hook could edit it.
+    /// Nil if nobody below the hook could edit it.
     func request(_ index: Int) -> URLRequest? {
         index - top < requests.count ? requests[index - top] : nil
     }
 }
 
 extension Response {
-    /// The response of a hook: with the URL it answers, where its maker named none, and as made on this side where no exchange
-    /// brought it.
+    /// The response of a hook: with the URL of its request if it has none, and marked as made locally if no exchange brought it.
     fileprivate func answering(_ request: URLRequest) -> Response {
         var isMadeHere = false
         if case .network = source { isMadeHere = attempts.isEmpty && responseTime == nil }
@@ -220,16 +220,16 @@ extension Response {
 }
 
 extension Error {
-    /// Whether the error says that the task was cancelled: it ends a call without being a failure of it.
+    /// Whether the error says that the task was cancelled, which ends a call without being a failure.
     package var isCancellation: Bool {
         self is CancellationError || (self as? URLError)?.code == .cancelled
     }
 }
 
-/// Which moments the hooks of a chain do not implement, as far as that was found out: they are not called any more.
+/// Which moments the hooks of a chain do not implement, as far as is known: those are not called any more.
 ///
-/// The default implementation of a moment says so when it runs. It runs for a type that does not implement the moment and for no
-/// other, so one call tells for all that follow.
+/// The default implementation of a moment reports itself when it runs. It runs only for a type that does not implement the moment,
+/// so one call is enough for all later ones.
 final class IdleMoments: Sendable {
     enum Moment: Sendable {
         case schedule
@@ -241,7 +241,7 @@ final class IdleMoments: Sendable {
     private let successes = Atomic<UInt64>(0)
     private let failures = Atomic<UInt64>(0)
 
-    /// Whether a hook is known not to implement a moment; of the first 64 hooks.
+    /// Whether a hook is known not to implement a moment; only for the first 64 hooks.
     func isIdle(_ moment: Moment, index: Int) -> Bool {
         let known =
             switch moment {
@@ -263,15 +263,16 @@ final class IdleMoments: Sendable {
 }
 
 extension CallContext {
-    /// Notes that a default implementation runs in the place of a moment that `type` does not implement.
+    /// Records that a default implementation runs for a moment that `type` does not implement.
     mutating func noteDefault(_ moment: IdleMoments.Moment, of type: any ServiceHook.Type) {
         defaultTaken = DefaultMoment(type: ObjectIdentifier(type), moment: moment)
     }
 
-    /// Whether the moment that has just been called is one that the hook does not implement.
+    /// Whether the hook does not implement the moment that has just been called.
     ///
-    /// By the type: a hook that hands its moments on to another one runs the default of that one's type, which says nothing of its
-    /// own. And by the moment, since such a hook may throw after that, and what was noted then is found at another moment.
+    /// The type is compared: a hook that passes its moments on to another one runs the default of that one's type, which says
+    /// nothing about its own. The moment is compared too, since such a hook may throw afterward, and the record is then found at
+    /// another moment.
     mutating func takesDefault(_ moment: IdleMoments.Moment, of hook: any ServiceHook) -> Bool {
         guard let taken = defaultTaken else { return false }
         defaultTaken = nil
@@ -279,7 +280,7 @@ extension CallContext {
     }
 }
 
-/// A default implementation that ran: of which type, and in the place of which moment.
+/// A default implementation that ran: for which type, and for which moment.
 struct DefaultMoment: Sendable {
     let type: ObjectIdentifier
     let moment: IdleMoments.Moment

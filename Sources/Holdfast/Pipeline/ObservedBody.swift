@@ -6,14 +6,14 @@ internal import HoldfastStorage
 private import Synchronization
 
 extension ResponseBody {
-    /// The body, telling the call's observers once how it ended; itself where nobody listens.
+    /// The body, which tells the call's observers once how it ended; unchanged if nobody observes.
     func announcingEnd(to context: CallContext) -> ResponseBody {
         guard context.isObserved, let source else { return self }
         return ResponseBody(ObservedBody(source, context: context), length: length)
     }
 }
 
-/// Emits `bodyEnded` exactly once: at the end, on an error, or when the body is dropped before.
+/// Emits `bodyEnded` exactly once: at the end, on an error, or if the body is released earlier.
 private final class ObservedBody: ByteSource {
     private struct State {
         var bytes = 0
@@ -69,11 +69,11 @@ private final class ObservedBody: ByteSource {
 }
 
 extension CallContext {
-    /// Detaches a response from its connection, since the call goes on and may never look at it: to wait, to send again, to
+    /// Detaches a response from its connection, because the call continues and may never read it: to wait, to send again, or to
     /// follow a redirect.
     ///
-    /// Its body is read in the background, so that a short one lets a cache below keep it and its connection and its place among
-    /// the exchanges serve others. Of one that is long or slow only what has come is kept.
+    /// Its body is read in the background, so that a short one can still be stored by a cache below, and its connection and its
+    /// place among the exchanges become free. Of a long or slow one, only the part that has arrived is kept.
     func detach(_ response: inout Response) {
         guard let source = response.body.source, !(source is DetachedBody) else { return }
         let body = DetachedBody(source, clock: clock, background: background)
@@ -81,7 +81,7 @@ extension CallContext {
     }
 }
 
-/// A body that is read ahead, up to 64 KiB and for a second at most, whether or not anybody asks for it.
+/// A body that is read ahead, up to 64 KiB and for at most a second, whether or not anybody asks for it.
 private final class DetachedBody: ByteSource {
     private static let longest = 64 << 10
     private static let patience: Duration = .seconds(1)
@@ -134,7 +134,7 @@ private final class DetachedBody: ByteSource {
     private static var tooLong: ServiceError {
         ServiceError(
             .bodyTooLarge,
-            "The rest of this content was given up while the call waited to be sent again; ask for it with a call of its own.",
+            "The rest of this content was dropped while the call waited for a retry; request it with a call of its own.",
             progress: .bytesReceived
         )
     }

@@ -52,7 +52,7 @@ extension Pipeline {
                 next += 1
             }
         }
-        // Several bodies at a time may hold more of a store than it lends to what is not committed; each by itself has room.
+        // Several bodies at once may need more space than a store allows for uncommitted ones; each one alone fits.
         for index in requests.indices {
             guard concurrency > 1, case .notStored(let reason) = outcomes[index], reason.isForWantOfRoom,
                 !Task.isCancelled
@@ -92,13 +92,13 @@ extension Pipeline {
                 return .notStored(reason)
             }
             if decision.outcome == .unsatisfiable { return .notStored(decision.reason) }
-            // A confirmed response lies in the store already.
+            // A confirmed response is already in the store.
             if decision.storage == nil {
                 response.body.discard()
                 return .stored
             }
             for try await _ in response.body {}
-            // The exchange of another call does its storing for that one.
+            // The exchange of another call stores its response for that call.
             if decision.outcome == .collapsed { return .stored }
             switch watch.outcome {
             case .stored: return .stored
@@ -112,18 +112,18 @@ extension Pipeline {
 }
 
 extension CacheReason {
-    /// Whether the store had no room at that moment.
+    /// Whether the store had no space at that moment.
     fileprivate var isForWantOfRoom: Bool { self == .storeFailure && detail == StoreError.Code.noSpace.description }
 }
 
-/// Is told what became of a response that was to be stored.
+/// Learns whether a response was stored.
 final class StoringWatch: Sendable {
     private let state = Mutex<CacheDecision.Storage?>(nil)
 
-    /// What became of it; nil while that is open.
+    /// The result; nil while it is unknown.
     var outcome: CacheDecision.Storage? { state.withLock { $0 } }
 
-    /// - Parameter reason: why the response was not stored as a whole; nil where it was. What was noted first counts.
+    /// - Parameter reason: why the response was not stored completely; nil if it was. The first call counts.
     func note(_ reason: CacheReason?) {
         state.withLock { $0 = $0 ?? reason.map { .notStored($0) } ?? .stored }
     }

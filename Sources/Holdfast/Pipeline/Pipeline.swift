@@ -29,9 +29,9 @@ public struct Pipeline: Transport {
     private let governance: Governance
     private let environment: CallEnvironment
     private let callTimeout: Duration?
-    /// The caching hook, where no other hook, observer or surrounding takes part in a call.
+    /// The caching hook, if no other hook or interceptor takes part in a call that it answers, and no observer receives its events.
     private let loneCache: CachingHook?
-    /// Whether calls without options of their own may be given an idempotency key.
+    /// Whether calls without options may get an idempotency key.
     private let mayMintKeys: Bool
     /// Whether hooks other than a cache's may change the fields of a request.
     private let keepsCallerFields: Bool
@@ -54,25 +54,56 @@ public struct Pipeline: Transport {
         hooks: [any ServiceHook] = [],
         configuration: PipelineConfiguration = PipelineConfiguration()
     ) {
+        self.init(
+            transport: transport,
+            cache: cache,
+            hooks: hooks,
+            configuration: configuration,
+            governance: Governance(retrierFactory),
+            environment: CallEnvironment(
+                clock: configuration.clock,
+                transport: transport,
+                observers: configuration.observers,
+                background: BackgroundTasks(executor: configuration.executor)
+            )
+        )
+    }
+
+    /// A pipeline that takes the place of another one, with another cache and without its hooks: budgets, gates, observers and the
+    /// work in the background, for which ``drain()`` waits, are those of both.
+    package init(succeeding former: Pipeline, cache: HTTPCache?) {
+        self.init(
+            transport: former.transport,
+            cache: cache,
+            hooks: [],
+            configuration: former.configuration,
+            governance: former.governance,
+            environment: former.environment
+        )
+    }
+
+    private init(
+        transport: any Transport,
+        cache: HTTPCache?,
+        hooks: [any ServiceHook],
+        configuration: PipelineConfiguration,
+        governance: Governance,
+        environment: CallEnvironment
+    ) {
         self.transport = transport
         self.cache = cache
         self.configuration = configuration
-        let governance = Governance(retrierFactory)
         self.governance = governance
+        self.environment = environment
         callTimeout = configuration.callTimeout ?? governance.own?.rules.callTimeout
+        let observers = environment.observers
         let isAlone =
-            hooks.isEmpty && configuration.authorization == nil && configuration.observers.isEmpty
-            && configuration.interceptors.isEmpty
+            hooks.isEmpty && configuration.authorization == nil && configuration.interceptors.isEmpty
+            && ![.callStarted, .cacheDecided, .callEnded].contains(where: observers.observe)
         loneCache = isAlone ? cache.map { CachingHook($0) } : nil
         mayMintKeys = governance.own?.rules.mintsIdempotencyKey ?? false
         keepsCallerFields =
             configuration.authorization != nil || !hooks.allSatisfy { $0 is CachingHook || $0 is CachingServiceHook }
-        environment = CallEnvironment(
-            clock: configuration.clock,
-            transport: transport,
-            observers: configuration.observers,
-            background: BackgroundTasks(executor: configuration.executor)
-        )
         var callHooks = hooks.filter { $0.scope == .call }
         if let authorization = configuration.authorization { callHooks.append(AuthorizationHook(authorization)) }
         var messageHooks = hooks.filter { $0.scope == .message }
@@ -151,7 +182,7 @@ public struct Pipeline: Transport {
         return response
     }
 
-    /// The time a call with these options may take: its own word, the pipeline's, that of the rules it goes by.
+    /// The time limit of a call with these options: its own, or the pipeline's, or that of its rules.
     package func timeout(of options: CallOptions) -> Duration? {
         if options.areDefault { return callTimeout }
         return options.timeout ?? configuration.callTimeout ?? governance.rules(for: options)?.rules.callTimeout
@@ -169,7 +200,7 @@ public struct Pipeline: Transport {
         options.retryRules = nil
         options.storing = nil
         options.progress = nil
-        // They were taken already, and once is enough for a signature.
+        // They have already run, and once is enough for a signature.
         options.prepare = []
         var context = CallContext(
             callID: outer.callID,
@@ -219,9 +250,10 @@ public struct Pipeline: Transport {
     /// The inner attempt loop ends each attempt itself.
     public var enforcesDeadline: Bool { true }
 
-    /// The answer of a cache that stands in the pipeline alone, and has one ready: nobody else takes part in such a call.
+    /// The answer of a cache that is alone in the pipeline and has one ready: then nothing else takes part in the call.
     private func loneAnswer(to request: URLRequest, body: RequestBody?, options: CallOptions) -> Response? {
-        guard let loneCache, options.areDefault, body == nil, request.httpBody == nil, request.httpBodyStream == nil
+        guard let loneCache, !options.concernHits, body?.isNone ?? true, request.httpBody == nil,
+            request.httpBodyStream == nil
         else { return nil }
         let history = LookupHistory(begun: environment.clock.now)
         return loneCache.readyHit(for: request, history: history, clock: environment.clock, transport: transport)?
@@ -232,7 +264,7 @@ public struct Pipeline: Transport {
         guard InterceptionRegistry.shared.intercepts(for: identity) else {
             return try await perform(request, context: &context)
         }
-        // What is sent below must not come back by a session that this pipeline intercepts, and wait for itself.
+        // Requests sent below must not return through a session that this pipeline intercepts, and wait for themselves.
         let atWork = Interception.pipelinesAtWork.union([identity])
         return try await Interception.$pipelinesAtWork.withValue(atWork) {
             try await perform(Interception.marked(request, by: identity), context: &context)
@@ -278,10 +310,10 @@ public struct Pipeline: Transport {
         }
     }
 
-    /// Once per call, above redirects, so that all that is sent for it bears one key.
+    /// Once for each call, above redirects, so that everything sent for it has the same key.
     private func addIdempotencyKey(to request: inout URLRequest, _ options: CallOptions) {
         guard let rules = governance.rules(for: options)?.rules, rules.mintsIdempotencyKey else { return }
-        // A method in other letters is another method, which the URLRequest cannot show.
+        // A method with other case is another method, which the URLRequest cannot show.
         if let exact = options.exactHead, exact.stands(for: request), ![.post, .patch].contains(exact.method) {
             return
         }
@@ -298,7 +330,7 @@ public struct Pipeline: Transport {
             return response.reporting(to: progress)
         } catch {
             context.options.progress?.fail()
-            // One word for cancellation, whoever noticed it first.
+            // One error for cancellation, whoever noticed it first.
             if error.isCancellation { throw CancellationError() }
             throw error.naming(context.subject ?? CallSubject(request, context: context, operationName: nil))
         }

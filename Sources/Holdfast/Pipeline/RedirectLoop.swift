@@ -13,11 +13,11 @@ internal import HoldfastSemantics
 /// Follows redirects hop by hop, so that each hop is looked up, stored and retried under its own URI (RFC 9110 §15.4).
 struct RedirectLoop<Next: Exchanging>: Exchanging {
     let policy: RedirectPolicy
-    /// The other origins that may be sent what hooks and prepare steps add.
+    /// The other origins to which additions of hooks and prepare steps may be sent.
     let trustedOrigins: CredentialScope
-    /// Whose rules say how long a redirect is waited with; without a governor there are none.
+    /// Its rules limit the wait before a redirect; without a governor there are none.
     let governance: Governance
-    /// The place of the first hook below, whose state belongs to one hop.
+    /// The position of the first hook below, whose state belongs to one hop.
     let firstHookBeneath: Int
     let next: Next
 
@@ -76,8 +76,8 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
         }
     }
 
-    /// One hop; where it fails, the hops before it were answered all the same, and whoever made an unsafe request must not take it for
-    /// one that was never sent.
+    /// One hop. If it fails, the earlier hops were still answered, and the caller of an unsafe request must not conclude that it
+    /// was never sent.
     private func exchangeHop(
         _ request: URLRequest,
         of first: URLRequest,
@@ -99,7 +99,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
 
     /// Whether the next hop is sent, and after which wait (RFC 9110 §10.2.3).
     private func decideFollowing(_ response: Response, context: CallContext) -> RetryDecision {
-        // A factory of the call's own that has no rules waits for nothing.
+        // A factory of the call without rules waits for nothing.
         let hasRules = context.options.retryRules != nil || governance.factory(for: context.options).governor != nil
         guard hasRules, response.fields.contains(.retryAfter),
             let rules = governance.rules(for: context.options)?.rules,
@@ -137,7 +137,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
 }
 
 extension CallContext {
-    /// Notes whether a hop goes to another origin than the call began at, and whether that one is trusted.
+    /// Records whether a hop goes to another origin than the one where the call began, and whether that one is trusted.
     fileprivate mutating func enterHop(
         to request: URLRequest,
         of first: URLRequest,
@@ -150,25 +150,25 @@ extension CallContext {
         withholdsAdditions = withholds(from: request, trustedOrigins: trustedOrigins)
     }
 
-    /// Whether what the hooks and steps of a pipeline add to `request` is kept from its origin.
+    /// Whether the additions of a pipeline's hooks and steps to `request` are withheld from its origin.
     func withholds(from request: URLRequest, trustedOrigins: CredentialScope) -> Bool {
         isForeignHop && !trustedOrigins.allows(request.url, first: request.url)
     }
 }
 
 extension RequestBody {
-    /// Whether a redirect asks to send content in clear that was sent encrypted.
+    /// Whether a redirect asks to send content unencrypted that was sent encrypted.
     fileprivate func wouldBeExposed(by redirection: Redirection, from request: RequestHead) -> Bool {
         !isNone && request.target.scheme == "https" && redirection.target.scheme != "https"
     }
 }
 
 extension URLRequest {
-    /// Removes the fields that do not go along with a redirect, the credentials in fields of their own among them.
+    /// Removes the fields that must not follow a redirect, including credentials in custom fields.
     ///
     /// - Parameters:
     ///   - fields: those of the request that was redirected.
-    ///   - credentialFields: what holds a credential beside Authorization and Cookie.
+    ///   - credentialFields: fields other than Authorization and Cookie that contain a credential.
     package mutating func leaveBehind(
         _ redirection: Redirection,
         from fields: HeaderFields,
@@ -184,7 +184,7 @@ extension URLRequest {
 }
 
 extension RequestHead {
-    /// The head of a URLRequest as the caller wrote it; nil where its URL is no canonical http or https URI.
+    /// The head of a URLRequest as the caller wrote it; nil if its URL is not a valid http or https URI.
     package init?(_ request: URLRequest, fields: HeaderFields? = nil) {
         guard let text = request.url?.absoluteString, let target = try? TargetURI(text) else { return nil }
         self.init(
@@ -196,7 +196,7 @@ extension RequestHead {
 }
 
 extension RequestMethod {
-    /// The method of a URLRequest; GET where it names none, and as it stands, so unsafe, where it is no method at all.
+    /// The method of a URLRequest; GET if it has none. Invalid text stays as it is, and so counts as unsafe.
     init(_ request: URLRequest) {
         self.init(rawValue: request.httpMethod ?? "GET")
     }

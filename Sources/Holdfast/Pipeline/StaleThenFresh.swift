@@ -50,7 +50,7 @@ public struct StaleThenFresh: AsyncSequence, Sendable {
         let task = pipeline.background.spawn {
             do {
                 try await run { response in
-                    // Bodies that nobody will read must not go on.
+                    // Bodies that nobody will read must not continue.
                     if case .terminated = continuation.yield(response) { response.body.discard() }
                 }
                 continuation.finish()
@@ -69,7 +69,7 @@ public struct StaleThenFresh: AsyncSequence, Sendable {
         /// The next response; nil at the end.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Response? {
             if let response = try await responses.next(isolation: actor) { return response }
-            // The stream ends without a word when its reader is cancelled.
+            // The stream ends silently if its reader is cancelled.
             try Task.checkCancellation()
             return nil
         }
@@ -91,7 +91,7 @@ public struct StaleThenFresh: AsyncSequence, Sendable {
         confirming.cache.revalidate = true
         confirming.cache.maxStale = nil
         let answer = try await pipeline.send(request, options: confirming)
-        // A stored response that the origin has confirmed, be it for another call.
+        // A stored response that the origin has confirmed, possibly for another call.
         if answer.cacheDecision?.age != nil, answer.isSame(as: stored) {
             answer.body.discard()
         } else {
@@ -99,7 +99,7 @@ public struct StaleThenFresh: AsyncSequence, Sendable {
         }
     }
 
-    /// What is stored and may be used, stale or fresh; nil where nothing is.
+    /// What is stored and may be used, stale or fresh; nil if there is nothing.
     private func stored(_ asked: CacheDirective) async throws -> Response? {
         var options = options
         options.cache = asked
@@ -110,7 +110,7 @@ public struct StaleThenFresh: AsyncSequence, Sendable {
             response = try await pipeline.send(request, options: options)
         } catch {
             if error.isCancellation { throw error }
-            // A stored response that the caller's acceptance refused, most likely; the second call will tell.
+            // Most likely a stored response that the caller's acceptance rejected; the second call will show.
             return nil
         }
         return response.cacheDecision?.outcome == .unsatisfiable ? nil : response

@@ -42,7 +42,7 @@ public struct Acceptance: Sendable {
 }
 
 extension ServiceError {
-    /// The error of a response that was not accepted for its status; knows how long to leave the server alone.
+    /// The error for a response whose status was not accepted; it knows how long to leave the server alone.
     package static func unacceptableStatus(_ response: Response, expected: ClosedRange<Int>) -> ServiceError {
         var error = ServiceError(
             .unacceptableStatus,
@@ -58,7 +58,7 @@ extension ServiceError {
     }
 }
 
-/// The outcome of an acceptance, for those who must not act before it is known.
+/// The result of an acceptance, for code that must not act before it is known.
 final class Verdict: Sendable {
     private enum State {
         case open([@Sendable (Bool) async -> Void])
@@ -67,7 +67,7 @@ final class Verdict: Sendable {
 
     private let state = Mutex(State.open([]))
 
-    /// Runs `action` with the verdict: now if it is known, else when it becomes known.
+    /// Runs `action` with the verdict: now if it is known, otherwise once it is.
     func whenDecided(_ action: @escaping @Sendable (Bool) async -> Void) async {
         let known: Bool? = state.withLock { state in
             switch state {

@@ -43,26 +43,26 @@ public struct CallContext: Sendable {
     ///
     /// A transport, hook or prepare step that adds its own credential should not add it there.
     public internal(set) var isForeignHop = false
-    /// Whether what hooks and prepare steps add to the hop in hand is not sent: it is foreign, and its origin is not trusted.
+    /// Whether what hooks and prepare steps add to the current hop is withheld: it is foreign, and its origin is not trusted.
     var withholdsAdditions = false
 
-    /// What the call asks for; kept only where somebody observes it.
+    /// What the call requests; stored only if somebody observes it.
     public internal(set) var subject: CallSubject? {
         get { extras?.value.subject }
         set { change(if: newValue != nil) { $0.subject = newValue } }
     }
 
-    /// What the caller decides about the response that a cache holds back until then.
+    /// The caller's verdict about the response, which a cache waits for.
     var verdict: Verdict? {
         get { extras?.value.verdict }
         set { change(if: newValue != nil) { $0.verdict = newValue } }
     }
-    /// The conditions a cache added to the request; a 304 that selects none of its responses is no answer.
+    /// The conditions that a cache added to the request; a 304 that selects none of its responses is no answer.
     var conditions: AddedConditions? {
         get { extras?.value.conditions }
         set { change(if: newValue != nil) { $0.conditions = newValue } }
     }
-    /// The caching hook's own state of the exchange in hand: of the hook that runs.
+    /// The running caching hook's own state of the current exchange.
     var transaction: CacheTransaction? {
         get { extras?.value.transactions[currentHook] }
         set {
@@ -70,57 +70,57 @@ public struct CallContext: Sendable {
             change(if: newValue != nil) { $0.transactions[hook] = newValue }
         }
     }
-    /// Whether an attempt ended so that the origin may have acted, which nothing that comes later takes back.
+    /// Whether an attempt ended so that the origin may have acted, which nothing later can undo.
     var mayBeApplied = false
-    /// Whether redirects are handed up: always, when a pipeline is another one's transport.
+    /// Whether redirects are returned: always, if a pipeline is another one's transport.
     var returnsRedirects = false
-    /// The credential of the pipeline's own that the call bears.
+    /// The pipeline's own credential that the call has.
     var authorized: AuthorizedCall? {
         get { extras?.value.authorized }
         set { change(if: newValue != nil) { $0.authorized = newValue } }
     }
-    /// The header fields of the request as the caller gave it to the pipeline, the outermost one where pipelines are nested; nil
-    /// where no hook but a cache's may have changed them. Not among the extras, since every call with a hook would allocate those.
+    /// The header fields of the request as the caller passed it to the pipeline (the outermost one, if nested); nil if no hook
+    /// except a cache's may have changed them. Not among the extras, since every call with a hook would allocate those.
     var callerFields: [String: String]?
     var currentHook = 0
-    /// The chain that the running hook stands in.
+    /// The chain of the running hook.
     var chain: (any Forwarding)?
-    /// The exchange that this is the context of, where other calls may be waiting for it too; nil once it is over.
+    /// The fetch whose exchange this context belongs to, if other calls may be waiting for it too; nil once it is over.
     var fetch: Fetch? {
         get { extras?.value.fetchLink?.fetch }
         set { change(if: newValue != nil) { $0.fetchLink = newValue.map { FetchLink($0) } } }
     }
-    /// Whether nobody waits for the exchange: a revalidation in the background, or a fetch whose callers have all been answered
-    /// with something stale.
+    /// Whether nobody waits for the exchange: a background revalidation, or a fetch whose callers have all been answered with
+    /// something stale.
     ///
-    /// Changes while the exchange goes on, since callers leave and others join.
+    /// Changes during the exchange, since callers leave and others join.
     var isBackground: Bool {
         guard let extras = extras?.value else { return false }
         let isUnattendedAbove = extras.fetchLinkAbove?.fetch?.isUnattended ?? false
         guard let fetch else { return isUnattendedAbove }
         return fetch.isUnattended || isUnattendedAbove && fetch.readers <= 1
     }
-    /// The fetches that wait for this call, outermost first: it must not wait for one of them.
+    /// The fetches that wait for this call, outermost first: it must not wait for any of them.
     var fetchPath: [ObjectIdentifier] {
         get { extras?.value.fetchPath ?? [] }
         set { change(if: !newValue.isEmpty) { $0.fetchPath = newValue } }
     }
     /// The default implementation of a moment that ran last.
     var defaultTaken: DefaultMoment?
-    /// Whether the attempt in hand ends with the call's deadline, rather than with a limit of its own.
+    /// Whether the current attempt ends with the call's deadline instead of its own limit.
     var attemptIsCut = false
-    /// Runs what outlives the call.
+    /// Runs work that outlives the call.
     var background: BackgroundTasks { environment.background }
     private let environment: CallEnvironment
     private var ownDeadline: MonotonicInstant?
     private var extras: CopyOnWrite<Extras>?
 
-    /// What few calls have: apart, so that the context of the others is cheap to hand on.
+    /// What only few calls have; separate, so that the context of the others is cheap to pass on.
     private struct Extras: Sendable {
         var subject: CallSubject?
         var verdict: Verdict?
         var conditions: AddedConditions?
-        /// By the place of the caching hook.
+        /// By the position of the caching hook.
         var transactions: [Int: CacheTransaction] = [:]
         var authorized: AuthorizedCall?
         var fetchPath: [ObjectIdentifier] = []
@@ -129,7 +129,7 @@ public struct CallContext: Sendable {
         var hookStates: [HookStateKey: any Sendable] = [:]
     }
 
-    /// - Parameter isSomething: whether the change sets anything; one that only clears makes no place for it.
+    /// - Parameter isSomething: whether the change sets anything; a change that only clears does not allocate.
     private mutating func change(if isSomething: Bool, _ change: (inout Extras) -> Void) {
         guard isSomething || extras != nil else { return }
         var changed = extras ?? CopyOnWrite(Extras())
@@ -202,12 +202,12 @@ public struct CallContext: Sendable {
         presented(by: request).fields
     }
 
-    /// What the pipeline sends through, which tells the truth about the implicit fields of the hop in hand.
+    /// The pipeline's transport, with the correct implicit fields for the current hop.
     var transport: any Transport {
         isForeignHop ? ForeignHopTransport(transport: environment.transport, context: self) : environment.transport
     }
 
-    /// As ``presentedFields(of:)``, put together once somebody reads them.
+    /// Like ``presentedFields(of:)``, but put together only when they are read.
     func presented(by request: URLRequest) -> PresentedFields {
         PresentedFields(request, implicit: transport.implicitFields(for: request))
     }
@@ -217,12 +217,12 @@ public struct CallContext: Sendable {
 
     /// Tells the pipeline's observers about something that happened to this call.
     public func emit(_ name: ServiceEvent.Name, _ fill: (inout ServiceEvent) -> Void = { _ in }) {
-        guard isObserved else { return }
+        guard isObserved, environment.observers.observe(name) else { return }
         var event = ServiceEvent(name, callID: callID, timestamp: clock.timestamp)
         event.subject = subject
         if fetchPath.count > 0 { event.isBackground = isBackground }
         fill(&event)
-        for observer in environment.observers { observer.observe(event) }
+        environment.observers.receive(event)
     }
 
     /// Reports an interim (1xx) response to the caller's `onInterimResponse` and to the observers.
@@ -234,7 +234,7 @@ public struct CallContext: Sendable {
         }
     }
 
-    /// Makes this the context of what an attempt of `outer` asks another pipeline for.
+    /// Makes this the context of a call to another pipeline for an attempt of `outer`.
     mutating func inherit(from outer: CallContext) {
         fetchPath = outer.fetchPath
         isForeignHop = outer.isForeignHop
@@ -260,8 +260,8 @@ private struct HookStateKey: Hashable, Sendable {
     let type: ObjectIdentifier
 }
 
-/// A fetch from within: it holds its response, and what a response is made of holds the context it came about in, so that
-/// neither would ever be let go if the context held the fetch.
+/// A weak link to a fetch: the fetch holds its response, which holds the context that it came from, so neither would ever be
+/// released if the context held the fetch.
 private final class FetchLink: Sendable {
     weak let fetch: Fetch?
 
@@ -270,7 +270,7 @@ private final class FetchLink: Sendable {
     }
 }
 
-/// A pipeline's transport as it is on a foreign hop, for those who ask it for implicit fields without a context.
+/// A pipeline's transport on a foreign hop, for code that asks it for implicit fields without a context.
 private struct ForeignHopTransport: Transport {
     let transport: any Transport
     let context: CallContext
@@ -286,7 +286,7 @@ private struct ForeignHopTransport: Transport {
     var enforcesDeadline: Bool { transport.enforcesDeadline }
 }
 
-/// Stands in where a context has no pipeline.
+/// Used if a context has no pipeline.
 private struct NoTransport: Transport {
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         throw ServiceError(
@@ -300,7 +300,7 @@ private struct NoTransport: Transport {
 final class CallEnvironment: Sendable {
     let clock: any HoldfastClock
     let transport: any Transport
-    let observers: [any EventObserver]
+    let observers: EventObservers
     let background: BackgroundTasks
 
     init(
@@ -311,22 +311,21 @@ final class CallEnvironment: Sendable {
     ) {
         self.clock = clock
         self.transport = transport
-        self.observers = observers
+        self.observers = EventObservers(observers)
         self.background = background
     }
 }
 
 /// A value behind one reference that is copied when a shared one is changed.
 ///
-/// What has many parts and is handed from stage to stage would count each part's references up and down at every hand-over, which is
-/// most of what a call costs that succeeds at once.
+/// A value with many parts that is passed from stage to stage would count each part's references at every step, which is most of
+/// the cost of a call that succeeds at once.
 ///
-/// Proof: what lies behind the reference is changed in `_modify` alone, and only while this copy holds the only
-/// reference to it, so that nobody else reads or writes it then; `Value` is Sendable itself. CopyOnWriteTests changes copies from
-/// many tasks.
+/// Proof: the referenced value is changed only in `_modify`, and only while this copy has the only reference to it, so nobody else
+/// reads or writes it then; `Value` is Sendable itself. CopyOnWriteTests changes copies from many tasks.
 struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
     private final class Box {
-        // The uniqueness above makes the check at run time needless, which each access would pay for.
+        // The uniqueness above makes the run-time check, which each access would pay for, unnecessary.
         @exclusivity(unchecked)
         var value: Value
 
@@ -337,15 +336,15 @@ struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
 
     private var box: Box
 
-    /// A value of its own; costs one allocation.
+    /// A new value; costs one allocation.
     init(_ value: Value) {
         box = Box(value)
     }
 
-    /// Whether both are one and the same, so that neither was changed since one was copied from the other.
+    /// Whether both are the same, so that neither was changed since one was copied from the other.
     func isSame(as other: CopyOnWrite) -> Bool { box === other.box }
 
-    /// The value; a change to it is seen by this copy alone.
+    /// The value; a change affects only this copy.
     var value: Value {
         @inline(__always)
         _read { yield box.value }

@@ -44,7 +44,7 @@ public protocol CallInterceptor: Sendable {
     ) async throws -> Response
 }
 
-/// A transport with what surrounds its sends.
+/// A transport whose sends are wrapped by interceptors.
 struct SurroundedTransport: Transport {
     let transport: any Transport
     let interceptors: [any CallInterceptor]

@@ -26,6 +26,8 @@ public struct ExactRequestHead: Sendable, Hashable {
     /// The URL that the URLRequest has instead of the target.
     public let url: URL
 
+    /// Whether the request from ``makeRequest()`` has the same method and target, so that it contains everything in this head.
+    let isShown: Bool
     private let shownMethod: String
 
     /// A head made of these parts.
@@ -47,7 +49,7 @@ public struct ExactRequestHead: Sendable, Hashable {
         else {
             throw ServiceError(
                 .badRequest,
-                "The request line names no method and target of an http or https URI; send a token and a path."
+                "The request line has no valid method and http or https target; send a token and a path."
             )
         }
         self.method = method
@@ -57,6 +59,7 @@ public struct ExactRequestHead: Sendable, Hashable {
         var shown = URLRequest(url: url)
         shown.httpMethod = method.rawValue
         shownMethod = shown.httpMethod ?? method.rawValue
+        isShown = shownMethod == method.rawValue && origin + requestTarget == url.absoluteString
     }
 
     /// A request for this head, without fields and content.
@@ -66,7 +69,7 @@ public struct ExactRequestHead: Sendable, Hashable {
         return request
     }
 
-    /// Whether a request is still the one this head stands for.
+    /// Whether this head still belongs to a request.
     func stands(for request: URLRequest) -> Bool {
         request.httpMethod == shownMethod && request.url == url
     }
@@ -86,9 +89,9 @@ extension CallContext {
         exactHead(for: request)?.method ?? RequestMethod(request)
     }
 
-    /// The head that a request is sent with; nil where its URL is no canonical http or https URI.
+    /// The head that a request is sent with; nil if its URL is not a valid http or https URI.
     ///
-    /// - Parameter fields: those that are sent; by default the request's own.
+    /// - Parameter fields: the fields that are sent; by default the request's own.
     func head(of request: URLRequest, fields: HeaderFields? = nil) -> RequestHead? {
         guard let exact = exactHead(for: request) else { return RequestHead(request, fields: fields) }
         return RequestHead(

@@ -16,9 +16,9 @@ public protocol HoldfastClock: Sendable {
     /// The time of day, UTC.
     var timestamp: Timestamp { get }
 
-    /// Waits until `deadline`; returns at once when it has passed.
+    /// Waits until `deadline`; returns at once if it has passed.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     func sleep(until deadline: MonotonicInstant) async throws
 }
 
@@ -63,7 +63,7 @@ public struct SystemClock: HoldfastClock {
     }
 
     public func sleep(until deadline: MonotonicInstant) async throws {
-        // The runtime traps on instants that do not fit its counter of seconds; nobody waits for so long.
+        // The runtime traps on instants that do not fit its counter of seconds; nobody waits that long.
         let sinceOrigin = min(deadline.sinceOrigin, .seconds(1 << 40))
         try await ContinuousClock().sleep(until: SystemClock.origin.advanced(by: sinceOrigin))
     }

@@ -48,7 +48,7 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
     public func text(showing shown: Set<String> = []) -> String {
         let absolute = unredacted.absoluteString
         guard let parts = RedactedURL.parts(of: absolute) else {
-            // Of `data:` and its like everything may be secret.
+            // In `data:` and similar URLs, everything may be secret.
             return unredacted.scheme.map { "\($0):\(RedactedURL.placeholder)" } ?? RedactedURL.placeholder
         }
         var text = parts.origin + parts.path
@@ -59,12 +59,12 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
     private static func redacted(_ query: Substring, showing shown: Set<String>) -> String {
         let arguments = query.split(separator: "&", maxSplits: 63, omittingEmptySubsequences: false)
         let texts = arguments.map { argument -> String in
-            // Without a name there is no telling what it is.
+            // Without a name, it is unknown what it is.
             guard let sign = argument.firstIndex(of: "="), sign != argument.startIndex else {
                 return argument.isEmpty ? "" : placeholder
             }
             let name = argument[..<sign]
-            // The last one holds all that are not cut apart, the first of which may have no name.
+            // The last one contains all that were not split, the first of which may have no name.
             guard !name.contains("&") else { return placeholder }
             let value = argument[argument.index(after: sign)...]
             if shown.contains(String(name)), !value.contains("&") { return "\(name)=\(value)" }
@@ -75,7 +75,7 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
 
     private static func parts(of text: String) -> (origin: String, path: String, query: Substring?)? {
         guard let mark = text.range(of: "://") else {
-            // A relative one: it has no authority that could name a user.
+            // A relative URL: it has no authority that could contain a user.
             guard !text.contains(":"), !text.hasPrefix("//") else { return nil }
             let (path, query) = pathAndQuery(text[...])
             return ("", path, query)
@@ -95,7 +95,7 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
         return (withoutParameters(text[..<mark]), text[text.index(after: mark)...])
     }
 
-    /// A segment's parameters carry sessions, as `;jsessionid=` does (RFC 3986 §3.3).
+    /// Parameters of a segment may contain sessions, such as `;jsessionid=` (RFC 3986 §3.3).
     private static func withoutParameters(_ path: Substring) -> String {
         guard path.contains(";") else { return String(path) }
         return path.split(separator: "/", omittingEmptySubsequences: false)
@@ -107,7 +107,7 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
 }
 
 extension UInt8 {
-    /// Whether it may stand in a scheme (RFC 3986 §3.1).
+    /// Whether a scheme may contain it (RFC 3986 §3.1).
     fileprivate var isOfScheme: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -31,7 +31,7 @@ public struct RequestBody: Sendable {
     /// The form.
     public let form: Form
 
-    /// What keeps the first bytes of a one-shot body; its form is then that of a factory.
+    /// Keeps the first bytes of a one-shot body; its form is then that of a factory.
     private let replay: ReplayableBody?
     /// The request whose stream it is.
     private let carrier: URLRequest?
@@ -88,7 +88,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether the next attempt can send the content whole: replayable, or one-shot and not begun to be read.
+    /// Whether the next attempt can send all of the content: replayable, or one-shot and unread.
     var isWhole: Bool {
         switch form {
         case .oneShot(_, let source): (source as? OneShotSource)?.isUntouched ?? false
@@ -97,17 +97,17 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The body with its first `limit` bytes kept, where it is one-shot and nobody began to read it; else as it is.
+    /// The body with its first `limit` bytes kept, if it is one-shot and unread; otherwise unchanged.
     ///
-    /// A stream of the request's own stays as it is: URLSession reads it while it sends, and would have to read it whole
-    /// before it could be sent twice.
+    /// The request's own stream stays as it is: URLSession reads it while it sends, and would have to read it completely before it
+    /// could be sent twice.
     func teed(limit: Int) -> RequestBody {
         guard limit > 0, isWhole, case .oneShot(let length, let source) = form else { return self }
         let replay = ReplayableBody(source, limit: limit)
         return RequestBody(.factory(length: length) { replay.makeReader() }, replay: replay, carrier: nil)
     }
 
-    /// Lets go of what is kept of a one-shot body, since no further attempt will follow.
+    /// Releases what is kept of a one-shot body, since no further attempt will follow.
     func releaseReplay() {
         replay?.release()
     }
@@ -122,7 +122,7 @@ public struct RequestBody: Sendable {
     }
 }
 
-/// Remembers whether its bytes were asked for: what was half-read cannot be sent, whatever became of the attempt.
+/// Remembers whether its bytes were requested: a partly read body cannot be sent, whatever happened to the attempt.
 private final class OneShotSource: ByteSource {
     private let upstream: any ByteSource
     private let wasTouched = Atomic(false)

@@ -83,22 +83,22 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
         set { parts.value.cacheDecision = newValue }
     }
 
-    /// The request fields it answers, as far as this side knows them: what a cache judges by whose response it is.
+    /// The request fields that it answers, as far as they are known locally; a cache needs them to decide whose response it is.
     package var presentation: Presentation {
         get { parts.value.presentation }
         set { parts.value.presentation = newValue }
     }
-    /// Whether a cache has taken the Age off its Retry-After already.
+    /// Whether a cache has already subtracted the Age from its Retry-After.
     var hasAgeDeducted: Bool {
         get { parts.value.hasAgeDeducted }
         set { parts.value.hasAgeDeducted = newValue }
     }
-    /// When the call is over that it answers, by the clock of its pipeline; nil where nothing limits the call.
+    /// When its call ends, by the clock of its pipeline; nil if nothing limits the call.
     var deadline: MonotonicInstant? {
         get { parts.value.deadline }
         set { parts.value.deadline = newValue }
     }
-    /// The stored entry it came from; nil where it came from none.
+    /// The stored entry that it came from; nil if there is none.
     var storedOrigin: (any RemovableOrigin)? {
         get { parts.value.storedOrigin }
         set { parts.value.storedOrigin = newValue }
@@ -199,10 +199,10 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
     /// One line: status, source, and URL without credentials.
     public var description: String { "\(status.rawValue) from \(source)" + (url.map { " \(RedactedURL($0))" } ?? "") }
 
-    /// What `dump` shows: the ``description``. Fields may bear credentials, and content may be long.
+    /// What `dump` shows: the ``description``. Fields may contain credentials, and content may be long.
     public var customMirror: Mirror { Mirror(self, children: ["text": description]) }
 
-    /// Status and fields, as the rules of HTTP look at them.
+    /// Status and fields, as the rules of HTTP use them.
     public var head: ResponseHead {
         get { ResponseHead(status: status, fields: fields) }
         set {
@@ -211,7 +211,7 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
         }
     }
 
-    /// The head as those look at it who take the Age off a Retry-After themselves, which must not be done twice.
+    /// The head for code that subtracts the Age from a Retry-After itself, which must not happen twice.
     var headForRetrying: ResponseHead { hasAgeDeducted ? head.withAgeInRetryAfter : head }
 
     /// The response as an `HTTPURLResponse`; nil without a ``url``.
@@ -259,34 +259,34 @@ public enum ResponseSource: Sendable, Hashable {
     }
 }
 
-/// A stored entry that a response came from, and that can be taken out where the response turns out to be of no use.
+/// A stored entry that a response came from, and that can be removed if the response turns out to be useless.
 protocol RemovableOrigin: AnyObject, Sendable {
-    /// Removes the entry; does nothing where it is gone.
+    /// Removes the entry; does nothing if it is gone.
     func remove() async
 }
 
-/// What is known of the request fields that a response answers.
+/// What is known about the request fields that a response answers.
 package enum Presentation: Sendable {
     /// Nothing yet: the response is fresh from a transport, or a hook made it.
     case unknown
-    /// These went out, or were looked up by.
+    /// These were sent, or looked up.
     case presented(PresentedFields)
-    /// Another pipeline answered, and what its hooks presented cannot be seen from outside.
+    /// Another pipeline answered, and the fields that its hooks presented cannot be seen from outside.
     case hidden
 
-    /// The fields where they are known; made at each reading.
+    /// The fields if they are known; computed on each access.
     package var fields: HeaderFields? {
         if case .presented(let presented) = self { presented.fields } else { nil }
     }
 }
 
-/// The fields of a request together with those that its transport adds, put together when somebody asks.
+/// The fields of a request together with those that its transport adds, put together on demand.
 ///
-/// Most calls never do, and a list of lines costs more than all the rest of a call that succeeds.
+/// Most calls never need them, and a list of lines costs more than everything else in a call that succeeds.
 package enum PresentedFields: Sendable {
-    /// The request's own and nothing else.
+    /// Only the request's own fields.
     case own(URLRequest)
-    /// These.
+    /// These fields.
     case fields(HeaderFields)
 
     /// - Parameter implicit: what the transport adds below the hooks.
@@ -298,7 +298,7 @@ package enum PresentedFields: Sendable {
         }
     }
 
-    /// The fields; made at each reading where only the request is known.
+    /// The fields; computed on each access if only the request is known.
     package var fields: HeaderFields {
         switch self {
         case .own(let request): HeaderFields(request.allHTTPHeaderFields ?? [:])

@@ -139,7 +139,7 @@ extension RetrierFactory where Self == BackoffRetrier.Factory {
     /// Short waits, for a person who is waiting: `RetryRules.interactive`.
     public static var interactive: BackoffRetrier.Factory { .backoff(.interactive) }
 
-    /// What a gateway may do: `RetryRules.gateway`.
+    /// The rules that a gateway must follow: `RetryRules.gateway`.
     public static var gateway: BackoffRetrier.Factory { .backoff(.gateway) }
 
     /// Waits of 1, 2, 4, … seconds without jitter, while the next one is less than `maxBackoff`; no budget and no gate.

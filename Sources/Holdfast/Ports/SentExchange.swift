@@ -18,16 +18,16 @@ public struct SentExchange: Sendable {
     /// The request's fields together with the transport's implicit ones; computed on each read if the transport adds none.
     public var presentedFields: HeaderFields { presented.fields }
     var presented: PresentedFields { together.map { .fields($0) } ?? .own(request) }
-    /// The fields that the retry rules have set to tell the server of this attempt: they say nothing of who asks, nor of what for.
+    /// The fields that the retry rules set to tell the server about this attempt: they say nothing about who asks or for what.
     var announcedFields: [FieldName] { announced ?? [] }
     private let announced: [FieldName]?
-    /// Those of the transport and the request's own, where the transport adds any.
+    /// The transport's fields together with the request's own, if the transport adds any.
     private let together: HeaderFields?
     /// When the request was passed to the transport.
     public let requestTime: Timestamp
     /// When the response head arrived; nil if there was none.
     public internal(set) var responseTime: Timestamp?
-    /// Its place among all requests: what this process sends later has a later one, whatever the clock says.
+    /// Its place in the order of all requests: later requests of this process have a later one, whatever the clock says.
     let order: HybridTimestamp
 
     init(
@@ -44,16 +44,16 @@ public struct SentExchange: Sendable {
     }
 }
 
-/// The hybrid logical clock by which this process orders its requests.
+/// The hybrid logical clock that orders the requests of this process.
 ///
 /// One for the process, since a request may pass several caches.
 enum RequestOrder {
     private static let last = Atomic<UInt64>(0)
 
-    /// The latest instant that was issued or observed.
+    /// The latest instant issued or observed.
     static var latest: HybridTimestamp { instant(last.load(ordering: .acquiring)) }
 
-    /// The instant of a request that is sent at `now`: later than all that were issued or observed.
+    /// The instant of a request that is sent at `now`: later than all issued or observed ones.
     static func next(at now: Timestamp) -> HybridTimestamp {
         var known = last.load(ordering: .relaxed)
         while true {
@@ -68,14 +68,14 @@ enum RequestOrder {
         }
     }
 
-    /// Makes all that is issued from now on later than an instant that was found in a store: another process, or this one before
-    /// its clock was set back, may have written it.
+    /// Makes all later instants later than one that was found in a store: another process, or this one before its clock was set
+    /// back, may have written it.
     static func observe(_ instant: HybridTimestamp) {
         last.max(instant.rawValue, ordering: .acquiringAndReleasing)
     }
 
     private static func instant(_ rawValue: UInt64) -> HybridTimestamp {
-        // Only values of instants are ever stored.
+        // Only raw values of instants are ever stored.
         HybridTimestamp(rawValue: rawValue) ?? HybridTimestamp(.distantFuture)
     }
 }

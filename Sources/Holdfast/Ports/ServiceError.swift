@@ -11,7 +11,7 @@ public import HoldfastStorage
 
 /// What went wrong with a call, how far it got, and what to do next.
 public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible, CustomReflectable {
-    /// The kind of failure; new ones may be added.
+    /// The kind of failure; more may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// A short, stable word, suitable for a metric label.
         public let description: String
@@ -115,12 +115,12 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible, C
         text + (cause.map { " (\(ServiceError.text(of: $0)))" } ?? "")
     }
 
-    /// What `dump` shows: the code and the ``description``, which bear no credentials; a cause may.
+    /// What `dump` shows: the code and the ``description``, which contain no credentials; a cause may.
     public var customMirror: Mirror { Mirror(self, children: ["code": code.description, "text": description]) }
 
     private var text: String { (subject.map { "\($0): " } ?? "") + message }
 
-    /// The text of a cause; of Foundation's errors without what they say of the URL, which may bear credentials.
+    /// The text of a cause; for Foundation's errors, without what they say about the URL, which may contain credentials.
     private static func text(of cause: any Error) -> String {
         guard cause is URLError || type(of: cause) is NSError.Type else { return "\(cause)" }
         let error = cause as NSError
@@ -128,12 +128,12 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible, C
         return "\(error.domain) \(error.code)" + (words.map { ": \($0)" } ?? "")
     }
 
-    /// As ``description``, without the cause.
+    /// Like ``description``, without the cause.
     public var errorDescription: String? { text }
 
-    /// The failure as the rules of retrying see it.
+    /// The failure as the retry rules see it.
     ///
-    /// An error that is no ``ServiceError`` says nothing of its progress, so it counts as if all had been sent.
+    /// An error that is not a ``ServiceError`` says nothing about its progress, so it counts as if everything had been sent.
     static func attemptFailure(of error: any Error) -> AttemptFailure {
         guard let error = error as? ServiceError else {
             return AttemptFailure(kind: .other, progress: .bodySent, connectionReused: false)
@@ -159,7 +159,7 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible, C
 }
 
 extension Error {
-    /// The error with the call that it belongs to, where it is a ``ServiceError`` that names none.
+    /// The error with the call that it belongs to, if it is a ``ServiceError`` without one.
     package func naming(_ subject: @autoclosure () -> CallSubject) -> any Error {
         guard var error = self as? ServiceError, error.subject == nil else { return self }
         error.subject = subject()
@@ -167,7 +167,7 @@ extension Error {
     }
 }
 
-// HoldfastSemantics and HoldfastStorage do without Foundation, so their errors get here what `localizedDescription` shows.
+// HoldfastSemantics and HoldfastStorage do not use Foundation, so the text for `localizedDescription` is added here.
 
 extension StoreError: LocalizedError {
     public var errorDescription: String? { message }

@@ -56,8 +56,12 @@ public struct ServiceEvent: Sendable, CustomStringConvertible, CustomReflectable
     public var notStoredReason: CacheReason?
     /// Where a redirect leads.
     public var redirectTarget: RedactedURL?
-    /// A short explanation without credentials.
-    public var detail: String?
+    /// A short explanation without credentials; by default, for a `cacheDecided` event, its ``cacheDecision`` in words.
+    public var detail: String? {
+        get { explanation ?? (name == .cacheDecided ? cacheDecision?.description : nil) }
+        set { explanation = newValue }
+    }
+    private var explanation: String?
 
     /// The method, the URL and the operation name of ``subject``.
     public var method: RequestMethod? { subject?.method }
@@ -97,7 +101,7 @@ public struct ServiceEvent: Sendable, CustomStringConvertible, CustomReflectable
     /// What `dump` shows: the ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["text": description]) }
 
-    /// An event; set the fields that belong to it afterwards.
+    /// An event; set the fields that belong to it afterward.
     public init(_ name: Name, callID: CallID, timestamp: Timestamp) {
         self.name = name
         self.callID = callID
@@ -122,6 +126,35 @@ public struct CallID: Sendable, Hashable, CustomStringConvertible {
 public protocol EventObserver: Sendable {
     /// Receives an event.
     func observe(_ event: ServiceEvent)
+
+    /// The events that this observer receives; nil, the default, means all.
+    ///
+    /// Read once, when a pipeline is made. Name the events you need: the pipeline then does not build the others, and a cache hit
+    /// costs least when no observer receives `callStarted`, `cacheDecided` or `callEnded`.
+    var observedEvents: Set<ServiceEvent.Name>? { get }
+}
+
+extension EventObserver {
+    public var observedEvents: Set<ServiceEvent.Name>? { nil }
+}
+
+/// The observers of a pipeline, and the events that each receives.
+struct EventObservers: Sendable {
+    private let members: [(observer: any EventObserver, names: Set<ServiceEvent.Name>?)]
+
+    init(_ observers: [any EventObserver]) {
+        members = observers.map { ($0, $0.observedEvents) }
+    }
+
+    var isEmpty: Bool { members.isEmpty }
+
+    func observe(_ name: ServiceEvent.Name) -> Bool {
+        members.contains { $0.names?.contains(name) ?? true }
+    }
+
+    func receive(_ event: ServiceEvent) {
+        for member in members where member.names?.contains(event.name) ?? true { member.observer.observe(event) }
+    }
 }
 
 extension ServiceEvent {
@@ -199,7 +232,7 @@ extension ServiceEvent {
 
 /// What a call requests, as far as observers need to know: without fields, content or principal.
 public struct CallSubject: Sendable, CustomStringConvertible {
-    /// Every event of a call bears it, so it is one reference.
+    /// Every event of a call has it, so it is one reference.
     private final class Content: Sendable {
         let method: RequestMethod
         let url: RedactedURL?

@@ -8,9 +8,9 @@ internal import HoldfastSemantics
     internal import FoundationNetworking
 #endif
 
-/// Puts the credential into a call above the caches, which key by it; the attempts bring it up to date.
+/// Puts the credential into a call above the caches, which use it for their keys; the attempts update it.
 ///
-/// Stands below all other hooks of scope `.call`, which may still change where the call goes.
+/// It runs below all other hooks of scope `.call`, which may still change where the call goes.
 struct AuthorizationHook: ServiceHook {
     private let authorization: AuthorizationRefresh
 
@@ -20,13 +20,13 @@ struct AuthorizationHook: ServiceHook {
 
     func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         let isOwn = request.value(forHTTPHeaderField: "Authorization") != nil
-        // Below another pipeline the call may have begun at another origin.
+        // Below another pipeline, the call may have begun at another origin.
         let first = context.isForeignHop ? nil : request.url
         guard context.options.usesAuthorization, !isOwn, authorization.covers(request.url, first: first) else {
             return nil
         }
         if context.options.principal == nil { context.options.principal = authorization.principal }
-        // Where the credential alone says whose call this is, the caches must see the one that will be sent.
+        // If only the credential says whose call this is, the caches must see the one that will be sent.
         let credential =
             context.options.principal == nil
             ? try await authorization.credentialToSend(context) : authorization.current
@@ -38,7 +38,7 @@ struct AuthorizationHook: ServiceHook {
 }
 
 extension URLRequest {
-    /// Applies a credential and tells the names of the fields that it added or changed.
+    /// Applies a credential and returns the names of the fields that it added or changed.
     mutating func fieldsChanged(by apply: (inout URLRequest) -> Void) -> [String] {
         let before = allHTTPHeaderFields ?? [:]
         apply(&self)
@@ -48,7 +48,7 @@ extension URLRequest {
 }
 
 extension CallContext {
-    /// Counts what a credential has written among the fields that hold the call's credentials.
+    /// Counts the fields that a credential has written among those that contain the call's credentials.
     mutating func countAsCredentials(_ fields: [String]) {
         for field in fields {
             guard let name = FieldName(field), name != .authorization, name != .cookie,
@@ -59,15 +59,15 @@ extension CallContext {
     }
 }
 
-/// What is remembered of a call that bears the pipeline's credential.
+/// What is remembered about a call with the pipeline's credential.
 struct AuthorizedCall: Sendable {
     /// Where it began.
     let first: URL?
-    /// The fields that hold the credential; empty until one was applied.
+    /// The fields that contain the credential; empty until one was applied.
     var fields: [String]
 }
 
-/// One hop of a call that bears the pipeline's credential: what was sent with it, and what follows a refusal.
+/// One hop of a call with the pipeline's credential: what was sent with it, and what follows a rejection.
 struct AuthorizedHop {
     /// What follows a response.
     enum FollowUp {
@@ -85,7 +85,7 @@ struct AuthorizedHop {
     private var version = 0
     private var hasResent = false
 
-    /// Nil where the call does not bear the pipeline's credential: it has its own, began elsewhere, or is the refresh.
+    /// Nil if the call does not have the pipeline's credential: it has its own, began elsewhere, or is the refresh.
     init?(_ authorization: AuthorizationRefresh?, request: URLRequest, context: CallContext) {
         guard let authorization, let call = context.authorized else { return nil }
         self.authorization = authorization
@@ -93,9 +93,9 @@ struct AuthorizedHop {
         url = request.url
     }
 
-    /// Puts the current credential into an attempt, or takes it out of one that a redirect led elsewhere.
+    /// Puts the current credential into an attempt, or removes it from one that a redirect led elsewhere.
     ///
-    /// - Throws: ``ServiceError`` `.authorizationFailed` where there is none and none could be had, `.deadlineExceeded`,
+    /// - Throws: ``ServiceError`` `.authorizationFailed` if there is none and none could be obtained, `.deadlineExceeded`,
     ///   `CancellationError`.
     mutating func apply(to request: inout URLRequest, _ context: inout CallContext) async throws {
         guard isCovered else {
@@ -106,16 +106,16 @@ struct AuthorizedHop {
         version = credential.version
         guard let apply = credential.issued.apply else { return }
         guard context.authorized?.fields.isEmpty ?? false else { return apply(&request) }
-        // There was none when the call began, so which fields hold it shows only now.
+        // There was none when the call began, so only now is it known which fields contain it.
         let fields = request.fieldsChanged(by: apply)
         context.authorized?.fields = fields
         context.countAsCredentials(fields)
     }
 
-    /// Looks at the response to an attempt; nil where it says nothing against the credential.
+    /// Examines the response to an attempt; nil if it does not reject the credential.
     ///
     /// - Parameters:
-    ///   - response: what came; detached from its connection where a credential is waited for.
+    ///   - response: the response; detached from its connection if a credential is awaited.
     ///   - isWhole: whether the content can be sent again.
     mutating func followUp(_ response: inout Response, isWhole: Bool, context: CallContext) async -> FollowUp? {
         guard isCovered else { return nil }
@@ -138,7 +138,7 @@ struct AuthorizedHop {
             }
             return .fail(AuthorizationRefresh.reported(error, response: response))
         }
-        // What was refreshed serves the next call, even where this one cannot be sent again.
+        // The refreshed credential serves the next call, even if this one cannot be sent again.
         guard isWhole else { return .stop(.notReplayable) }
         hasResent = true
         response.body.discard()
@@ -172,8 +172,10 @@ public struct CredentialScope: Sendable, ExpressibleByArrayLiteral {
                 Set(
                     origins.map { text in
                         guard let target = try? TargetURI(text) else {
-                            // Written into the program: a credential must not go where nobody meant it to.
-                            preconditionFailure("\"\(text)\" is no origin; write one such as https://api.example.com")
+                            // A literal in the program: a credential must not be sent where nobody meant it to be sent.
+                            preconditionFailure(
+                                "\"\(text)\" is not an origin; write one such as https://api.example.com"
+                            )
                         }
                         return target.origin
                     }
@@ -191,7 +193,7 @@ public struct CredentialScope: Sendable, ExpressibleByArrayLiteral {
         self.form = form
     }
 
-    /// Whether a request to `url` may bear the credential.
+    /// Whether a request to `url` may have the credential.
     ///
     /// - Parameter first: where the call began, before any redirect.
     func allows(_ url: URL?, first: URL?) -> Bool {
@@ -205,13 +207,13 @@ public struct CredentialScope: Sendable, ExpressibleByArrayLiteral {
     }
 }
 
-/// A credential of whatever type, as far as requests need to know it, and the way to the one after it.
+/// A credential of any type, as far as requests need to know it, and how to get the next one.
 struct IssuedCredential: Sendable {
-    /// Puts it into a request; nil where there is none yet.
+    /// Puts it into a request; nil if there is none yet.
     let apply: (@Sendable (inout URLRequest) -> Void)?
-    /// When it ends; nil where that is not known.
+    /// When it expires; nil if unknown.
     let expiresAt: Timestamp?
-    /// Asks for the next one.
+    /// Requests the next one.
     let renew: @Sendable () async throws -> IssuedCredential
 
     init<Credential: Sendable>(
@@ -232,7 +234,7 @@ struct IssuedCredential: Sendable {
         }
     }
 
-    /// Whether it is worth a look at the clock.
+    /// Whether the clock must be checked.
     var canEnd: Bool { apply == nil || expiresAt != nil }
 
     /// Whether it can be sent at all.
@@ -240,7 +242,7 @@ struct IssuedCredential: Sendable {
         apply != nil && expiresAt.map { now < $0 } ?? true
     }
 
-    /// Whether it is time to ask for the next one before anything is sent.
+    /// Whether the next one should be requested before anything is sent.
     func isDue(at now: Timestamp, ahead: Duration) -> Bool {
         !isUsable(at: now.advanced(by: ahead))
     }

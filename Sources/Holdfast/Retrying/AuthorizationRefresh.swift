@@ -111,21 +111,21 @@ public final class AuthorizationRefresh: Sendable {
 
     // MARK: For the pipeline
 
-    /// The credential of now.
+    /// The current credential.
     var current: VersionedCredential { state.withLock { $0.current } }
 
     /// How many calls wait for a refresh.
     var waiterCount: Int { state.withLock { $0.waiterCount } }
 
-    /// Whether a request to `url` may bear the credential now; never inside the refresh itself.
+    /// Whether a request to `url` may have the credential now; never inside the refresh itself.
     func covers(_ url: URL?, first: URL?) -> Bool {
         scope.allows(url, first: first) && !AuthorizationRefresh.underWay.contains(ObjectIdentifier(self))
     }
 
-    /// Whether an answer refuses the credential.
+    /// Whether a response rejects the credential.
     func isRefusal(_ status: StatusCode) -> Bool { statuses.contains(status) }
 
-    /// The credential to send with, renewed before where its end is near.
+    /// The credential to send with, renewed first if it expires soon.
     func credentialToSend(_ context: CallContext) async throws -> VersionedCredential {
         let current = current
         guard current.issued.canEnd, current.issued.isDue(at: context.clock.timestamp, ahead: renewsAhead) else {
@@ -134,14 +134,14 @@ public final class AuthorizationRefresh: Sendable {
         do {
             return try await credential(newerThan: current.version, context)
         } catch  where !error.isCancellation && current.issued.isUsable(at: context.clock.timestamp) {
-            // It is good for a while, and if it is not, the server will say so.
+            // It is valid for a while, and if it is not, the server will say so.
             return current
         } catch {
             throw AuthorizationRefresh.reported(error, response: nil)
         }
     }
 
-    /// The error as a call ends with it, with the response that refused the credential.
+    /// The error that a call ends with, including the response that rejected the credential.
     static func reported(_ error: any Error, response: Response?) -> any Error {
         let progress: TransportProgress = response == nil ? .notSent : .headReceived
         if let refused = error as? RefreshFailure {
@@ -160,22 +160,22 @@ public final class AuthorizationRefresh: Sendable {
         return error
     }
 
-    /// Whether a newer credential may help a resource that has refused `version`.
+    /// Whether a newer credential may help with a resource that has rejected `version`.
     func isRenewable(_ version: Int, for url: URL?, context: CallContext) -> Bool {
         state.withLock { $0.prospect(after: version, for: url, now: context.clock.now) } == .newer
     }
 
-    /// An answer shows that the server takes this version.
+    /// A response shows that the server accepts this version.
     func noteAccepted(_ version: Int, by url: URL?) {
         state.withLock { $0.accepted(version, by: url) }
     }
 
-    /// A resource has refused a version that was made because it refused the one before.
+    /// A resource has rejected a version that was made because it rejected the one before.
     func noteRefused(_ version: Int, by url: URL?, now: MonotonicInstant) {
         state.withLock { $0.refused(version, by: url, now: now) }
     }
 
-    /// A credential newer than `version`, after a refresh if need be, within the call's deadline.
+    /// A credential newer than `version`, after a refresh if necessary, within the call's deadline.
     func credential(newerThan version: Int, _ context: CallContext) async throws -> VersionedCredential {
         let clock = context.clock
         guard let deadline = context.deadline else { return try await wait(newerThan: version, clock) }
@@ -186,7 +186,7 @@ public final class AuthorizationRefresh: Sendable {
         } catch let error as ServiceError where error.code == .timeout && clock.now >= deadline {
             throw ServiceError(
                 .deadlineExceeded,
-                "The time for this call was over while its credential was being refreshed; allow more time.",
+                "The call timed out while its credential was being refreshed; allow more time.",
                 cause: error,
                 progress: .notSent
             )
@@ -247,14 +247,14 @@ public final class AuthorizationRefresh: Sendable {
     private var tookTooLong: ServiceError {
         ServiceError(
             .timeout,
-            "The refresh of the credential did not end within \(refreshTimeout); let it give up by itself, or allow more "
+            "The refresh of the credential did not end within \(refreshTimeout). Let it time out by itself, or raise "
                 + "`refreshTimeout`.",
             progress: .notSent
         )
     }
 }
 
-/// The versions of a credential and the one refresh under way; each change says what is to be done once the lock is released.
+/// The versions of a credential and the current refresh; each change returns what to do once the lock is released.
 struct RefreshState {
     typealias Continuation = CheckedContinuation<VersionedCredential, any Error>
 
@@ -265,7 +265,7 @@ struct RefreshState {
         case cancel(Task<Void, Never>)
     }
 
-    /// What a call that was refused can hope for.
+    /// What a rejected call can hope for.
     enum Prospect {
         /// A newer credential, now or after a refresh.
         case newer
@@ -277,7 +277,7 @@ struct RefreshState {
         let number: Int
         var task: Task<Void, Never>?
         var waiters: [UInt64: Continuation] = [:]
-        /// Everybody left, and it was told to end.
+        /// Everybody left, and it was cancelled.
         var isAbandoned = false
     }
 
@@ -291,14 +291,14 @@ struct RefreshState {
     private var running: Running?
     /// The failed refresh of the current version.
     private var failure: Failure?
-    /// Until when a refusal of the current version, which no answer has accepted yet, calls for no further refresh.
+    /// Until when a rejection of the current version, which no response has accepted yet, causes no further refresh.
     private var probation: MonotonicInstant?
     private var nextWaiter: UInt64 = 0
     private var refreshCount = 0
     private var departed: Set<UInt64> = []
-    /// The resources that refuse every credential, as far as is known.
+    /// The resources that reject every credential, as far as known.
     private var refusals: [String: Refusals] = [:]
-    /// How many refreshes may begin at once for refused calls, and since when it has been counted.
+    /// How many refreshes rejected calls may cause at once, and since when this has been counted.
     private var allowance = mostAtOnce
     private var countedAt: MonotonicInstant?
 
@@ -319,13 +319,13 @@ struct RefreshState {
     /// How many calls wait for the refresh.
     var waiterCount: Int { running?.waiters.count ?? 0 }
 
-    /// A number for one who will wait.
+    /// A number for a new waiter.
     mutating func enroll() -> UInt64 {
         nextWaiter += 1
         return nextWaiter
     }
 
-    /// What a call can hope for whose URL has refused `version`.
+    /// What a call whose URL has rejected `version` can hope for.
     mutating func prospect(after version: Int, for url: URL?, now: MonotonicInstant) -> Prospect {
         // There is a newer one, or will be, or its failure is known: that costs nothing.
         if version < current.version || running != nil || failure.map({ now < $0.until }) ?? false { return .newer }
@@ -336,13 +336,13 @@ struct RefreshState {
         return allowance >= 1 ? .newer : .none
     }
 
-    /// An answer shows that the server takes this version.
+    /// A response shows that the server accepts this version.
     mutating func accepted(_ version: Int, by url: URL?) {
         if version == current.version { probation = nil }
         if !refusals.isEmpty { refusals[RefreshState.resource(of: url)] = nil }
     }
 
-    /// A resource has refused what was refreshed for it.
+    /// A resource has rejected what was refreshed for it.
     mutating func refused(_ version: Int, by url: URL?, now: MonotonicInstant) {
         guard version == current.version else { return }
         let resource = RefreshState.resource(of: url)
@@ -355,12 +355,12 @@ struct RefreshState {
         refusals[resource] = Refusals(count: count, until: now.advanced(by: pause))
     }
 
-    /// What a server refuses or takes a credential for: the URL without its query.
+    /// What a server accepts or rejects a credential for: the URL without its query.
     private static func resource(of url: URL?) -> String {
         url.map { String($0.absoluteString.prefix { $0 != "?" && $0 != "#" }) } ?? ""
     }
 
-    /// Waits for a credential newer than `version`: there is one, or the refresh under way is joined, or begun.
+    /// Waits for a credential newer than `version`: there is one, or the current refresh is joined, or one begins.
     mutating func join(
         _ waiter: UInt64,
         newerThan version: Int,
@@ -379,7 +379,7 @@ struct RefreshState {
 
     private mutating func start(for waiters: [UInt64: Continuation]) -> [Action] {
         refreshCount += 1
-        // Counted where one begins: all the calls that were refused at once have this one.
+        // Counted when one begins: all calls that were rejected at once share it.
         allowance = max(0, allowance - 1)
         running = Running(number: refreshCount, waiters: waiters)
         return [.start(refresh: refreshCount, current.issued.renew)]
@@ -392,7 +392,7 @@ struct RefreshState {
         return running?.isAbandoned == true ? [.cancel(task)] : []
     }
 
-    /// One who waited leaves; the last one ends the refresh.
+    /// A waiter leaves; the last one ends the refresh.
     mutating func leave(_ waiter: UInt64) -> [Action] {
         guard let continuation = running?.waiters.removeValue(forKey: waiter) else {
             departed.insert(waiter)
@@ -406,14 +406,14 @@ struct RefreshState {
         return actions
     }
 
-    /// One who waited is gone for good.
+    /// A waiter is gone for good.
     mutating func forget(_ waiter: UInt64) {
         departed.remove(waiter)
     }
 
     /// A refresh is over.
     ///
-    /// One that was given up may bring a credential all the same, which is used where none has come since.
+    /// A refresh that was given up may still return a credential, which is used if no other has come since.
     mutating func finish(
         _ number: Int,
         result: Result<IssuedCredential, any Error>,
@@ -432,7 +432,7 @@ struct RefreshState {
             outcome = .success(current)
         case .failure(let error):
             if ended.isAbandoned {
-                // It failed because it was told to; those who came since then are owed one of their own.
+                // It failed because it was cancelled; waiters that came since then need their own refresh.
                 guard !ended.waiters.isEmpty else { return [] }
                 return start(for: ended.waiters)
             }
@@ -442,7 +442,7 @@ struct RefreshState {
         return ended.waiters.sorted { $0.key < $1.key }.map { .resume($0.value, outcome) }
     }
 
-    /// A refresh takes too long: those who wait for it fail, and it is told to end.
+    /// A refresh takes too long: its waiters fail, and it is cancelled.
     mutating func giveUp(_ number: Int, for error: any Error, now: MonotonicInstant) -> [Action] {
         guard let given = running, given.number == number else { return [] }
         let cancellation = given.task.map { Action.cancel($0) }
@@ -457,12 +457,12 @@ struct RefreshState {
     }
 }
 
-/// The error of a refresh, told apart from the deadline and the cancellation of those who wait for it.
+/// The error of a refresh, as opposed to the deadline or the cancellation of a waiter.
 struct RefreshFailure: Error {
     let cause: any Error
 }
 
-/// A credential and its place in the row of those that followed one another.
+/// A credential and its position in the order of versions.
 struct VersionedCredential: Sendable {
     let version: Int
     let issued: IssuedCredential

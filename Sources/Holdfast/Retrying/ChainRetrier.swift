@@ -24,7 +24,7 @@ public final class ChainRetrier: Retrier {
 
     private let factories: [any RetrierFactory]
     private let request: URLRequest
-    /// The rules of the call, in the place of those of the members that go by rules.
+    /// The rules of the call, which replace those of the members that use rules.
     private let rules: RetryRules?
     private let state = Mutex(State())
 
@@ -67,7 +67,7 @@ public final class ChainRetrier: Retrier {
         return last
     }
 
-    /// The member, made on first use; nil where it has had its one retry. Asked in order, by one task at a time.
+    /// The member, made on first use; nil if its one retry is used up. Asked in order, by one task at a time.
     private func member(_ index: Int) -> (any Retrier)? {
         let (known, isSpent) = state.withLock { state in
             (index < state.members.count ? state.members[index] : nil, state.spent.contains(index))

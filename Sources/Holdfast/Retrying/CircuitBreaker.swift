@@ -87,8 +87,8 @@ public final class CircuitBreaker: Transport {
         let end = HTTPDate(context.clock.timestamp.advanced(by: wait))
         var error = ServiceError(
             .circuitOpen,
-            "Most attempts at \(origin.text) failed of late, so nothing is sent there until \(end); try again after that "
-                + "(`retryAfter`), and find out what ails the server.",
+            "Most recent attempts at \(origin.text) failed, so nothing is sent there until \(end). Try again after that "
+                + "(`retryAfter`), and find out what is wrong with the server.",
             progress: .notSent
         )
         error.retryAfter = wait
@@ -106,10 +106,10 @@ private final class Circuit: Sendable {
 }
 
 extension AttemptOutcome {
-    /// How an attempt ended, for those who stand around a transport.
+    /// How an attempt ended, for code around a transport.
     ///
-    /// An attempt that is cancelled after its own deadline was not given up by anybody: the pipeline cuts short a transport
-    /// that does not mind deadlines itself, and that is a timeout.
+    /// An attempt that is cancelled after its own deadline was not given up by anybody: the pipeline cuts off a transport that does
+    /// not observe deadlines itself, and that is a timeout.
     init(_ result: Result<Response, any Error>, in context: CallContext) {
         switch result {
         case .failure(let error) where error.isCancellation:

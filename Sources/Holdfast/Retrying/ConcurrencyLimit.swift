@@ -76,7 +76,7 @@ public final class ConcurrencyLimit: Transport {
         }
     }
 
-    /// Those who have a place at an origin, and who wait for one.
+    /// The places and the queue of an origin.
     func line(of origin: OriginText, now: MonotonicInstant) -> WaitingLine {
         origins.cell(of: origin, now: now)
     }
@@ -91,8 +91,8 @@ public final class ConcurrencyLimit: Transport {
         let clock = context.clock
         let late = ServiceError(
             .tooManyInFlight,
-            "The wait for a place among the \(maxInFlight) exchanges with \(origin.text) was too long; allow more of them or more "
-                + "time, and see that response bodies are read or dropped.",
+            "The wait for one of the \(maxInFlight) exchanges with \(origin.text) took too long; allow more exchanges or more "
+                + "time, and make sure that response bodies are read or dropped.",
             progress: .notSent
         )
         let timer = context.background.start {
@@ -107,7 +107,7 @@ public final class ConcurrencyLimit: Transport {
         do {
             try await line.wait(ticket)
         } catch  where error.isCancellation && context.isPastDeadline {
-            // Whoever watches the same deadline from outside may cancel before the timer here fires.
+            // Code outside that watches the same deadline may cancel before this timer fires.
             throw late
         }
     }
@@ -115,23 +115,23 @@ public final class ConcurrencyLimit: Transport {
     private func refusal(of origin: OriginText) -> ServiceError {
         ServiceError(
             .tooManyInFlight,
-            "\(maxInFlight) exchanges with \(origin.text) are in flight and \(maxWaiting) wait in line; send less at a time, or "
-                + "raise the limit if the server can bear it.",
+            "\(maxInFlight) exchanges with \(origin.text) are in flight and \(maxWaiting) are waiting; send fewer at a time, or "
+                + "raise the limit if the server can handle it.",
             progress: .notSent
         )
     }
 }
 
-/// A number of places, and a line of those who wait for one: first come, first served.
+/// A number of places, and a queue for them: first come, first served.
 final class WaitingLine: Sendable {
-    /// What becomes of one who wants a place.
+    /// The result of a request for a place.
     enum Entry {
         case taken
         case waits(Ticket)
         case full
     }
 
-    /// A place in line.
+    /// A place in the queue.
     struct Ticket: Hashable, Sendable {
         fileprivate let number: UInt64
     }
@@ -153,7 +153,7 @@ final class WaitingLine: Sendable {
     private struct State {
         var taken = 0
         var lastNumber: UInt64 = 0
-        /// Those in line, in order; numbers that have left it are skipped.
+        /// The tickets in the queue, in order; numbers that have left are skipped.
         var order: ArraySlice<Ticket> = []
         var waiters: [Ticket: Waiter] = [:]
         var waitingCount = 0
@@ -161,7 +161,7 @@ final class WaitingLine: Sendable {
         mutating func join() -> Ticket {
             lastNumber += 1
             let ticket = Ticket(number: lastNumber)
-            // Those who left before their turn must not pile up behind one who never leaves.
+            // Tickets that left before their turn must not pile up behind one that never leaves.
             if order.count > 2 * waitingCount + 16 { order = order.filter { waiters[$0]?.isInLine == true }[...] }
             order.append(ticket)
             waiters[ticket] = .joined
@@ -169,7 +169,7 @@ final class WaitingLine: Sendable {
             return ticket
         }
 
-        /// Frees a place, or hands it to the next in line.
+        /// Frees a place, or passes it to the next in the queue.
         mutating func leave() -> CheckedContinuation<Void, any Error>? {
             while let next = order.popFirst() {
                 switch waiters[next] {
@@ -205,7 +205,7 @@ final class WaitingLine: Sendable {
     /// How many places are taken, and how many wait.
     var counts: (taken: Int, waiting: Int) { state.withLock { ($0.taken, $0.waitingCount) } }
 
-    /// Takes a place where one is free, else joins the line; a ticket must be waited for.
+    /// Takes a free place, or else joins the queue; a ticket must be waited for.
     func enter() -> Entry {
         state.withLock { state in
             if state.taken < places {
@@ -218,7 +218,7 @@ final class WaitingLine: Sendable {
 
     /// Waits for the ticket's turn; the place is taken when it returns.
     ///
-    /// - Throws: `CancellationError` promptly, or what the ticket was abandoned with; then no place is taken.
+    /// - Throws: `CancellationError` promptly, or the error that the ticket was abandoned with; then no place is taken.
     func wait(_ ticket: Ticket) async throws {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -245,7 +245,7 @@ final class WaitingLine: Sendable {
         }
     }
 
-    /// Takes a ticket out of the line; nothing happens where its turn has come.
+    /// Removes a ticket from the queue; does nothing if its turn has come.
     func abandon(_ ticket: Ticket, error: any Error) {
         let continuation: CheckedContinuation<Void, any Error>? = state.withLock { state in
             switch state.waiters[ticket] {
@@ -264,14 +264,14 @@ final class WaitingLine: Sendable {
         continuation?.resume(throwing: error)
     }
 
-    /// Gives a place back.
+    /// Returns a place.
     func leave() {
         let next = state.withLock { $0.leave() }
         next?.resume()
     }
 }
 
-/// A place in a ``WaitingLine`` that is given back exactly once: when told, or with the last who holds it.
+/// A place in a ``WaitingLine`` that is returned exactly once: explicitly, or with its last reference.
 final class HeldPlace: Sendable {
     private let line: WaitingLine
     private let isLeft = Atomic(false)

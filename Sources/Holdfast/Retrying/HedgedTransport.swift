@@ -115,16 +115,16 @@ public final class HedgedTransport: Transport {
         return own
     }
 
-    /// Who wants a single attempt wants a single copy.
+    /// A call that wants a single attempt wants a single copy.
     private func isSwitchedOff(by options: CallOptions) -> Bool {
         options.retryRules.map { $0.maxAttempts <= 1 || $0.hedging == nil } ?? false
     }
 }
 
-/// One request and its copies, of which one wins: driven by the caller's own task.
+/// One request and its copies, the first good one of which wins; driven by the caller's own task.
 ///
-/// Copies run in tasks of their own, so that one that does not heed its cancellation holds back neither the winner nor the
-/// caller; whatever it still brings is discarded.
+/// Copies run in their own tasks, so that one that ignores its cancellation delays neither the winner nor the caller; its late
+/// result is discarded.
 struct HedgeRace {
     let transport: any Transport
     let request: URLRequest
@@ -135,7 +135,7 @@ struct HedgeRace {
     let account: RetryAccount?
     var plan: HedgePlan
 
-    /// One copy: what it was paid with, and how it went.
+    /// One copy: what it cost, and how it ended.
     private struct Copy {
         let task: Task<Void, Never>
         let start: MonotonicInstant
@@ -146,7 +146,7 @@ struct HedgeRace {
         var errorCode: ServiceError.Code?
     }
 
-    /// What is found out on the way.
+    /// The state of the race.
     private struct Course {
         var plan: HedgePlan
         var copies: [Copy] = []
@@ -192,7 +192,7 @@ struct HedgeRace {
         }
     }
 
-    /// Sends a copy, and sees to the time of the next.
+    /// Sends a copy, and schedules the next.
     private func launch(_ course: inout Course, mailbox: HedgeMailbox, grant: RetryGrant?) {
         let number = course.copies.count
         let now = context.clock.now
@@ -203,7 +203,7 @@ struct HedgeRace {
             } catch {
                 result = .failure(error)
             }
-            // The first is the attempt itself, whose end the loop tells.
+            // The first copy is the attempt itself, whose end is reported by the loop.
             if number > 0 { context.tellEnd(ofCopy: result, since: now) }
             mailbox.post(.ended(copy: number, result, at: context.clock.now))
         }
@@ -212,7 +212,7 @@ struct HedgeRace {
         setTimer(&course, mailbox: mailbox)
     }
 
-    /// Sends the copy that is due, if it may be and is paid for.
+    /// Sends the copy that is due, if it is allowed and the budget permits it.
     private func hedge(_ course: inout Course, mailbox: HedgeMailbox) {
         let now = context.clock.now
         guard let due = course.plan.nextSend, due <= now.sinceOrigin else { return setTimer(&course, mailbox: mailbox) }
@@ -221,7 +221,7 @@ struct HedgeRace {
         guard pace.permitHedge(isFirst: isFirst) else { return course.plan.stop() }
         var grant: RetryGrant?
         if let account {
-            // What was taken above goes back where this refuses, so that neither balance ever leaks.
+            // What was taken above is returned if this refuses, so that neither balance ever leaks.
             guard !account.isClosed(for: request, now: now), let granted = account.permitHedge(now: now) else {
                 pace.giveBack()
                 return course.plan.stop()
@@ -239,7 +239,7 @@ struct HedgeRace {
         course.timer?.cancel()
         course.timer = nil
         guard let due = course.plan.nextSend.map(MonotonicInstant.init(sinceOrigin:)) else { return }
-        // A copy that could not be there before the deadline is not worth a timer.
+        // A copy that would be due after the deadline is not worth a timer.
         if let deadline = context.attemptDeadline, deadline <= due { return course.plan.stop() }
         guard due > context.clock.now else { return mailbox.post(.due) }
         course.timer = context.background.start { [context] in
@@ -271,7 +271,7 @@ struct HedgeRace {
         }
     }
 
-    /// Measures the first copy, and ends what the others were granted: exactly once each.
+    /// Measures the first copy, and settles the grants of the others: exactly once each.
     private func settle(_ course: Course, result: Result<Response, any Error>) {
         let now = context.clock.now
         let succeeded = judge.succeeded(result)
@@ -294,7 +294,7 @@ struct HedgeRace {
         }
     }
 
-    /// The result of a copy with the time at which that copy was sent: an Age is reckoned from it (RFC 9111 §4.2.3).
+    /// The result of a copy with the time at which that copy was sent, which its Age is calculated from (RFC 9111 §4.2.3).
     private func stamped(
         _ result: Result<Response, any Error>,
         number: Int,
@@ -344,12 +344,12 @@ extension CallContext {
     }
 }
 
-/// What happens to the copies of one request, in order of arrival, for the one task that waits for it.
+/// The events of one request's copies, in order of arrival, for the one task that waits for them.
 final class HedgeMailbox: Sendable {
     enum Message: Sendable {
         /// A copy ended.
         case ended(copy: Int, Result<Response, any Error>, at: MonotonicInstant)
-        /// The time of the next copy has come.
+        /// The next copy is due.
         case due
         /// The caller gave up.
         case cancelled
@@ -364,7 +364,7 @@ final class HedgeMailbox: Sendable {
 
     private let state = Mutex(State())
 
-    /// Delivers a message; cancellation overtakes all others. What comes after ``close()`` is discarded.
+    /// Delivers a message; cancellation overtakes all others. Messages after ``close()`` are discarded.
     func post(_ message: Message) {
         let (reader, isLate): (CheckedContinuation<Message, Never>?, Bool) = state.withLock { state in
             if state.isClosed { return (nil, true) }
@@ -380,7 +380,7 @@ final class HedgeMailbox: Sendable {
         if isLate { message.discard() }
     }
 
-    /// The next message; one task waits at a time.
+    /// The next message; only one task may wait at a time.
     func next() async -> Message {
         await withCheckedContinuation { continuation in
             let message: Message? = state.withLock { state in
@@ -393,7 +393,7 @@ final class HedgeMailbox: Sendable {
         }
     }
 
-    /// Ends it; responses that nobody asked for any more are discarded.
+    /// Closes it; responses that nobody will read are discarded.
     func close() {
         let rest = state.withLock { state in
             state.isClosed = true
@@ -410,17 +410,17 @@ extension HedgeMailbox.Message {
     }
 }
 
-/// Says what the end of one copy means for the others.
+/// Decides what the end of one copy means for the others.
 struct HedgeJudge: Sendable {
     let request: URLRequest
     let context: CallContext
     let rules: RetryRules
 
-    /// What follows the end of a copy.
+    /// What follows from the end of a copy.
     enum Verdict {
         /// It is the answer.
         case wins
-        /// Another copy may do better; how long the server asks to be left alone, if it does.
+        /// Another copy may do better; with the time for which the server asks to be left alone, if it does.
         case fails(pushback: Duration?)
     }
 
@@ -428,7 +428,7 @@ struct HedgeJudge: Sendable {
         let outcome = AttemptOutcome(result, in: context)
         guard outcome.isFailure else { return .wins }
         let failed = HedgeJudge.exchange(request, outcome: outcome, bodyIsReplayable: true, context: context)
-        // To a second copy this says that the first is at work (draft-ietf-httpapi-idempotency-key-header §2.6).
+        // For a second copy, this means that the first is being processed (draft-ietf-httpapi-idempotency-key-header §2.6).
         if case .response(let head) = outcome, head.status == .conflict, failed.fields.bearsIdempotencyKey {
             return .fails(pushback: .seconds(-1))
         }
@@ -437,7 +437,7 @@ struct HedgeJudge: Sendable {
         return .fails(pushback: hint.forbidsRetry ? .seconds(-1) : hint.wait)
     }
 
-    /// Whether the server answered as it should; nil where the attempt's end says nothing about it.
+    /// Whether the server responded properly; nil if the attempt's end says nothing about that.
     func succeeded(_ result: Result<Response, any Error>) -> Bool? {
         switch AttemptOutcome(result, in: context).sign {
         case .success: true
@@ -446,7 +446,7 @@ struct HedgeJudge: Sendable {
         }
     }
 
-    /// Whether the request may be sent a second time while the first copy's fate is open.
+    /// Whether the request may be sent a second time before the first copy's result is known.
     static func permitsCopy(
         of request: URLRequest,
         body: RequestBody,

@@ -8,7 +8,7 @@ internal import HoldfastSemantics
     internal import FoundationNetworking
 #endif
 
-/// A key by which a server knows the copies of one request for the same (draft-ietf-httpapi-idempotency-key-header-07).
+/// A key by which a server recognizes the copies of one request (draft-ietf-httpapi-idempotency-key-header-07).
 ///
 /// A random UUID (RFC 9562 §5.4), sent as a structured-field String.
 struct IdempotencyKey: Sendable, Hashable {
@@ -29,7 +29,7 @@ struct IdempotencyKey: Sendable, Hashable {
         self.text = text
     }
 
-    /// The value of the field: a String of structured fields, so in quotation marks (RFC 9651 §3.3.3).
+    /// The value of the field: a structured-field String, so in quotation marks (RFC 9651 §3.3.3).
     var fieldValue: String { "\"\(text)\"" }
 
     private static func hex(_ value: UInt64) -> String {
@@ -39,10 +39,10 @@ struct IdempotencyKey: Sendable, Hashable {
 }
 
 extension RetryRules {
-    /// Gives a request the key that its server is known to honour, once for all attempts and hedges of a call.
+    /// Adds an idempotency key for a server that is known to support it, once for all attempts and hedges of a call.
     ///
-    /// Only where ``mintsIdempotencyKey`` is on and the method is POST or PATCH; a key that the caller gave stays. To be asked
-    /// once per call, above redirects: within the origin they keep the key, and across origins they drop it.
+    /// Only if ``mintsIdempotencyKey`` is on and the method is POST or PATCH; a key from the caller stays. Call it once per call,
+    /// above redirects: within the origin they keep the key, and across origins they drop it.
     ///
     /// - Parameter generator: the source of the key; seeded in tests.
     func addIdempotencyKey(to request: inout URLRequest, using generator: inout some RandomNumberGenerator) {

@@ -8,10 +8,11 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// One cell of state for each origin, in bounded number: where it is full, the idle half that was longest unused goes at once.
+/// One cell of state for each origin, limited in number: if it is full, the least recently used half of the idle cells is removed
+/// at once.
 ///
-/// Busy cells stay, so that there may be up to four times as many for a while; beyond that the longest unused half goes,
-/// busy or not. All cells are looked at once in at least half as many newcomers as there are cells, never for each.
+/// Busy cells stay, so there may be up to four times as many for a while; beyond that, the least recently used half is removed,
+/// busy or not. All cells are examined only once for at least half as many new origins as there are cells.
 final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
     private struct Entry {
         let cell: Cell
@@ -23,13 +24,13 @@ final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
         var latest: (origin: OriginText, entry: Entry)?
         var roomUntil: Int
 
-        /// Writes down when the cell that was found without looking it up was last used.
+        /// Stores the last use of the cell that was found without a lookup.
         mutating func settle() {
             guard let latest, let index = entries.index(forKey: latest.origin) else { return }
             entries.values[index].lastUse = latest.entry.lastUse
         }
 
-        /// Removes the half of the entries that was longest unused, of those that `mayGo`.
+        /// Removes the least recently used half of the entries that `mayGo`.
         mutating func removeOlderHalf(where mayGo: (Cell) -> Bool) {
             let removable = entries.filter { mayGo($0.value.cell) }.sorted { $0.value.lastUse < $1.value.lastUse }
             for victim in removable.prefix((removable.count + 1) / 2) { entries[victim.key] = nil }
@@ -42,9 +43,9 @@ final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
     private let isIdle: @Sendable (Cell, MonotonicInstant) -> Bool
 
     /// - Parameters:
-    ///   - capacity: the most origins, of busy ones aside.
-    ///   - isIdle: whether nothing is lost with a cell at this instant; quick, and calls nothing of the table.
-    ///   - make: a cell for an origin that is met for the first time at this instant.
+    ///   - capacity: the most origins, not counting busy ones.
+    ///   - isIdle: whether nothing is lost with a cell at this instant; must be quick, and must not call the table.
+    ///   - make: a cell for an origin that is new at this instant.
     init(
         capacity: Int,
         isIdle: @escaping @Sendable (Cell, MonotonicInstant) -> Bool = { _, _ in true },
@@ -59,12 +60,12 @@ final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
     /// How many origins are remembered.
     var count: Int { state.withLock { $0.entries.count } }
 
-    /// The cell of an origin; nil where there is none. Does not count as a use.
+    /// The cell of an origin; nil if there is none. Does not count as a use.
     func existingCell(of origin: OriginText) -> Cell? {
         state.withLock { $0.entries[origin]?.cell }
     }
 
-    /// The cell of an origin; one is made where there is none.
+    /// The cell of an origin; a new one is made if there is none.
     func cell(of origin: OriginText, now: MonotonicInstant) -> Cell {
         state.withLock { state in
             // Most clients talk to one origin: comparing its text is cheaper than hashing it.
@@ -91,7 +92,7 @@ final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
         state.removeOlderHalf { isIdle($0, now) }
         let (most, isTooLarge) = capacity.multipliedReportingOverflow(by: 4)
         if !isTooLarge, state.entries.count >= most { state.removeOlderHalf { _ in true } }
-        // Where most cells are busy the next look at them is put off until as many newcomers came again.
+        // If most cells are busy, the next search is postponed until as many new origins have come again.
         let left = state.entries.count
         state.roomUntil = max(capacity, min(left + max(1, left / 2), isTooLarge ? .max : most))
     }
@@ -99,7 +100,7 @@ final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
 
 /// The origin of a request as text (RFC 9110 §4.3.1): scheme, host and port, in lower case, without the default port.
 ///
-/// Made on every call, so the usual form, lower case and no port, is a slice of the URL that costs no allocation.
+/// Made on every call, so the usual form, in lower case and without a port, is a slice of the URL, which needs no allocation.
 struct OriginText: Sendable, Hashable {
     let text: Substring
 
@@ -129,7 +130,7 @@ struct OriginText: Sendable, Hashable {
         text = OriginText.normal(scheme: url[..<colon], authority: url[start..<end])
     }
 
-    /// Where the origin of a URL ends that has the usual form; nil where it has another.
+    /// Where the origin of a URL in the usual form ends; nil for other forms.
     private static func plainEnd(of bytes: UnsafeBufferPointer<UInt8>) -> Int? {
         var index = 0
         while index < bytes.count, bytes[index] != UInt8(ascii: ":") {
@@ -146,7 +147,7 @@ struct OriginText: Sendable, Hashable {
         return index
     }
 
-    /// The same text in storage of its own, so that a long URL is not kept for the sake of its beginning.
+    /// The same text in its own storage, so that a long URL is not kept in memory for its beginning.
     init(copying other: OriginText) {
         text = String(other.text)[...]
     }
@@ -164,7 +165,7 @@ struct OriginText: Sendable, Hashable {
         byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
     }
 
-    /// Whether a byte needs no second look: neither upper case nor a mark of a port or of user information.
+    /// Whether a byte is part of the usual form: neither upper case nor the mark of a port or of user information.
     private static func isPlain(_ byte: UInt8) -> Bool {
         byte != UInt8(ascii: ":") && byte != UInt8(ascii: "@") && !(UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte)
     }

@@ -5,10 +5,11 @@ internal import HoldfastSemantics
 internal import HoldfastStorage
 private import Synchronization
 
-/// A one-shot body whose first bytes are kept, so that another attempt can send them again and go on with the source.
+/// A one-shot body whose first bytes are kept, so that another attempt can send them again and continue with the source.
 ///
-/// Holds up to its limit and one chunk. Once more than that has been read the kept bytes are let go of and the content
-/// belongs to the attempt that reads it: it is still sent, once. The source is read by a task of this object's own, for
+/// It holds up to its limit and one chunk. Once more than that has been read, the kept bytes are released and the content belongs
+/// to the attempt that reads it: it is still sent, once. The source is read by this object's own task, since an attempt that is
+/// given up must neither lose a chunk nor end the source by its cancellation.
 /// an attempt that is given up must neither take a chunk with it nor end the source by its cancellation.
 final class ReplayableBody: Sendable {
     private let source: any ByteSource
@@ -35,7 +36,7 @@ final class ReplayableBody: Sendable {
         ReplayReader(self, number: state.withLock { $0.open() })
     }
 
-    /// Lets go of what is kept for further attempts, since none will follow.
+    /// Releases what is kept for further attempts, since none will follow.
     func release() {
         perform(state.withLock { $0.release() })
     }
@@ -55,8 +56,8 @@ final class ReplayableBody: Sendable {
         } catch is ReplayState.Committed {
             throw ServiceError(
                 .other,
-                "The request's content is longer than what is kept of it and was sent by another attempt; raise "
-                    + "`RetryRules.replayLimit`, or give the body as a factory.",
+                "The request's content is longer than the part that is kept, and another attempt has sent it; raise "
+                    + "`RetryRules.replayLimit`, or pass the body as a factory.",
                 progress: .bodySent
             )
         }
@@ -112,11 +113,11 @@ private final class ReplayReader: ByteSource {
     }
 }
 
-/// The books of a one-shot body whose first bytes are kept; each change says what is to be done once the lock is released.
+/// The state of a one-shot body whose first bytes are kept; each change returns what to do once the lock is released.
 ///
-/// Chunks are counted from the start of the content. What was dropped cannot be read again, so from then on the content
-/// belongs to the one reader that took the last chunk. The source is asked for a chunk only when a reader waits for one, and
-/// never twice at once, whatever becomes of the reader meanwhile.
+/// Chunks are counted from the start of the content. What was dropped cannot be read again, so from then on the content belongs to
+/// the one reader that took the last chunk. The source is asked for a chunk only if a reader waits for one, and never twice at
+/// once, whatever happens to the reader meanwhile.
 struct ReplayState {
     typealias Continuation = CheckedContinuation<ByteChunk?, any Error>
 
@@ -132,7 +133,7 @@ struct ReplayState {
         var waiter: Continuation?
     }
 
-    /// The content is another attempt's: part of it is gone.
+    /// The content belongs to another attempt: part of it is gone.
     struct Committed: Error {}
 
     private enum Source {
@@ -144,10 +145,10 @@ struct ReplayState {
     private var readers: [Int: Reader] = [:]
     private var readerCount = 0
     private var kept: [ByteChunk] = []
-    /// How many chunks were kept before those, and are gone.
+    /// How many earlier chunks were kept and are gone.
     private var droppedCount = 0
     private var source = Source.idle
-    /// The only reader that may go on; nil while nothing is gone.
+    /// The only reader that may continue; nil while nothing is gone.
     private var owner: Int?
     private var isReleased = false
 
@@ -158,13 +159,13 @@ struct ReplayState {
         self.limit = limit
     }
 
-    /// Whether a new reader would get the content whole.
+    /// Whether a new reader would get all of the content.
     var isWhole: Bool {
         if case .ended(.failure) = source { return false }
         return owner == nil && droppedCount == 0
     }
 
-    /// Whether the source will be asked for nothing more by itself.
+    /// Whether the source will not be read any further.
     var hasEnded: Bool {
         if case .ended = source { return true }
         return false
@@ -182,7 +183,10 @@ struct ReplayState {
         guard let reader = readers[number] else {
             return [.resume(continuation, .failure(CancellationError()))]
         }
-        precondition(reader.waiter == nil, "a source has one reader at a time, but next() was called while one waits")
+        precondition(
+            reader.waiter == nil,
+            "a source has one reader at a time, but next() was called while another call waits"
+        )
         readers[number]?.waiter = continuation
         return serve(number)
     }
@@ -205,7 +209,7 @@ struct ReplayState {
         return actions
     }
 
-    /// The source has given a chunk, ended, or failed.
+    /// The source has returned a chunk, ended, or failed.
     mutating func received(_ result: Result<ByteChunk?, any Error>) -> [Action] {
         switch result {
         case .success(let chunk?):
@@ -218,7 +222,7 @@ struct ReplayState {
         return readers.keys.sorted().flatMap { serve($0) }
     }
 
-    /// No further attempt will follow: nothing is kept for one.
+    /// No further attempt will follow, so nothing is kept for one.
     mutating func release() -> [Action] {
         isReleased = true
         if readers.isEmpty {
@@ -254,7 +258,7 @@ struct ReplayState {
         }
     }
 
-    /// Drops what only a later attempt would need, where none can follow.
+    /// Drops what only a later attempt would need, if none can follow.
     private mutating func trim() {
         if isReleased, owner == nil, readers.count == 1 { owner = readers.keys.first }
         guard let owner, let passed = readers[owner].map({ $0.position - droppedCount }), passed > 0 else { return }

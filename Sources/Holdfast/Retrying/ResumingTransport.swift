@@ -87,7 +87,7 @@ public struct ResumingTransport: Transport {
 }
 
 extension CallOptions {
-    /// Whether what the call says of itself leaves room for resuming its body; where it says nothing, the transport decides.
+    /// Whether the call's own options allow its body to be resumed; if they say nothing, the transport decides.
     fileprivate var allowsResumes: Bool {
         if isIdempotent == false { return false }
         if let retryRules { return retryRules.allowsResumes }
@@ -97,20 +97,20 @@ extension CallOptions {
 }
 
 extension RetryRules {
-    /// Whether bodies are to be resumed; with one attempt nothing is sent twice.
+    /// Whether bodies are resumed; with one attempt, nothing is sent twice.
     var allowsResumes: Bool { resumesBodies && maxAttempts > 1 }
 }
 
-/// A body from the network that goes on where its connection broke.
+/// A body from the network that is resumed if its connection breaks.
 final class ResumingBody: ByteSource {
     private struct State {
         var source: any ByteSource
         var plan: ResumePlan
-        /// What the body failed with first; goes up where it cannot be mended.
+        /// The body's first failure; thrown if it cannot be resumed.
         var original: (any Error)?
         var isOver = false
         var isCancelled = false
-        /// What mends it now.
+        /// The resume in progress.
         var resuming: Task<Resumption.Result, any Error>?
     }
 
@@ -149,7 +149,7 @@ final class ResumingBody: ByteSource {
             return (state.plan, original)
         }
         guard ResumePlan.cures(ServiceError.attemptFailure(of: failure)) else { throw over(original) }
-        // A task of its own, so that cancelling the body ends it as cancelling the reader does.
+        // Its own task, so that cancelling the body ends it, just as cancelling the reader does.
         let resuming = Task { [resumption] in try await resumption.run(plan) }
         let isCancelled = state.withLock { state in
             state.resuming = resuming
@@ -193,24 +193,24 @@ final class ResumingBody: ByteSource {
     }
 }
 
-/// Asks for the rest of a body until its first bytes are there, or nothing more is to be tried.
+/// Requests the rest of a body until its first bytes have arrived, or no further try is allowed.
 struct Resumption: Sendable {
     let transport: any Transport
     let governor: RetryGovernor?
     let request: URLRequest
     let body: RequestBody
-    /// Whether the content came as it is without that having been asked for, so that it must be asked for now.
+    /// Whether the content came without a coding although that was not requested, so that it must be requested now.
     let asksIdentity: Bool
     let context: CallContext
 
-    /// What came of it.
+    /// The result of all tries.
     enum Result: Sendable {
-        /// The rest goes on with these bytes and then the source's; the plan has counted both.
+        /// The rest consists of these bytes and then the source's; the plan has counted both.
         case resumed(any ByteSource, first: ByteChunk, ResumePlan)
         case failed
     }
 
-    /// What came of one resume.
+    /// The result of one resume.
     private enum Step {
         case resumed(any ByteSource, first: ByteChunk)
         case passing
@@ -222,7 +222,7 @@ struct Resumption: Sendable {
 
     /// Resumes after each wait of the plan.
     ///
-    /// - Throws: `CancellationError` promptly when the task is cancelled, and nothing else.
+    /// - Throws: `CancellationError` promptly if the task is cancelled, and nothing else.
     func run(_ plan: ResumePlan) async throws -> Result {
         var plan = plan
         let account = governor?.account(for: request, now: clock.now)
@@ -230,7 +230,7 @@ struct Resumption: Sendable {
             guard account?.isClosed(for: request, now: clock.now) != true,
                 var payment = ResumePayment(account, rules: rules, after: delay, context: context)
             else { return .failed }
-            // Whatever ends the resume, cancellation in the wait included, what was granted and not used goes back.
+            // Whatever ends the resume, including cancellation during the wait, an unused grant is returned.
             defer { payment.giveBack(now: clock.now) }
             if delay > .zero { try await clock.sleep(until: clock.now.advanced(by: delay)) }
             // The gate may have closed meanwhile, and then the server asked for less.
@@ -279,7 +279,8 @@ struct Resumption: Sendable {
                 return verdict == .passing ? .passing : .final
             }
             let source = ExactBody(response.body.anySource, count: Int(clamping: count))
-            // A resume has succeeded once bytes come: a server that sends only heads would otherwise be asked for free.
+            // A resume has succeeded once bytes arrive: otherwise a server that sends only heads could be asked any number of times
+            // for free.
             guard let first = try await firstBytes(of: source) else { return .final }
             payment.ended(succeeded: true, now: clock.now)
             return .resumed(source, first: first)
@@ -295,7 +296,7 @@ struct Resumption: Sendable {
         do {
             return try await source.next()
         } catch {
-            // Whoever cancelled has no hand on this source yet.
+            // Code that cancelled does not have this source yet.
             source.cancel()
             throw error
         }
@@ -304,7 +305,7 @@ struct Resumption: Sendable {
     private func send(_ plan: ResumePlan) async throws -> Response {
         let deadline = clock.now.advanced(by: rules.attemptTimeout ?? .seconds(60))
         var context = context
-        // What the caller waits for was over with the head, and no limit for that is one for the rest.
+        // The caller's waiting ended with the head, and its limits do not apply to the rest.
         (context.fetch, context.conditions, context.verdict, context.deadline) = (nil, nil, nil, nil)
         (context.attemptDeadline, context.attemptIsCut) = (deadline, false)
         context.options.acceptance = nil
@@ -317,7 +318,7 @@ struct Resumption: Sendable {
         }
     }
 
-    /// The same request, asking for the rest; without what was answered by the first response already.
+    /// The same request for the rest of the content, without the conditions that the first response has already answered.
     private func request(for plan: ResumePlan) -> URLRequest {
         var request = request
         var dropped: [FieldName] = [.ifNoneMatch, .ifModifiedSince]
@@ -329,13 +330,13 @@ struct Resumption: Sendable {
     }
 }
 
-/// What one resume was permitted by: ended or given back exactly once, whatever happens.
+/// The grant for one resume: settled or returned exactly once, whatever happens.
 private struct ResumePayment {
     private let account: RetryAccount?
     private let traffic: RetryAccount.Traffic
     private var grant: RetryGrant?
 
-    /// Plans a resume that is due after `delay`; nil where the budget is spent. Without an account it costs nothing.
+    /// Plans a resume that is due after `delay`; nil if the budget is used up. Without an account, it costs nothing.
     init?(_ account: RetryAccount?, rules: RetryRules, after delay: Duration, context: CallContext) {
         self.account = account
         traffic = context.isBackground ? .background : .caller
@@ -347,7 +348,7 @@ private struct ResumePayment {
         }
     }
 
-    /// Waits until a resume that is due may be made; whether it may.
+    /// Waits until a resume that is due may be sent; returns whether it may.
     mutating func isPermitted(_ rules: RetryRules, context: CallContext) async throws -> Bool {
         guard let account, grant == nil else { return true }
         grant = try await account.permission(
@@ -360,14 +361,14 @@ private struct ResumePayment {
         return grant != nil
     }
 
-    /// Takes note of how the resume ended; only the first word counts.
+    /// Records how the resume ended; only the first call counts.
     mutating func ended(succeeded: Bool, now: MonotonicInstant) {
         guard let grant else { return }
         self.grant = nil
         account?.ended(grant, succeeded: succeeded, traffic: traffic, now: now)
     }
 
-    /// Gives back what was granted to a resume that was not made, or whose end says nothing.
+    /// Returns the grant of a resume that was not sent, or whose end says nothing.
     mutating func giveBack(now: MonotonicInstant) {
         guard let grant else { return }
         self.grant = nil

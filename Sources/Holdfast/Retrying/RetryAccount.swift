@@ -9,12 +9,12 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// The state that the calls to one origin share: budgets, gates, the learned rate, and those who wait for any of them.
+/// The state that the calls to one origin share: budgets, gates, the learned rate, and the calls that wait for any of them.
 ///
-/// The rules stand in `RetryBudgetState` and `RetryGates`, under one lock; here calls sleep and are woken.
+/// The rules are in `RetryBudgetState` and `RetryGates`, under one lock; here, calls sleep and are woken.
 final class RetryAccount: Sendable {
-    /// Which budget pays: work that nobody waits for has one of its own, so that it cannot starve callers, and so have the calls
-    /// whose rules name another budget than the governor's.
+    /// Which budget pays: work that nobody waits for has its own, so that it cannot starve callers, and so do calls whose rules
+    /// name another budget than the governor's.
     struct Traffic: Sendable {
         fileprivate var index: Int
 
@@ -24,28 +24,28 @@ final class RetryAccount: Sendable {
 
     /// How an attempt ended.
     struct AttemptEnd {
-        /// What it was permitted by; nil for a first attempt and for a resend that is free.
+        /// Its grant; nil for a first attempt and for a resend that is free.
         var grant: RetryGrant?
         /// Whether it was the first of its call.
         var isFirst: Bool
         var succeeded: Bool
         var traffic: Traffic
-        /// What it told the gates, and where; nil where there is nothing to tell.
+        /// What it told the gates, and where; nil if nothing.
         var notice: (GateNotice, GatePlace, isProbe: Bool)?
     }
 
-    /// A call that waits: its end may be brought forward.
+    /// A call that waits; its wait may be shortened.
     private struct Sleeper {
         var until: Duration
-        /// The gate it waits at, where probes may open it.
+        /// The gate that it waits at, if probes may open it.
         var scope: Int?
         var task: Task<Void, Never>?
-        /// What the budget says to it, once it was called.
+        /// The budget's answer, once the call was woken.
         var answer: RetryBudgetState.Answer?
     }
 
     private struct State {
-        /// That of callers and that of the background: the governor's, then those of ``ownBudgets``.
+        /// The governor's budgets for callers and for the background, then those of ``ownBudgets``.
         var budgets: [RetryBudgetState]
         var ownBudgets: [RetryBudget] = []
         var gates = RetryGates()
@@ -60,9 +60,9 @@ final class RetryAccount: Sendable {
             return lastTicket
         }
 
-        /// Tells those that the budget calls what it says.
+        /// Passes the budget's answers on to the calls that it wakes.
         ///
-        /// - Returns: what they sleep in, to be cancelled once the lock is free.
+        /// - Returns: the tasks that they sleep in, to be cancelled once the lock is released.
         mutating func tell(_ calls: [RetryBudgetState.Call]) -> [Task<Void, Never>] {
             calls.compactMap { call in
                 guard var sleeper = sleepers[call.ticket] else { return nil }
@@ -72,7 +72,7 @@ final class RetryAccount: Sendable {
             }
         }
 
-        /// Brings forward the waits at gates that were opened, each spread as far as its gate says.
+        /// Shortens the waits at gates that were opened, spread over as much time as each gate says.
         mutating func open(
             _ scopes: [Int: Duration],
             now: Duration,
@@ -111,10 +111,10 @@ final class RetryAccount: Sendable {
 
     // MARK: The budget
 
-    /// The most budgets beside the governor's; calls with further ones come under the governor's.
+    /// The most budgets in addition to the governor's; calls with further ones use the governor's.
     private static let mostOwnBudgets = 8
 
-    /// How many budgets there are, those of the background included.
+    /// How many budgets there are, including those of the background.
     var budgetCount: Int { state.withLock { $0.budgets.count } }
 
     /// Which budget pays for a call whose rules name this one.
@@ -135,7 +135,7 @@ final class RetryAccount: Sendable {
         }
     }
 
-    /// Takes note of an attempt's end: the one thing that a call that succeeds at once asks of the account.
+    /// Records an attempt's end: all that a call that succeeds at once needs from the account.
     ///
     /// - Returns: whether it closed a gate.
     func attemptEnded(_ end: AttemptEnd, now: MonotonicInstant) -> Bool {
@@ -161,13 +161,13 @@ final class RetryAccount: Sendable {
         return hasClosed
     }
 
-    /// Takes note of the end of a hedge or a resume.
+    /// Records the end of a hedge or a resume.
     func ended(_ grant: RetryGrant, succeeded: Bool, traffic: Traffic = .caller, now: MonotonicInstant) {
         let end = AttemptEnd(grant: grant, isFirst: false, succeeded: succeeded, traffic: traffic)
         _ = attemptEnded(end, now: now)
     }
 
-    /// Gives back what was granted to an attempt that was not made, or whose end says nothing.
+    /// Returns the grant of an attempt that was not sent, or whose end says nothing.
     func giveBack(_ grant: RetryGrant, traffic: Traffic = .caller, now: MonotonicInstant) {
         var generator = random.generator
         let woken = state.withLock { state in
@@ -176,7 +176,7 @@ final class RetryAccount: Sendable {
         for task in woken { task.cancel() }
     }
 
-    /// Takes what a hedge costs; nil where the budget is spent.
+    /// Takes what a hedge costs; nil if the budget is used up.
     func permitHedge(now: MonotonicInstant) -> RetryGrant? {
         state.withLock { state in
             let grant = state.budgets[Traffic.caller.index].permit(.hedge, now: now.sinceOrigin)
@@ -185,7 +185,7 @@ final class RetryAccount: Sendable {
         }
     }
 
-    /// Asks at a failure for a retry that is due after `delay`.
+    /// Asks after a failure for a retry that is due after `delay`.
     func plan(
         _ cause: RetryCause,
         after delay: Duration,
@@ -201,12 +201,12 @@ final class RetryAccount: Sendable {
         }
     }
 
-    /// Waits until a retry that is due may go; nil: it may not.
+    /// Waits until a retry that is due may be sent; nil: it may not.
     ///
     /// - Parameters:
-    ///   - deadline: when it must have gone; nil: no limit but that of the rules.
-    ///   - isWaiting: told until when it waits, and of the end of the wait.
-    /// - Throws: `CancellationError` promptly when the task is cancelled, and nothing else; nothing is granted then.
+    ///   - deadline: when it must have been sent; nil: only the limit of the rules.
+    ///   - isWaiting: called with the time until which it waits, and at the end of the wait.
+    /// - Throws: `CancellationError` promptly if the task is cancelled, and nothing else; nothing is granted then.
     func permission(
         _ cause: RetryCause,
         rules: RetryRules,
@@ -272,7 +272,7 @@ final class RetryAccount: Sendable {
         return answer.grant
     }
 
-    /// Leaves the line; what it was called with meanwhile goes back.
+    /// Leaves the queue; returns what was granted meanwhile.
     private func leave(_ ticket: Int, traffic: Traffic, now: MonotonicInstant) {
         var generator = random.generator
         let woken: [Task<Void, Never>] = state.withLock { state in
@@ -286,11 +286,11 @@ final class RetryAccount: Sendable {
         for task in woken { task.cancel() }
     }
 
-    /// Sleeps until a time, or until the wait is brought to its end or forward.
+    /// Sleeps until a time, or until the wait is ended or shortened.
     private func sleep(_ ticket: Int, until: Duration, context: CallContext) async throws {
         try Task.checkCancellation()
         let task = context.background.start { [clock = context.clock] in
-            // Woken early or not, whoever waits looks why.
+            // Whether it was woken early or not, the waiting call checks the reason.
             try? await clock.sleep(until: MonotonicInstant(sinceOrigin: until))
         }
         let isOver = state.withLock { state in
@@ -311,10 +311,10 @@ final class RetryAccount: Sendable {
 
     // MARK: Gates
 
-    /// Whether a gate may be closed, or wants to be told of answers: known without a lock and without the time.
+    /// Whether a gate may be closed, or needs to see responses: known without a lock and without the time.
     var mayBeClosed: Bool { isHeldBack.load(ordering: .relaxed) }
 
-    /// Asks the gates for a call.
+    /// Asks the gates about a call.
     func check(_ place: GatePlace, admitsProbe: Bool, now: MonotonicInstant) -> RetryGates.Answer {
         guard mayBeClosed else { return .open }
         return state.withLock { state in
@@ -331,7 +331,7 @@ final class RetryAccount: Sendable {
 
     /// Waits at a closed gate until `end`, or until a probe has opened it.
     ///
-    /// - Throws: `CancellationError` promptly when the task is cancelled, and nothing else.
+    /// - Throws: `CancellationError` promptly if the task is cancelled, and nothing else.
     func rest(at gate: RetryGates.Gate, until end: MonotonicInstant, _ context: CallContext) async throws {
         let now = context.clock.now.sinceOrigin
         let ticket: Int? = state.withLock { state in
@@ -360,9 +360,9 @@ final class RetryAccount: Sendable {
 
     // MARK: Pace, places and counts
 
-    /// Whether the account holds what must not be forgotten: who waits, a closed gate, a budget that was drawn on.
+    /// Whether the account has state that must not be forgotten: waiting calls, a closed gate, a budget that is not full.
     ///
-    /// An account that was forgotten and comes back is a new one, and its budget must not be more than it was.
+    /// An account that was forgotten and made again is new, and its budget must not be larger than it was.
     func isBusy(now: MonotonicInstant) -> Bool {
         let now = now.sinceOrigin
         return state.withLock { state in
@@ -371,14 +371,14 @@ final class RetryAccount: Sendable {
         }
     }
 
-    /// How long to wait for the learned rate before asking again; nil: go, the attempt is counted.
+    /// How long the learned rate requires to wait before asking again; nil: send now, the attempt is counted.
     func pace(now: MonotonicInstant) -> Duration? {
         guard inForce.rules.pacesAdaptively else { return nil }
         let wait = state.withLock { $0.pacing.acquire(now: now.sinceOrigin) }
         return wait > .zero ? wait : nil
     }
 
-    /// Tells the learned rate how the server took an attempt.
+    /// Tells the learned rate how the server responded to an attempt.
     func paceAnswered(isThrottled: Bool, now: MonotonicInstant) {
         guard inForce.rules.pacesAdaptively else { return }
         state.withLock { state in
@@ -390,7 +390,7 @@ final class RetryAccount: Sendable {
         }
     }
 
-    /// Takes a place among those that wait; false where too many do. A place that was taken must be left.
+    /// Takes a place among the waiting calls; false if there are too many. A place that was taken must be released.
     func beginsWaiting() -> Bool {
         state.withLock { state in
             guard state.waiting < inForce.rules.maxWaiting else { return false }
@@ -403,12 +403,12 @@ final class RetryAccount: Sendable {
         state.withLock { $0.waiting -= 1 }
     }
 
-    /// Takes note of why a call made no further attempt.
+    /// Records why a call made no further attempt.
     func stopped(_ reason: StopReason) {
         state.withLock { $0.counts.note(reason) }
     }
 
-    /// What an observer sees.
+    /// The status for observers.
     func status(now: MonotonicInstant) -> RetryStatus {
         state.withLock { state in
             RetryStatus(
@@ -439,7 +439,7 @@ extension GatePlace {
         self.init(resource: GatePlace.resource(of: request), credential: credential)
     }
 
-    /// The URL up to its query.
+    /// The URL without its query.
     static func resource(of request: URLRequest) -> Int {
         var hasher = Hasher()
         for byte in (request.url?.absoluteString ?? "").utf8 {

@@ -21,7 +21,7 @@ public final class RetryGovernor: Sendable {
     /// Says whether the machine is online; nil: not checked.
     public let connectivity: (any Connectivity)?
 
-    /// The most origins that are known at once, of busy ones aside.
+    /// The most origins remembered at once, not counting busy ones.
     static let limit = 1024
 
     private let accounts: OriginTable<RetryAccount>
@@ -41,7 +41,7 @@ public final class RetryGovernor: Sendable {
         do throws(RetryRulesError) {
             try rules.validate()
         } catch {
-            // A mistake of the program, not of its input: it would run with a budget or waits that nobody meant.
+            // A mistake in the program, not in its input: it would run with a budget or waits that nobody meant.
             preconditionFailure("RetryRules.\(error)")
         }
         let inForce = RulesInForce(rules)
@@ -68,7 +68,7 @@ public final class RetryGovernor: Sendable {
         accounts.cell(of: OriginText(request), now: now)
     }
 
-    /// The governor's source of randomness, which all its users draw from.
+    /// The governor's source of randomness, which all its users share.
     var generator: SharedRandom.Generator { random.generator }
 
     /// A sample from 0 up to but not including 1.
@@ -78,7 +78,7 @@ public final class RetryGovernor: Sendable {
     }
 }
 
-/// One source of randomness for many.
+/// One source of randomness for several users.
 final class SharedRandom: Sendable {
     private let random: Mutex<any RandomNumberGenerator & Sendable>
 
@@ -97,7 +97,7 @@ final class SharedRandom: Sendable {
     }
 }
 
-/// Rules in one place: a call looks at a few of them and should not have to copy them all.
+/// Rules in one place: a call uses a few of them and should not have to copy them all.
 final class RulesInForce: Sendable {
     let rules: RetryRules
 
@@ -139,21 +139,21 @@ public struct RetryCounts: Sendable, Hashable {
     }
 
     mutating func note(_ reason: StopReason) {
-        // Reasons of other people's retriers could be anything, so their number is bounded.
+        // Reasons of custom retriers can be anything, so their number is limited.
         guard stops[reason] != nil || stops.count < 64 else { return }
         stops[reason, default: 0] += 1
     }
 }
 
-/// Which rules of retrying hold for a call of a pipeline, and who makes its retrier: one answer for all who ask.
+/// Which retry rules apply to a call of a pipeline, and who makes its retrier: one answer for everyone who asks.
 ///
-/// The call's own word comes first, then its own factory, then the pipeline's. A gateway stays one whatever a call says.
+/// The call's own rules come first, then its own factory, then the pipeline's. A gateway stays one whatever a call says.
 struct Governance: Sendable {
     /// The pipeline's factory.
     private let factory: any RetrierFactory
-    /// Its governor, which calls with a factory of their own that has none come under as well.
+    /// Its governor, which also governs calls whose own factory has none.
     let own: RetryGovernor?
-    /// Governs calls that bring rules of their own where the pipeline has no governor.
+    /// Governs calls with their own rules if the pipeline has no governor.
     private let fallback: RetryGovernor
 
     init(_ factory: any RetrierFactory) {
@@ -165,13 +165,13 @@ struct Governance: Sendable {
     /// The factory of the call's retrier.
     func factory(for options: CallOptions) -> any RetrierFactory { options.retrierFactory ?? factory }
 
-    /// What the call shares with others; nil where nothing is governed.
+    /// What the call shares with others; nil if nothing is governed.
     func governor(for options: CallOptions) -> RetryGovernor? {
         if options.areDefault { return own }
         return options.retrierFactory?.governor ?? own ?? (options.rulesInForce == nil ? nil : fallback)
     }
 
-    /// The rules of the call; nil where neither it nor a factory has any.
+    /// The rules of the call; nil if neither it nor a factory has any.
     func rules(for options: CallOptions) -> RulesInForce? {
         guard !options.areDefault else { return own?.inForce }
         guard let inForce = options.rulesInForce ?? options.retrierFactory?.governor?.inForce else {
@@ -195,9 +195,9 @@ struct Governance: Sendable {
     }
 }
 
-/// A factory whose retriers go by rules, which a call can replace without losing the rest of it.
+/// A factory whose retriers use rules, which a call can replace without losing the rest of it.
 protocol RuledRetrierFactory: RetrierFactory {
-    /// A retrier by other rules; nil where none of its parts goes by rules.
+    /// A retrier with other rules; nil if none of its parts uses rules.
     func create(for request: URLRequest, rules: RetryRules) -> (any Retrier)?
 }
 

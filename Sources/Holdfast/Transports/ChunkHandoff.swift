@@ -4,7 +4,7 @@
 package import HoldfastStorage
 private import Synchronization
 
-/// Where one reader and one feeder meet: nothing is fetched that is not waited for.
+/// Connects one reader and one feeder: nothing is fetched unless the reader waits for it.
 package final class ChunkHandoff: Sendable {
     private struct State {
         var reader: CheckedContinuation<ByteChunk?, any Error>?
@@ -54,12 +54,12 @@ package final class ChunkHandoff: Sendable {
         }
     }
 
-    /// Hands a chunk to the reader who waits.
+    /// Delivers a chunk to the waiting reader.
     package func deliver(_ chunk: ByteChunk) {
         take { $0.end == nil }?.resume(returning: chunk)
     }
 
-    /// Ends the source, whole or by an error; the first end counts.
+    /// Ends the source, normally or with an error; the first end counts.
     package func end(_ error: (any Error)?) {
         let reader = take { state in
             guard state.end == nil else { return false }
@@ -70,7 +70,7 @@ package final class ChunkHandoff: Sendable {
         reader?.resume(with: error.map { .failure($0) } ?? .success(nil))
     }
 
-    /// Takes over the feeder's task, to cancel it when the source is given up; at once when it has been.
+    /// Takes over the feeder's task, to cancel it if the source is given up; at once if it already was.
     package func adopt(_ task: Task<Void, Never>) {
         let isOver = state.withLock { state in
             if state.end == nil { state.task = task }
@@ -79,9 +79,9 @@ package final class ChunkHandoff: Sendable {
         if isOver { task.cancel() }
     }
 
-    /// Gives the source up; idempotent, and without effect on an end that came before.
+    /// Gives the source up; idempotent, and has no effect on an earlier end.
     package func cancel() {
-        // All at once: a feeder that came between a first step and a second one would wait for ever.
+        // In one step: a feeder that came between a first and a second one would wait forever.
         let (task, reader, feeder) = state.withLock { state in
             defer {
                 if state.end == nil { state.end = .failure(CancellationError()) }

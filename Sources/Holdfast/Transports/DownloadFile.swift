@@ -8,7 +8,7 @@ private import Synchronization
 
 /// A file that a download is written to, chunk by chunk, readable by this user only.
 package final class DownloadFile: Sendable {
-    /// Where it lies.
+    /// Where it is.
     package let url: URL
     private let files: any FileSystem
     private let file: OpenFile
@@ -22,9 +22,9 @@ package final class DownloadFile: Sendable {
 
     deinit { files.close(file) }
 
-    /// Makes a new file in `directory`, off the cooperative pool; its name is one that nobody can guess.
+    /// Makes a new file in `directory`, off the cooperative pool; nobody can guess its name.
     ///
-    /// - Throws: ``ServiceError`` `.other`, the error of the file system being its cause.
+    /// - Throws: ``ServiceError`` `.other`, with the error of the file system as its cause.
     package static func make(
         in directory: URL,
         on files: any FileSystem = POSIXFileSystem()
@@ -37,7 +37,7 @@ package final class DownloadFile: Sendable {
 
     /// Adds bytes at the end, off the cooperative pool.
     ///
-    /// - Throws: ``ServiceError`` `.other`, the error of the file system being its cause.
+    /// - Throws: ``ServiceError`` `.other`, with the error of the file system as its cause.
     package func append(_ chunk: ByteChunk) async throws {
         try await DownloadFile.blocking(at: .bytesReceived) { [self] in
             try files.write(chunk, to: file, at: count)
@@ -45,12 +45,12 @@ package final class DownloadFile: Sendable {
         }
     }
 
-    /// Takes the file out of its directory, off the cooperative pool; no matter whether it is still there.
+    /// Removes the file from its directory, off the cooperative pool, if it is still there.
     package func remove() async {
         _ = try? await DownloadFile.blocking { [self] in try files.remove(url.path) }
     }
 
-    /// Refuses content that ended before its Content-Length (RFC 9112 §8), where a transport has not.
+    /// Rejects content that ended before its Content-Length (RFC 9112 §8), if a transport has not.
     package func checkLength(by response: Response, method: String? = nil) throws {
         guard method != "HEAD", response.status != 304, !response.contentDecoded,
             let length = response.head.contentLength,
@@ -81,18 +81,18 @@ package final class DownloadFile: Sendable {
     }
 }
 
-/// Runs file calls, which may block, on threads that may be blocked: four at most, so that slow disks hold up one another only.
+/// Runs file calls, which may block, on at most four threads of their own, so that slow disks delay only each other.
 package enum BlockingWork {
     private static let queue: OperationQueue = {
         let queue = OperationQueue()
         queue.name = "holdfast.files"
         queue.maxConcurrentOperationCount = 4
-        // Calls wait for it; an Apple system's own choice would be the background, which it may hold back.
+        // Calls wait for it; an Apple system would choose the background, which it may delay.
         queue.qualityOfService = .userInitiated
         return queue
     }()
 
-    /// Runs `work` on one of the threads, some time.
+    /// Runs `work` on one of the threads, without waiting for it.
     package static func enqueue(_ work: @escaping @Sendable () -> Void) {
         queue.addOperation(work)
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What an error from below a transport means: what the ``ServiceError`` made of it says, and what the error proves.
+/// What an error from below a transport means: the code and message of the ``ServiceError``, and what the error proves.
 package struct FailureMeaning: Sendable {
-    /// What an error proves beside what was seen of the exchange.
+    /// What an error proves, in addition to what was seen of the exchange.
     package enum Proof: Sendable {
         case none
-        /// Nothing was sent, or the protocol says that nothing was and will be processed.
+        /// Nothing was sent, or the protocol says that nothing was or will be processed.
         case notSent
-        /// A response's head had come.
+        /// A response's head had arrived.
         case headReceived
     }
 
@@ -33,7 +33,7 @@ package struct FailureMeaning: Sendable {
     }
 }
 
-/// What every client of HTTP can meet, whatever carries it.
+/// Failures that every HTTP client can meet, whatever its transport.
 extension FailureMeaning {
     package static let resolve = Self(
         code: .resolve,
@@ -74,7 +74,7 @@ extension FailureMeaning {
     )
     package static let unreadableBody = Self(
         code: .badRequest,
-        message: "The request body could not be read, so the request was broken off; see the cause, and check where "
+        message: "The request body could not be read, so the request was aborted; see the cause, and check where "
             + "the body comes from."
     )
 }

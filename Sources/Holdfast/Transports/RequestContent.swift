@@ -10,11 +10,11 @@ private import Synchronization
     package import FoundationNetworking
 #endif
 
-/// Bytes in memory, handed out once.
+/// Bytes in memory, returned once.
 package final class BytesContent: ByteSource {
     private let rest: Mutex<ByteChunk?>
 
-    /// A source of one chunk; of none where there are no bytes.
+    /// A source of one chunk, or of none if there are no bytes.
     package init(_ bytes: ByteChunk) {
         rest = Mutex(bytes.isEmpty ? nil : bytes)
     }
@@ -47,7 +47,7 @@ package final class FileContent: ByteSource {
     /// Opens a regular file, off the cooperative pool.
     package static func open(_ url: URL) async throws -> FileContent {
         try await BlockingWork.run {
-            // What is no file may block, or have effects, when it is opened.
+            // Opening something that is not a file may block or have effects.
             let attributes = try FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)
             guard attributes[.type] as? FileAttributeType == .typeRegular else {
                 throw CocoaError(.fileReadUnknown)
@@ -68,13 +68,13 @@ package final class FileContent: ByteSource {
     }
 
     package func cancel() {
-        // The last one who holds the handle closes it, so a read that is under way ends in good order.
+        // The last owner of the handle closes it, so a read in progress still ends properly.
         file.withLock { $0 = nil }
     }
 }
 
-/// The `httpBodyStream` of a request, read when it is asked for by a thread of its own: reading an `InputStream` blocks,
-/// and a stream belongs to one thread.
+/// The `httpBodyStream` of a request, read on demand by its own thread: reading an `InputStream` blocks, and a stream belongs to
+/// one thread.
 package final class StreamContent: ByteSource {
     private let handoff = ChunkHandoff()
     private let wanted = DispatchSemaphore(value: 0)
@@ -113,7 +113,7 @@ package final class StreamContent: ByteSource {
                 outcome = stream.read(base, maxLength: capacity)
                 count = max(outcome, 0)
             }
-            // Foundation on Linux traps when a stream without an error is asked for it, and has none for some failures.
+            // Foundation on Linux traps if it is asked for a stream's error and there is none, which happens for some failures.
             guard outcome >= 0 else { return handoff.end(CocoaError(.fileReadUnknown)) }
             guard outcome > 0 else { return handoff.end(nil) }
             handoff.deliver(ByteChunk(bytes))

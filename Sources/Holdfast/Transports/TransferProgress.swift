@@ -62,7 +62,7 @@ public final class TransferProgress: Sendable {
         end(isWhole: false)
     }
 
-    /// Whether content that is reported here has come already.
+    /// Whether content that is reported here has already arrived.
     var hasBegun: Bool { begun.load(ordering: .relaxed) }
 
     fileprivate func begin(total: Int?) {
@@ -90,7 +90,7 @@ public final class TransferProgress: Sendable {
 }
 
 extension Response {
-    /// The response, whose content tells `progress` as it is read.
+    /// The response, whose content is reported to `progress` as it is read.
     func reporting(to progress: TransferProgress) -> Response {
         progress.begin(total: body.length ?? (contentDecoded ? nil : head.contentLength))
         guard let source = body.source else {
@@ -104,7 +104,7 @@ extension Response {
     }
 }
 
-/// Tells a progress what passes.
+/// Reports the bytes that pass to a progress.
 private final class ReportingBody: ByteSource {
     private let source: any ByteSource
     private let progress: TransferProgress

@@ -6,16 +6,16 @@ internal import Foundation
 internal import HoldfastStorage
 private import Synchronization
 
-/// What of a response body has come and has not been read yet: in memory up to a limit, beyond it in a spill file.
+/// The part of a response body that has arrived and has not been read yet: in memory up to a limit, beyond it in a spill file.
 ///
-/// It keeps the books and the bytes in memory; writing and reading the file is its owner's part. Bytes in memory are always
-/// older than bytes in the file: once something was spilled, all that comes is spilled until the reader has caught up.
+/// It keeps the counts and the bytes in memory; its owner writes and reads the file. Bytes in memory are always older than bytes in
+/// the file: once something was spilled, everything that arrives is spilled until the reader has caught up.
 struct BodyBuffer {
     /// Where arriving bytes go.
     enum Placement: Equatable {
         /// They were taken into memory.
         case memory
-        /// They are to be written to the file at this offset, and reported with ``spilled(_:)``.
+        /// They must be written to the file at this offset, and reported with ``spilled(_:)``.
         case spill(offset: Int)
         /// They exceed the limit of the file.
         case refused
@@ -24,7 +24,7 @@ struct BodyBuffer {
     /// What a reader gets next.
     enum Supply: Equatable {
         case chunk(ByteChunk)
-        /// Bytes of the file, to be reported with ``readBack(_:)`` once they were read.
+        /// Bytes of the file, to be reported with ``readBack(_:)`` after they were read.
         case spilled(offset: Int, count: Int)
         case empty
     }
@@ -44,7 +44,7 @@ struct BodyBuffer {
         self.diskLimit = diskLimit
     }
 
-    /// Finds the place of `chunk`; bytes are placed in the order they came.
+    /// Finds the place of `chunk`; bytes are placed in the order in which they arrived.
     mutating func place(_ chunk: ByteChunk) -> Placement {
         if reserved == 0 && chunk.count <= memoryLimit - bytesInMemory {
             keep(chunk)
@@ -55,18 +55,18 @@ struct BodyBuffer {
         return .spill(offset: reserved)
     }
 
-    /// Takes `chunk` into memory whatever the limit, for bytes that are in memory anyway.
+    /// Takes `chunk` into memory regardless of the limit, for bytes that are in memory anyway.
     mutating func keep(_ chunk: ByteChunk) {
         chunks.append(chunk)
         bytesInMemory += chunk.count
     }
 
-    /// As many bytes as ``place(_:)`` gave an offset for have been written.
+    /// That many of the bytes for which ``place(_:)`` returned an offset have been written.
     mutating func spilled(_ count: Int) {
         written += count
     }
 
-    /// What to read now; bytes in memory are given away, bytes in the file stay until ``readBack(_:)``.
+    /// What to read now; bytes in memory are removed, bytes in the file stay until ``readBack(_:)``.
     mutating func next() -> Supply {
         if firstChunk < chunks.count {
             let chunk = chunks[firstChunk]
@@ -83,16 +83,16 @@ struct BodyBuffer {
         return .spilled(offset: consumed, count: min(written - consumed, BodyBuffer.readSize))
     }
 
-    /// So many bytes of the file were read.
+    /// That many bytes of the file were read.
     ///
-    /// A file that has been read to its end, with no write under way, is used again from its start.
+    /// A file that has been read to its end, with no write in progress, is reused from its start.
     mutating func readBack(_ count: Int) {
         consumed += count
         guard consumed == reserved else { return }
         (reserved, written, consumed) = (0, 0, 0)
     }
 
-    /// Forgets all bytes and refuses none: for a body that nobody will read.
+    /// Drops all bytes and accepts all further ones: for a body that nobody will read.
     mutating func removeAll() {
         self = BodyBuffer(memoryLimit: memoryLimit, diskLimit: diskLimit)
     }
@@ -100,9 +100,8 @@ struct BodyBuffer {
 
 /// A file for bytes that do not fit into memory, removed from its directory as soon as it is open.
 ///
-/// It consists of parts, so that the space of what was read is free again before the last byte has come: a long download would take it
-/// twice otherwise. One thread writes and one reads. All of the space is free again when the last reference is gone, also after a
-/// crash.
+/// It consists of parts, so that the space of what was read is freed before the last byte has arrived: otherwise, a long download
+/// would need its space twice. One thread writes and one reads. All space is freed with the last reference, also after a crash.
 final class SpillFile: Sendable {
     private static let defaultPartSize = 64 << 20
     private let partSize: Int
@@ -129,7 +128,7 @@ final class SpillFile: Sendable {
         }
     }
 
-    /// Reads `count` bytes on a queue of the file's own and hands them to `completion` there; they are read once.
+    /// Reads `count` bytes on the file's own queue and passes them to `completion` there; bytes can be read once.
     func read(_ count: Int, at offset: Int, completion: @escaping @Sendable (Result<ByteChunk, any Error>) -> Void) {
         queue.async {
             let result = Result {
@@ -149,7 +148,7 @@ final class SpillFile: Sendable {
         }
     }
 
-    /// The parts that hold so many bytes, and where these stand in them.
+    /// The parts that contain these bytes, and where in them.
     private func pieces(of count: Int, at offset: Int) -> [(index: Int, start: Int, count: Int)] {
         var pieces: [(Int, Int, Int)] = []
         var position = offset
@@ -171,7 +170,7 @@ final class SpillFile: Sendable {
         }
     }
 
-    /// A file without a name, with a handle to write by and one to read by, because a handle has one position.
+    /// A file without a name, with one handle for writing and one for reading, because a handle has one position.
     private final class Part: Sendable {
         let writer: FileHandle
         let reader: FileHandle
@@ -195,9 +194,9 @@ final class SpillFile: Sendable {
     }
 }
 
-/// A named file that is removed when it is told to be, or with its last reference.
+/// A named file that is removed explicitly, or with its last reference.
 final class TemporaryFile: Sendable {
-    /// Where it lies.
+    /// Where it is.
     let url: URL
     private let queue = DispatchQueue(label: "holdfast.temporary-file")
     /// Open from the first write on.
@@ -228,7 +227,7 @@ final class TemporaryFile: Sendable {
         }
     }
 
-    /// Takes the file out of its directory, off the cooperative pool; what has it open keeps its bytes.
+    /// Removes the file from its directory, off the cooperative pool; open handles can still read it.
     func remove() async {
         await withCheckedContinuation { continuation in
             queue.async {
@@ -238,7 +237,7 @@ final class TemporaryFile: Sendable {
         }
     }
 
-    /// Blocks; runs on the queue, so one write after another.
+    /// Blocks; runs on the queue, so writes do not overlap.
     private func write(_ chunk: ByteChunk) throws {
         let writer = try writer.withLock { $0 } ?? open()
         try writer.write(contentsOf: Data(chunk))

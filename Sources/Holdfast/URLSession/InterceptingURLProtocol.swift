@@ -11,10 +11,10 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// Loads a session's requests through the pipeline that its class stands for.
+/// Loads a session's requests through the pipeline that belongs to its class.
 class InterceptingURLProtocol: URLProtocol {
     private let load = InterceptedLoad()
-    /// Loads in place of this one what a pipeline cannot.
+    /// Loads what a pipeline cannot, in place of this one.
     private var standIn: URLProtocol?
 
     override class func canInit(with request: URLRequest) -> Bool {
@@ -22,7 +22,8 @@ class InterceptingURLProtocol: URLProtocol {
     }
 
     override class func canInit(with task: URLSessionTask) -> Bool {
-        // What a transport of ours sends through somebody's session has been through its pipeline. Linux never asks this.
+        // Requests that our transport sends through somebody's session have already been through its pipeline. Linux never asks
+        // this.
         guard !(task.delegate is URLSessionBridge), let request = task.currentRequest else { return false }
         return canInit(with: request)
     }
@@ -43,8 +44,8 @@ class InterceptingURLProtocol: URLProtocol {
             load.stop()
         #else
             // Foundation on Linux stops a protocol when its task is suspended and starts it again when it is resumed. Stop and
-            // start may come in the wrong order while it asks its cache, so the task's word counts: one that runs has been
-            // resumed. What was cancelled says so before the protocol is stopped.
+            // start may come in the wrong order while it asks its cache, so the task's state decides: one that runs has been
+            // resumed. A cancelled task says so before the protocol is stopped.
             switch task?.state {
             case .running: break
             case .suspended: load.pause()
@@ -61,8 +62,8 @@ class InterceptingURLProtocol: URLProtocol {
             load.begin(request, interception: interception) { thread.callBack() }
         #else
             guard let interception, let task, isLoadable(task) else { return loadWithoutUs(interception) }
-            // A task that is resumed once more starts its protocol once more, on the session's queue. It is the only way onto
-            // that queue, and what Foundation's client reads and writes belongs to it.
+            // Resuming a task again starts its protocol again, on the session's queue. There is no other way onto that queue, which
+            // owns everything that Foundation's client reads and writes.
             load.begin(request, interception: interception) { task.resume() }
         #endif
     }
@@ -90,14 +91,14 @@ class InterceptingURLProtocol: URLProtocol {
     }
 
     #if !canImport(Darwin)
-        /// Whether a pipeline can load the task: Foundation on Linux shows a protocol nothing of what is uploaded, and takes
-        /// a download from its own protocol alone.
+        /// Whether a pipeline can load the task: Foundation on Linux shows a protocol nothing of an upload, and accepts a download
+        /// only from its own protocol.
         private func isLoadable(_ task: URLSessionTask) -> Bool {
             type(of: task) == URLSessionDataTask.self && !(task.delegate is URLSessionBridge)
         }
 
-        /// Loads as the session would have without us: by the class that comes next. It is made with this protocol's task, and
-        /// what it tells the client it tells of itself.
+        /// Loads as the session would have without us: with the next class. Its instance is made with this protocol's task, and
+        /// calls the client for itself.
         private func loadWithoutUs(_ interception: Interception?) {
             let classes =
                 interception?.settings.following
@@ -112,9 +113,9 @@ class InterceptingURLProtocol: URLProtocol {
 
 /// Loads one request through a pipeline, between the loading system's thread and the pipeline's task.
 ///
-/// The task never touches the protocol or its client: it leaves deliveries here and has the loading system call the protocol
-/// on its own thread, where start, stop and all calls of the client happen one after another. So nothing can be delivered
-/// after a stop, and no lock is held over a call of the client.
+/// The task never touches the protocol or its client: it leaves deliveries here and makes the loading system call the protocol on
+/// its own thread, where start, stop and all calls to the client happen one after another. So nothing can be delivered after a
+/// stop, and no lock is held during a call to the client.
 final class InterceptedLoad: Sendable {
     private struct State {
         var load = LoadState()
@@ -148,15 +149,15 @@ final class InterceptedLoad: Sendable {
         if let work { InterceptedLoad.cancel(work) }
     }
 
-    /// Cancels elsewhere: what a transport does on cancellation it does at once, and a URLSession that is called on the queue
-    /// of another one traps on Linux.
+    /// Cancels on another queue: a transport acts on cancellation at once, and a URLSession that is called on another one's queue
+    /// traps on Linux.
     private static func cancel(_ work: Task<Void, Never>) {
         DispatchQueue.global().async { work.cancel() }
     }
 
     /// Sends the request in a task of its own.
     ///
-    /// - Parameter callBack: has the loading system call the protocol on its own thread; may be called from any.
+    /// - Parameter callBack: makes the loading system call the protocol on its own thread; may be called from any.
     func begin(_ request: URLRequest, interception: Interception, callBack: @escaping @Sendable () -> Void) {
         let work = Task {
             do {
@@ -167,7 +168,7 @@ final class InterceptedLoad: Sendable {
             state.withLock { $0.work = nil }
         }
         let isOver = state.withLock { state in
-            // It may be over before it is noted, and then nobody would take it out.
+            // It may end before it is recorded, and then nobody would remove it.
             if !state.load.isOver { state.work = work }
             return state.load.isOver
         }
@@ -187,7 +188,7 @@ final class InterceptedLoad: Sendable {
             for try await chunk in response.body { deliver([.data(Data(chunk))], callBack: callBack) }
             deliver([.end], callBack: callBack)
         #else
-            // Of several pieces Foundation on Linux gives a caller without delegate the last one alone.
+            // Of several pieces, Foundation on Linux gives only the last one to a caller without a delegate.
             let body = try await response.body.data(upTo: interception.bodyLimit)
             deliver([.response(head)] + (body.isEmpty ? [] : [.data(body)]) + [.end], callBack: callBack)
         #endif
@@ -205,16 +206,16 @@ final class InterceptedLoad: Sendable {
     }
 }
 
-/// A response head as a session is told of it.
+/// A response head in the form in which it is passed to a session.
 struct LoadHead: Sendable {
     private let response: Response
 
     init(_ response: Response) {
         var response = response
         #if !canImport(Darwin)
-            // At the end of a 401 with a Basic challenge Foundation on Linux would ask for a credential and, without one,
-            // cancel the task on the queue that it stands on, which never returns. An empty list element in front
-            // (RFC 9110 §5.6.1.2) changes nothing for those who read the list, and Foundation finds no challenge.
+            // At the end of a 401 with a Basic challenge, Foundation on Linux would ask for a credential and, without one, cancel
+            // the task on the queue that it runs on, which never returns. An empty list element in front (RFC 9110 §5.6.1.2)
+            // changes nothing for code that reads the list, and Foundation finds no challenge.
             if response.status == 401, let challenges = response.fields["WWW-Authenticate"] {
                 response.fields.removeAll("WWW-Authenticate")
                 response.fields.append("WWW-Authenticate", ", " + challenges)
@@ -227,7 +228,7 @@ struct LoadHead: Sendable {
     var urlResponse: HTTPURLResponse? { response.makeHTTPURLResponse() }
 }
 
-/// What the loading system is told of one request.
+/// What is delivered to the loading system for one request.
 enum LoadDelivery: Sendable {
     case response(HTTPURLResponse)
     case data(Data)
@@ -242,11 +243,11 @@ enum LoadDelivery: Sendable {
     }
 }
 
-/// Where the loading of one request stands; pure, so that its order can be tested without sessions.
+/// The state of loading one request; pure, so that its order can be tested without sessions.
 ///
-/// Deliveries go out in order, only between a start and the stop, and none after the last.
+/// Deliveries are made in order, only between a start and the stop, and none after the last.
 struct LoadState: Sendable {
-    /// What a start asks for.
+    /// What to do after a start.
     enum Start: Sendable {
         /// Nothing was begun: begin.
         case begin
@@ -264,7 +265,7 @@ struct LoadState: Sendable {
 
     init() {}
 
-    /// Whether nothing will be delivered any more.
+    /// Whether nothing more will be delivered.
     var isOver: Bool { phase == .over }
 
     /// The loading system starts the protocol: for the first time, after a pause, or because it was asked to call.
@@ -277,14 +278,14 @@ struct LoadState: Sendable {
         return .deliver(take())
     }
 
-    /// There is something to deliver; returns whether the loading system must be asked to call.
+    /// Adds deliveries; returns whether the loading system must be asked to call.
     mutating func add(_ deliveries: [LoadDelivery]) -> Bool {
         guard phase == .loading else { return false }
         waiting += deliveries
         return !isPaused
     }
 
-    /// What is to be delivered now, once.
+    /// What must be delivered now, once.
     mutating func take() -> [LoadDelivery] {
         guard phase == .loading, !isPaused else { return [] }
         let taken = waiting
@@ -293,7 +294,7 @@ struct LoadState: Sendable {
         return taken
     }
 
-    /// The task was suspended: what comes waits for it.
+    /// The task was suspended: deliveries wait for it.
     mutating func pause() {
         isPaused = true
     }
@@ -306,13 +307,13 @@ struct LoadState: Sendable {
 }
 
 #if canImport(Darwin)
-    /// The thread that a protocol was started on, on Apple systems: its client is to be called there and nowhere else.
+    /// The thread that a protocol was started on, on Apple systems: its client must be called there and nowhere else.
     ///
-    /// Linux has no such thread: there a protocol is called on the queue of its session.
+    /// Linux has no such thread: there, a protocol is called on the queue of its session.
     final class LoadingThread: Sendable {
-        // Proof: `loop` is used for `CFRunLoopPerformBlock` and `CFRunLoopWakeUp` alone, which may be called from any thread.
-        // `modes` is an immutable array of strings. `action` is made on the loop's thread and called only in blocks that the
-        // loop performs there, so all that it touches stays on that thread. None is changed after `init`.
+        // Proof: `loop` is used only for `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`, which may be called from any thread.
+        // `modes` is an immutable array of strings. `action` is made on the loop's thread and called only in blocks that the loop
+        // performs there, so everything that it touches stays on that thread. None is changed after `init`.
         private nonisolated(unsafe) let loop: CFRunLoop
         private nonisolated(unsafe) let modes: CFArray
         private nonisolated(unsafe) let action: () -> Void
@@ -320,14 +321,14 @@ struct LoadState: Sendable {
         /// Made on the thread itself.
         init(_ action: @escaping () -> Void) {
             let loop: CFRunLoop = CFRunLoopGetCurrent()
-            // The mode that the loop runs in now may be none of the common ones.
+            // The mode that the loop runs in now may not be one of the common ones.
             let names: [CFRunLoopMode?] = [CFRunLoopMode.commonModes, CFRunLoopCopyCurrentMode(loop)]
             self.loop = loop
             modes = NSArray(array: names.compactMap { $0?.rawValue }) as CFArray
             self.action = action
         }
 
-        /// Has the action run on the thread, after what was asked for before; from any thread.
+        /// Runs the action on the thread, after earlier requests; from any thread.
         func callBack() {
             CFRunLoopPerformBlock(loop, modes) { self.action() }
             CFRunLoopWakeUp(loop)

@@ -11,11 +11,11 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// A pipeline that stands in a configuration: which requests it takes, and how they are treated.
+/// A pipeline in a session configuration: which requests it takes, and how they are treated.
 struct Interception: Sendable {
     /// The pipelines that the running code is serving a request for.
     ///
-    /// What the transport or a hook of a pipeline sends through an intercepted session of its own must not come back to it.
+    /// Requests that the transport or a hook of a pipeline sends through its own intercepted session must not come back to it.
     @TaskLocal static var pipelinesAtWork: Set<ObjectIdentifier> = []
 
     let pipeline: Pipeline
@@ -25,7 +25,7 @@ struct Interception: Sendable {
 
     var pipelineIdentity: ObjectIdentifier { pipeline.identity }
 
-    /// Whether a request belongs to the pipeline. Runs no code of the pipeline's.
+    /// Whether a request belongs to the pipeline. Runs no code of the pipeline.
     func takes(_ request: URLRequest) -> Bool {
         guard let scheme = request.url?.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
             return false
@@ -53,15 +53,15 @@ struct Interception: Sendable {
             URLProtocol.property(forKey: mark(of: pipeline), in: request) != nil
         }
 
-        /// A request that is known again: Apple's loading system asks on a thread of its own, which no task-local reaches.
+        /// A request that is recognized later: Apple's loading system asks on its own thread, which has no task-locals.
         static func marked(_ request: URLRequest, by pipeline: ObjectIdentifier) -> URLRequest {
             guard let marked = (request as NSURLRequest).mutableCopy() as? NSMutableURLRequest else { return request }
             URLProtocol.setProperty(true, forKey: mark(of: pipeline), in: marked)
             return marked as URLRequest
         }
     #else
-        // Foundation on Linux loses a request's properties where URLRequest and NSURLRequest meet, but asks `canInit` on the
-        // thread that resumes the task, where the task-local is seen.
+        // Foundation on Linux loses a request's properties between URLRequest and NSURLRequest, but asks `canInit` on the thread
+        // that resumes the task, where the task-local is visible.
         private static func isMarked(_ request: URLRequest, by pipeline: ObjectIdentifier) -> Bool { false }
         static func marked(_ request: URLRequest, by pipeline: ObjectIdentifier) -> URLRequest { request }
     #endif
@@ -72,9 +72,9 @@ extension Pipeline {
     var identity: ObjectIdentifier { ObjectIdentifier(background) }
 }
 
-/// Which class hands its requests to which pipeline.
+/// Which class passes its requests to which pipeline.
 final class InterceptionRegistry: Sendable {
-    /// Interceptions that differ in nothing share a class; those with a choice of requests of their own share with none.
+    /// Equal interceptions share a class; those with their own choice of requests share with none.
     struct Key: Hashable {
         let pipeline: ObjectIdentifier
         let settings: InterceptionSettings.Identity
@@ -88,25 +88,25 @@ final class InterceptionRegistry: Sendable {
         var classes: [Key: InterceptingURLProtocol.Type] = [:]
     }
 
-    /// The only one in a process, as classes are.
+    /// The only one in a process, since classes are global.
     static let shared = InterceptionRegistry(limit: 4096)
 
     private let limit: Int
     private let state = Mutex(State())
-    /// Whether there ever was an interception: where there was none, calls take no lock.
+    /// Whether there ever was an interception: if there was none, calls take no lock.
     private let mayIntercept = Atomic(false)
 
-    /// - Parameter limit: the most interceptions there may be at a time.
+    /// - Parameter limit: the most interceptions at a time.
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// The class for an interception, an existing one if there is one under `key`; nil where there are as many as may be.
+    /// The class for an interception, an existing one if there is one under `key`; nil if the limit is reached.
     func protocolClass(for interception: Interception, key: Key?) -> InterceptingURLProtocol.Type? {
         state.withLock { state in
             if let key, let known = state.classes[key] { return known }
             guard state.interceptions.count < limit else { return nil }
-            // Numbers are never used again: a session that outlives the withdrawal of a pipeline must not meet another one.
+            // Numbers are never reused: a session that outlives the withdrawal of a pipeline must not meet another one.
             state.lastNumber += 1
             let made = InterceptionSlot.protocolClass(number: state.lastNumber)
             state.interceptions[ObjectIdentifier(made)] = interception
@@ -117,7 +117,7 @@ final class InterceptionRegistry: Sendable {
         }
     }
 
-    /// What a class does; nil once it was withdrawn.
+    /// The interception of a class; nil once it was withdrawn.
     func interception(of protocolClass: InterceptingURLProtocol.Type) -> Interception? {
         state.withLock { $0.interceptions[ObjectIdentifier(protocolClass)] }
     }
@@ -129,7 +129,7 @@ final class InterceptionRegistry: Sendable {
 
     /// Withdraws all interceptions by a pipeline.
     func withdraw(pipeline: ObjectIdentifier) {
-        // What is let go is let go outside the lock: a pipeline that ends runs code of others.
+        // Released outside the lock: the end of a pipeline runs code of others.
         let withdrawn = state.withLock { state in
             let withdrawn = state.interceptions.filter { $0.value.pipelineIdentity == pipeline }
             state.pipelines.remove(pipeline)
@@ -141,9 +141,9 @@ final class InterceptionRegistry: Sendable {
     }
 }
 
-/// What a session's configuration asks for each request, as far as the loading system leaves it to the protocol.
+/// What a session's configuration adds to each request, as far as the loading system leaves it to the protocol.
 struct InterceptionSettings: Sendable {
-    /// What tells one configuration's settings from another's.
+    /// What distinguishes one configuration's settings from another's.
     struct Identity: Hashable, Sendable {
         let headers: [String: String]
         let cookieStorage: ObjectIdentifier?
@@ -156,7 +156,7 @@ struct InterceptionSettings: Sendable {
     }
 
     let identity: Identity
-    /// The protocol classes behind the intercepting one: they load what it cannot.
+    /// The protocol classes after the intercepting one: they load what it cannot.
     let following: [URLProtocol.Type]
     private let fields: SessionFields
     private let fieldsOfHops: SessionFields
@@ -181,13 +181,13 @@ struct InterceptionSettings: Sendable {
         )
     }
 
-    /// The request with all that the session would have added; what it says itself stands.
+    /// The request with everything that the session would have added; its own fields and settings stay.
     func complete(_ request: URLRequest) -> URLRequest {
         var request = request
         for line in fields.fields(for: request) {
             request.setValue(line.value, forHTTPHeaderField: line.name.rawName)
         }
-        // Those of the transport may be other sessions'.
+        // The transport's cookies may be those of other sessions.
         request.httpShouldHandleCookies = false
         let defaultTimeout: TimeInterval = 60
         if request.timeoutInterval == defaultTimeout { request.timeoutInterval = identity.requestTimeout }
@@ -195,9 +195,9 @@ struct InterceptionSettings: Sendable {
         return request
     }
 
-    /// The time a whole call may take up to its head; nil: no limit but the pipeline's.
+    /// The time that a call may take up to its head; nil: only the pipeline's limit.
     func callTimeout(within own: Duration?) -> Duration? {
-        // A week, Foundation's default, is no limit that anybody asked for.
+        // A week, Foundation's default, is not a limit that anybody asked for.
         let week: TimeInterval = 604_800
         guard identity.resourceTimeout > 0, identity.resourceTimeout < week else { return own }
         let asked = Duration.seconds(identity.resourceTimeout)
@@ -216,13 +216,13 @@ struct InterceptionSettings: Sendable {
     }
 }
 
-/// A class for each number: the loading system makes protocols of a class alone, so what a protocol is to do must follow from
-/// its class, and classes can be made at run time only by generics.
+/// A class for each number: the loading system makes protocols from a class alone, so what a protocol does must follow from its
+/// class, and classes can be made at run time only with generics.
 ///
-/// A number is written in binary as nested types, so the millionth class is twenty types deep. What the runtime keeps of a
-/// class is never freed; ``InterceptionRegistry`` bounds how many there are.
+/// A number is written in binary as nested types, so the millionth class is twenty types deep. The runtime never frees its data
+/// about a class; ``InterceptionRegistry`` limits how many there are.
 enum InterceptionSlot {
-    /// The class of a number; another one for each.
+    /// The class for a number; different for each.
     static func protocolClass(number: Int) -> InterceptingURLProtocol.Type {
         var digits: any SlotDigits.Type = SlotStart.self
         var rest = number.magnitude
@@ -246,7 +246,7 @@ enum InterceptionSlot {
     }
 }
 
-/// Adds nothing: all that the loading system calls stands in the base class, which is not generic.
+/// Adds nothing: everything that the loading system calls is in the base class, which is not generic.
 private final class SlottedURLProtocol<Digits: SlotDigits>: InterceptingURLProtocol {}
 
 private protocol SlotDigits {}
@@ -288,10 +288,10 @@ extension URLSessionConfiguration {
     ) -> URLSessionConfiguration {
         let copy = (copy() as? URLSessionConfiguration) ?? self
         #if !canImport(Darwin)
-            // Foundation on Linux would trap on a value that is no text.
+            // Foundation on Linux would trap on a value that is not text.
             if let headers = copy.httpAdditionalHeaders { copy.httpAdditionalHeaders = SessionFields.texts(headers) }
         #endif
-        // What takes all requests stands in for what took some, so that nothing grows where it is asked for again and again.
+        // An interception of all requests replaces those of some, so that repeated calls do not accumulate.
         if matching == nil { copy.removeInterceptions { $0.map { $0.pipelineIdentity == pipeline.identity } ?? true } }
         let interception = Interception(
             pipeline: pipeline,
@@ -311,7 +311,7 @@ extension URLSessionConfiguration {
         return copy
     }
 
-    /// Takes out what ``intercepted(by:matching:bodyLimit:)`` put in, or those of it that are chosen; nil stands for an
+    /// Removes the interceptions that ``intercepted(by:matching:bodyLimit:)`` added, or the chosen ones; nil stands for an
     /// interception that was withdrawn.
     func removeInterceptions(where isChosen: (Interception?) -> Bool = { _ in true }) {
         guard let protocolClasses else { return }

@@ -27,7 +27,7 @@ extension Pipeline {
         try await data(for: URLRequest(url: url), options: options)
     }
 
-    /// Sends `body`, or what the request itself carries, and collects the answer.
+    /// Sends `body`, or the request's own content, and collects the response.
     func data(for request: URLRequest, body: RequestBody?, options: CallOptions) async throws -> (Data, URLResponse) {
         let response = try await send(request, body: body, options: options)
         return try await response.releasingBody(of: request) {
@@ -41,7 +41,7 @@ extension Pipeline {
 }
 
 extension Response {
-    /// The head in Foundation's form; the one place where the faces get it, should a response ever bring it with it.
+    /// The head in Foundation's form; the only place where the convenience methods make it, in case responses ever contain it.
     func foundationResponse() throws -> URLResponse {
         if let made = makeHTTPURLResponse() { return made }
         throw ServiceError(
@@ -51,8 +51,8 @@ extension Response {
         )
     }
 
-    /// Takes what is wanted of the response; where that fails, the transfer ends, the error names the call, and cancellation is
-    /// named by one word.
+    /// Uses the response; if that fails, the transfer ends and the error names the call. Cancellation is always a
+    /// `CancellationError`.
     func releasingBody<Wanted>(of request: URLRequest, _ take: () async throws -> Wanted) async throws -> Wanted {
         do {
             return try await take()
@@ -98,7 +98,7 @@ extension Pipeline {
         return try await data(for: request, body: .file(fileURL), options: options)
     }
 
-    /// Refuses what no attempt could read, so that no transport has to begin with it.
+    /// Rejects a file that no attempt could read, so that no transport begins with it.
     private static func checkReadable(_ file: URL) async throws {
         do {
             guard file.isFileURL else { throw URLError(.unsupportedURL) }
@@ -140,7 +140,7 @@ extension Pipeline {
         try await download(for: URLRequest(url: url), options: options)
     }
 
-    /// As ``download(for:options:)``, into a directory of the caller's choice.
+    /// Like ``download(for:options:)``, into a directory that the caller chooses.
     func download(
         for request: URLRequest,
         options: CallOptions = CallOptions(),
@@ -158,7 +158,7 @@ extension Pipeline {
                     for try await chunk in response.body { try await file.append(chunk) }
                 }
                 try file.checkLength(by: response, method: request.httpMethod)
-                // A body that lies in memory asks nobody whether the call is still wanted.
+                // A body in memory does not check whether the call is still wanted.
                 try Task.checkCancellation()
             } catch {
                 await file.remove()

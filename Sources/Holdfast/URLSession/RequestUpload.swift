@@ -10,13 +10,13 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// A request body in one of the two shapes URLSession can send: inside the request, or from a file.
+/// A request body in one of the two forms that URLSession can send: inside the request, or from a file.
 struct RequestUpload: Sendable {
-    /// The request with its content, or, when there is a file, without any.
+    /// The request with its content, or without any if there is a file.
     let request: URLRequest
     /// The file to upload, which is not empty.
     let file: UploadFile?
-    /// Keeps a temporary file's name until the transfer has ended; nil where the name is not needed.
+    /// Keeps a temporary file's name until the transfer has ended; nil if the name is not needed.
     let temporaryFile: TemporaryFile?
 
     private init(_ request: URLRequest, file: UploadFile? = nil, temporaryFile: TemporaryFile? = nil) {
@@ -30,7 +30,7 @@ struct RequestUpload: Sendable {
             self.init(request, file: file, temporaryFile: temporaryFile)
             return
         }
-        // No content is no content, wherever it comes from; what follows from that is settled for bytes.
+        // Empty content is treated the same wherever it comes from; the code for bytes decides what follows.
         var request = request
         request.httpBody = Data()
         self.init(request)
@@ -42,10 +42,10 @@ struct RequestUpload: Sendable {
     }
 
     #if !canImport(Darwin)
-        /// The request with its content, that of a file as a new stream of known length; for one task.
+        /// The request with its content; the content of a file becomes a new stream of known length; for one task.
         ///
-        /// Foundation knows no length of a stream and lets libcurl send it chunked. A Transfer-Encoding of white space keeps
-        /// libcurl from that and is not sent itself, so the length given here frames the content (RFC 9112 §6.2).
+        /// Foundation knows no length for a stream, so libcurl would send it chunked. A Transfer-Encoding of white space prevents
+        /// that and is not sent itself, so the length given here frames the content (RFC 9112 §6.2).
         var streamedRequest: URLRequest {
             guard let file else { return request }
             var request = request
@@ -56,9 +56,9 @@ struct RequestUpload: Sendable {
         }
     #endif
 
-    /// Brings `body` into shape; streams are read to their end, into memory up to `memoryLimit` bytes, then into a file.
+    /// Converts `body`; streams are read to their end, into memory up to `memoryLimit` bytes, then into a file.
     ///
-    /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` when a stream fails or a file cannot be read,
+    /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` if a stream fails or a file cannot be read,
     ///   `CancellationError`.
     static func prepare(
         _ request: URLRequest,
@@ -67,8 +67,8 @@ struct RequestUpload: Sendable {
     ) async throws -> RequestUpload {
         var request = request
         if case .requestStream = body.form {
-            // A stream goes out chunked. Foundation on Linux would send a Content-Length of the caller's beside it, which is
-            // how requests are smuggled (RFC 9112 §6.1).
+            // A stream is sent chunked. Foundation on Linux would also send the caller's Content-Length, which allows request
+            // smuggling (RFC 9112 §6.1).
             request.setValue(nil, forHTTPHeaderField: "Content-Length")
             #if !canImport(Darwin)
                 if let stream = request.httpBodyStream { request.httpBodyStream = LateInputStream(stream) }
@@ -138,10 +138,10 @@ struct RequestUpload: Sendable {
     private static func upload(_ request: URLRequest, from file: TemporaryFile) async throws -> RequestUpload {
         let opened = try await UploadFile.open(file.url)
         #if canImport(Darwin)
-            // URLSession opens it once more, by its name.
+            // URLSession opens it again, by its name.
             return RequestUpload(request, from: opened, temporaryFile: file)
         #else
-            // All that is needed is open: without a name nothing is left behind, wherever the process ends.
+            // Everything needed is open: without a name, nothing is left behind, whenever the process ends.
             await file.remove()
             return RequestUpload(request, from: opened)
         #endif
@@ -158,19 +158,19 @@ struct RequestUpload: Sendable {
     }
 }
 
-/// A stream that is longer or shorter than it was said to be.
+/// A stream that is longer or shorter than declared.
 private struct LengthMismatch: Error, CustomStringConvertible {
     let declared: Int
     let read: Int
 
-    var description: String { "a body declared as \(declared) bytes has \(read) or more" }
+    var description: String { "a body declared as \(declared) bytes has at least \(read)" }
 }
 
-/// A file on its way into a request, opened and measured before anything is sent.
+/// A file that is uploaded, opened and measured before anything is sent.
 ///
-/// What was announced is sent or the exchange is broken off: a file that grows or shrinks meanwhile fails.
+/// Either the announced length is sent or the exchange is aborted: a file that grows or shrinks meanwhile fails.
 final class UploadFile: Sendable {
-    /// Where it lies, symbolic links being followed.
+    /// Where it is, with symbolic links resolved.
     let url: URL
     /// Its length in bytes when it was opened.
     let count: Int
@@ -181,12 +181,12 @@ final class UploadFile: Sendable {
     /// Opens a regular file. Blocks.
     private init(_ url: URL, on files: any FileSystem) throws {
         guard url.isFileURL else { throw URLError(.unsupportedURL) }
-        // Links are followed here: the file system follows none, and Foundation on Linux takes the length of a link for that of
-        // its file.
+        // Links are resolved here: the file system follows none, and Foundation on Linux uses the length of a link as that of its
+        // file.
         self.url = url.resolvingSymlinksInPath()
         self.files = files
         let path = self.url.path
-        // Opening what is no file may have effects of its own.
+        // Opening something that is not a file may have effects of its own.
         guard try files.attributes(of: path).kind == .file else { throw URLError(.fileIsDirectory) }
         file = try files.open(path, .read)
         do {
@@ -208,15 +208,15 @@ final class UploadFile: Sendable {
     /// Why it could not be read to its end as it was when it was opened.
     var failure: (any Error)? { firstFailure.withLock { $0 } }
 
-    /// Reads the bytes from `offset` on, as many as `buffer` takes. Blocks.
+    /// Reads the bytes from `offset` on, as many as fit into `buffer`. Blocks.
     ///
-    /// - Returns: how many were read, 0 at the end; nil when the file is not what it was, or cannot be read, see ``failure``.
+    /// - Returns: how many were read, 0 at the end; nil if the file has changed or cannot be read, see ``failure``.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int? {
         let wanted = min(buffer.count, count - offset)
         guard wanted > 0 else { return 0 }
         do {
             let bytes = try files.read(file, from: offset, count: wanted)
-            // The last bytes leave only when no more have come, or a part of the file would pass for the whole.
+            // The last bytes are sent only if no more have come; otherwise, part of the file would be taken for the whole.
             let isLast = offset + wanted == count
             guard bytes.count == wanted, try !isLast || files.size(of: file) == count else {
                 throw ChangedFile(count: count)
@@ -234,17 +234,17 @@ final class UploadFile: Sendable {
 private struct ChangedFile: Error, CustomStringConvertible {
     let count: Int
 
-    var description: String { "a file of \(count) bytes changed its length while it was sent" }
+    var description: String { "a file of \(count) bytes changed its length while it was being sent" }
 }
 
 // Linux only: Apple's URLSession uploads files by itself.
 #if !canImport(Darwin)
     internal import Foundation
 
-    /// The content of a file as Foundation on Linux reads it without trapping: at once, when libcurl asks for it.
+    /// The content of a file in a form that Foundation on Linux reads without trapping: synchronously, when libcurl asks for it.
     ///
-    /// Foundation's own upload from a file reads ahead on another thread and traps when the exchange ends meanwhile. A failure
-    /// is told by a read that returns -1, upon which Foundation breaks the exchange off. Foundation uses it from one queue.
+    /// Foundation's own upload from a file reads ahead on another thread and traps if the exchange ends meanwhile. A failure is
+    /// reported by a read that returns -1, and Foundation then aborts the exchange. Foundation uses it from one queue.
     final class FileInputStream: InputStream {
         private let file: UploadFile
         private var position = 0
@@ -260,7 +260,7 @@ private struct ChangedFile: Error, CustomStringConvertible {
 
         override var streamError: (any Error)? { file.failure }
 
-        // True also where the next read will fail: Foundation takes false for a good end.
+        // True even if the next read will fail: Foundation takes false for a normal end.
         override var hasBytesAvailable: Bool { position < file.count }
 
         override func open() {
@@ -283,8 +283,8 @@ private struct ChangedFile: Error, CustomStringConvertible {
         }
     }
 
-    /// Another stream, opened only when its first bytes are asked for: Foundation on Linux opens a request's stream before it has a
-    /// connection, and one that was opened cannot be told from one that was read.
+    /// Another stream, opened only when its first bytes are requested: Foundation on Linux opens a request's stream before it has a
+    /// connection, and an opened stream cannot be distinguished from one that was read.
     final class LateInputStream: InputStream {
         private let stream: InputStream
         private var status = Stream.Status.notOpen

@@ -51,7 +51,7 @@ public struct ResponseBytes: AsyncSequence, Sendable {
             try await next()
         }
 
-        /// Puts the next chunk in place; false at the end.
+        /// Loads the next chunk; false at the end.
         @usableFromInline
         mutating func loadChunk() async throws -> Bool {
             guard !isAtEnd else { return false }
@@ -93,8 +93,8 @@ extension ResponseBytes {
         /// Returns the characters of one body.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var scalars: UnicodeScalars.Iterator
-            /// Tells breaks scalar by scalar. Counting the characters of what was collected would take quadratic time for a
-            /// server that sends combining marks without end.
+            /// Finds the breaks scalar by scalar. Counting the characters of the collected text would take quadratic time if a
+            /// server sends combining marks without end.
             private var recognizer = Unicode._CharacterRecognizer()
             private var cluster = ""
 
@@ -156,7 +156,7 @@ extension ResponseBytes {
                         line.append(byte)
                         continue
                     }
-                    // The LF of a CR LF ends a line of its own, which is empty and so left out: nothing has to be waited for.
+                    // The LF of a CR LF ends its own line, which is empty and therefore skipped: there is no need to wait for it.
                     if rest > 0 { return take(rest) }
                     line.removeAll(keepingCapacity: true)
                 }
@@ -168,7 +168,7 @@ extension ResponseBytes {
                 try await next()
             }
 
-            /// How long the line is that `byte` ends, without the bytes of the end that came before; nil where it ends none.
+            /// The length of the line that `byte` ends, without earlier bytes of the line end; nil if it ends none.
             private func lengthOfEnded(by byte: UInt8) -> Int? {
                 switch byte {
                 case 0x0A...0x0D:
@@ -182,7 +182,7 @@ extension ResponseBytes {
                 }
             }
 
-            /// U+2028 and U+2029 are E2 80 A8 and E2 80 A9; neither E2 nor C2 ever stands within another character.
+            /// U+2028 and U+2029 are E2 80 A8 and E2 80 A9; neither E2 nor C2 ever occurs inside another character.
             private var endsWithSeparatorPrefix: Bool {
                 line.count >= 2 && line[line.count - 2] == 0xE2 && line[line.count - 1] == 0x80
             }
@@ -258,14 +258,14 @@ extension ResponseBytes {
 
 /// What may follow the first byte of a scalar of several bytes (Unicode 16, table 3-7).
 private struct MultibyteForm {
-    /// The bits of the scalar that stand in the first byte.
+    /// The bits of the scalar in the first byte.
     let firstBits: UInt32
     /// How many bytes follow.
     let continuations: Int
-    /// What the next byte may be: less than usual for the second one where overlong forms and surrogates would begin.
+    /// The range of the next byte: smaller than usual for the second one if overlong forms or surrogates would begin there.
     var allowed: ClosedRange<UInt8> = 0x80...0xBF
 
-    /// Nil where no scalar begins with this byte.
+    /// Nil if no scalar begins with this byte.
     init?(_ first: UInt8) {
         switch first {
         case 0xC2...0xDF: (firstBits, continuations) = (UInt32(first & 0x1F), 1)

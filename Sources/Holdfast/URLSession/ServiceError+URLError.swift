@@ -18,11 +18,11 @@ extension ServiceError {
         urlErrorOfSameMeaning ?? urlError(ServiceError.nearestCodes[code] ?? .unknown)
     }
 
-    /// As ``urlError``; nil where URLSession has no word for this failure and it is not the cause's either.
+    /// Like ``urlError``; nil if URLSession has no code for this failure and the cause has none either.
     package var urlErrorOfSameMeaning: URLError? {
         let original = cause as? URLError
         let codes = ServiceError.equalCodes[code] ?? []
-        // The cause is more exact where it agrees. Foundation on Linux has one code for many failures.
+        // If the cause agrees, it is more precise. Foundation on Linux has one code for many failures.
         let agreed = original.flatMap { codes.isEmpty || codes.contains($0.code) ? $0.code : nil }
         return (agreed ?? codes.first).map { urlError($0) }
     }
@@ -37,7 +37,7 @@ extension ServiceError {
         return URLError(urlCode, userInfo: details)
     }
 
-    /// `NSURLErrorFailingURLStringErrorKey`, which Foundation still fills and no longer wants to be named.
+    /// `NSURLErrorFailingURLStringErrorKey`, which Foundation still sets although the constant is deprecated.
     private static let failingTextKey = "NSErrorFailingURLStringKey"
 
     private static func withoutCredentials(_ url: URL) -> URL? {
@@ -49,7 +49,7 @@ extension ServiceError {
         return parts?.url
     }
 
-    /// The codes of URLSession that mean the same; the first one is the most general.
+    /// The URLSession codes with the same meaning; the first one is the most general.
     private static let equalCodes: [Code: [URLError.Code]] = [
         .resolve: [.cannotFindHost, .dnsLookupFailed],
         .connect: [.cannotConnectToHost],
@@ -71,7 +71,7 @@ extension ServiceError {
         .bodyTooLarge: [.dataLengthExceedsMaximum],
     ]
 
-    /// Those that come nearest, where URLSession has no such failure; what is not here is `.unknown`.
+    /// The nearest codes for failures that URLSession does not have; others are `.unknown`.
     private static let nearestCodes: [Code: URLError.Code] = [
         .badRequest: .badURL,
         .throttled: .resourceUnavailable,

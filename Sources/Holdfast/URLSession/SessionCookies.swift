@@ -11,8 +11,8 @@ private import Synchronization
 
 /// The cookies of the session that an intercepted request comes from.
 ///
-/// A transport has cookies of its own, which it may have got for other sessions; they are not to go out for this one. So the
-/// session's cookies stand in the request as a field, and each hop of a redirect is given those for where it leads.
+/// A transport has its own cookies, which may belong to other sessions and must not be sent for this one. So the session's cookies
+/// are added to the request as a field, and each hop of a redirect gets those for its target.
 struct SessionCookies: Sendable {
     private let storage: HTTPCookieStorage?
     private let acceptsCookies: Bool
@@ -20,7 +20,7 @@ struct SessionCookies: Sendable {
     private let sendsStored: Bool
     private let additions = Additions()
 
-    /// What tells one cookie of a storage from another (RFC 6265 §5.3, step 11).
+    /// What distinguishes the cookies of a storage (RFC 6265 §5.3, step 11).
     private struct Name: Hashable {
         let name: String
         let domain: String
@@ -31,12 +31,12 @@ struct SessionCookies: Sendable {
         }
     }
 
-    /// The cookies that storages were given, so that none which is gone by now comes back with an old response.
+    /// The cookies that storages were given, so that an old response does not bring back one that was removed since.
     ///
-    /// Bounded: what is forgotten may come back once more.
+    /// Limited: a forgotten one may come back once more.
     private final class GivenCookies: Sendable {
         private struct Given {
-            /// Another storage may stand where this one stood.
+            /// Another storage may have taken the address of this one.
             weak var storage: HTTPCookieStorage?
             var names: Set<Name> = []
         }
@@ -71,7 +71,7 @@ struct SessionCookies: Sendable {
 
     private static let given = GivenCookies()
 
-    /// The values that the hops of one call have added from a store: a later hop's stand above them.
+    /// The values that the hops of one call have added from a store: those of a later hop replace them.
     private final class Additions: Sendable {
         let values = Mutex<[Name: String]>([:])
     }
@@ -79,8 +79,8 @@ struct SessionCookies: Sendable {
     /// The cookies for one request, as its caller made it.
     ///
     /// - Parameters:
-    ///   - fields: what the platform has added to the request, or would have.
-    ///   - fieldsOfHops: what is added after a redirect.
+    ///   - fields: the fields that the platform has added to the request, or would have.
+    ///   - fieldsOfHops: the fields that are added after a redirect.
     init(
         _ storage: HTTPCookieStorage?,
         acceptsCookies: Bool,
@@ -91,7 +91,7 @@ struct SessionCookies: Sendable {
         self.storage = storage
         self.acceptsCookies = acceptsCookies
         self.fieldsOfHops = fieldsOfHops
-        // Foundation on Linux has put the stored ones in by now, as if they were the caller's.
+        // Foundation on Linux has already added the stored ones, as if they were the caller's.
         let present = request.value(forHTTPHeaderField: "Cookie").map { SessionCookies.pairs(in: $0) }
         sendsStored =
             request.httpShouldHandleCookies
@@ -99,20 +99,20 @@ struct SessionCookies: Sendable {
                 || present == SessionCookies.stored(for: request, fields).map { SessionCookies.pairs(in: $0) })
     }
 
-    /// Keeps the cookies of a response that an attempt has received, whether or not it becomes the answer to the call.
+    /// Keeps the cookies of a response that an attempt has received, whether or not it becomes the call's response.
     func keep(received response: Response) {
         switch response.source {
         case .network, .inProcess: keep(response)
-        // What is another pipeline's below may come from its store.
+        // A response of another pipeline below may come from its store.
         case .fresh, .stale, .revalidated, .collapsed, .synthesized: break
         }
     }
 
-    /// Keeps the cookies of the response that one hop of the call is answered with, where no attempt of its own has received it.
+    /// Keeps the cookies of the response that one hop of the call ends with, if none of its own attempts received it.
     ///
-    /// What another call has received at this time is as new as what an attempt gets. What was stored may be older than the
-    /// cookies that the storage holds by now, so it adds those alone that are not there and never were, and replaces those alone
-    /// that an earlier hop of this call has added. A `private` one was stored for whom it was sent to, and adds none.
+    /// What another call has just received is as new as what an attempt gets. A stored response may be older than the storage's
+    /// cookies, so it adds only cookies that are not there and never were, and replaces only those that an earlier hop of this call
+    /// has added. A `private` one was stored for the user it was sent to, and adds none.
     func keep(answer response: Response) {
         switch response.source {
         case .network, .inProcess, .synthesized: break
@@ -132,7 +132,7 @@ struct SessionCookies: Sendable {
         }
     }
 
-    /// Whether a cookie of a stored response is put into the storage; takes note of it.
+    /// Whether a cookie of a stored response is put into the storage; records it.
     private func adds(_ cookie: HTTPCookie, to storage: HTTPCookieStorage) -> Bool {
         let name = Name(cookie)
         let held = storage.cookies?.first { Name($0) == name }?.value
@@ -140,10 +140,10 @@ struct SessionCookies: Sendable {
             if let held {
                 guard values[name] == held else { return false }
             } else if values[name] == nil, SessionCookies.given.contains(name, of: storage) {
-                // It was there and is gone: who has logged out stays so.
+                // It was there and is gone: whoever logged out stays logged out.
                 return false
             } else if let end = cookie.expiresDate, end <= Date() {
-                // It was set to be removed, and is not there.
+                // It was set in order to be removed, and is not there.
                 return false
             }
             values[name] = cookie.value
@@ -151,8 +151,8 @@ struct SessionCookies: Sendable {
         }
     }
 
-    /// Gives the next hop of a redirect the cookies for where it leads, and takes out what the session has added for another
-    /// origin; a Cookie field of the caller's own stays what it is.
+    /// Gives the next hop of a redirect the cookies for its target, and removes what the session has added for another origin; the
+    /// caller's own Cookie field stays.
     func renew(in request: inout URLRequest, isForeignHop: Bool) {
         if isForeignHop {
             for line in fieldsOfHops.bound where request.value(forHTTPHeaderField: line.name.rawName) == line.value {
@@ -164,7 +164,7 @@ struct SessionCookies: Sendable {
         request.setValue(stored, forHTTPHeaderField: "Cookie")
     }
 
-    /// What the session would send of its own accord.
+    /// What the session would send by itself.
     private static func stored(
         for request: URLRequest,
         _ fields: SessionFields,
@@ -176,7 +176,7 @@ struct SessionCookies: Sendable {
         return fields.fields(for: bare, isForeignHop: isForeignHop)["Cookie"]
     }
 
-    /// A storage gives its cookies in no certain order.
+    /// A storage returns its cookies in no particular order.
     private static func pairs(in field: String) -> Set<String> {
         Set(field.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) })
     }

@@ -11,17 +11,17 @@ public import HoldfastSemantics
 /// The header fields that a session adds below the hooks.
 struct SessionFields: Sendable {
     private let additional: HeaderFields
-    /// Those of the additional fields that may hold a credential, which a redirect to another origin must leave behind.
+    /// The additional fields that may contain a credential, which must not follow a redirect to another origin.
     let bound: HeaderFields
     private let cookieStorage: HTTPCookieStorage?
 
-    /// Whether stored cookies are held to their own rules here, since Foundation on Linux holds them to none but the host's.
+    /// Whether the rules of stored cookies are checked here, since Foundation on Linux checks only the host.
     private let checksCookies: Bool
 
     /// The fields of sessions with this configuration.
     ///
-    /// - Parameter choosesCookies: whether the cookies that are sent are those that this names; false where the platform
-    ///   chooses them, and this tells what it does.
+    /// - Parameter choosesCookies: whether this decides which cookies are sent; false if the platform does, and this only says
+    ///   which.
     init(_ configuration: URLSessionConfiguration, choosesCookies: Bool = false) {
         checksCookies = choosesCookies
         additional = HeaderFields(SessionFields.texts(configuration.httpAdditionalHeaders))
@@ -31,18 +31,18 @@ struct SessionFields: Sendable {
         cookieStorage = configuration.httpShouldSetCookies ? configuration.httpCookieStorage : nil
     }
 
-    /// Session headers as text: Foundation on Linux traps on a value that is none.
+    /// Session headers as text: Foundation on Linux traps on a value that is not.
     static func texts(_ headers: [AnyHashable: Any]?) -> [String: String] {
         var texts: [String: String] = [:]
         for (name, value) in headers ?? [:] { texts["\(name)"] = "\(value)" }
         return texts
     }
 
-    /// What will be added to `request`; a field that the request names itself is not.
+    /// What will be added to `request`; fields that the request has itself are not.
     ///
     /// - Parameters:
-    ///   - withStoredCookies: false where those that are to be sent stand in the request already.
-    ///   - isForeignHop: whether a redirect has led to another origin than the call began at.
+    ///   - withStoredCookies: false if the cookies to be sent are already in the request.
+    ///   - isForeignHop: whether a redirect has led to another origin than the one where the call began.
     func fields(
         for request: URLRequest,
         withStoredCookies: Bool = true,
@@ -64,8 +64,8 @@ struct SessionFields: Sendable {
     /// Whether an additional field stays with the origin where a call began.
     func binds(_ name: FieldName) -> Bool { bound.contains(name) }
 
-    /// The additional fields that a platform which adds none itself must be given in a request; a stored cookie stands above one
-    /// among them.
+    /// The additional fields that must be put into the request if the platform adds none itself; a stored cookie replaces one among
+    /// them.
     func boundFields(for request: URLRequest) -> HeaderFields {
         var fields = bound
         fields.removeAll { request.value(forHTTPHeaderField: $0.name.rawName) != nil }
@@ -73,7 +73,7 @@ struct SessionFields: Sendable {
         return fields
     }
 
-    /// The stored cookies as a field value; nil when the request has a Cookie field or wants no cookies.
+    /// The stored cookies as a field value; nil if the request has a Cookie field or wants no cookies.
     func cookie(for request: URLRequest) -> String? {
         guard let cookieStorage, request.httpShouldHandleCookies, let url = request.url,
             request.value(forHTTPHeaderField: "Cookie") == nil,
@@ -81,14 +81,16 @@ struct SessionFields: Sendable {
         else { return nil }
         let cookies = checksCookies ? stored.filter { SessionFields.mayGo($0, to: url) } : stored
         guard !cookies.isEmpty else { return nil }
-        // A storage gives them in no certain order, and each order would be another user to a cache (RFC 6265 §5.4, step 2).
+        // A storage returns them in no particular order, and a cache would take each order for another user (RFC 6265 §5.4, step
+        // 2).
         let sorted = cookies.sorted { one, other in
             (-one.path.utf8.count, one.name, one.domain) < (-other.path.utf8.count, other.name, other.domain)
         }
         return HTTPCookie.requestHeaderFields(with: sorted)["Cookie"]
     }
 
-    /// RFC 6265 §5.4, step 1, beyond the host: a secure cookie goes over TLS alone, none goes outside its path or after its time.
+    /// RFC 6265 §5.4, step 1, except the host: a secure cookie is sent only over TLS, and none outside its path or after its
+    /// expiry.
     private static func mayGo(_ cookie: HTTPCookie, to url: URL) -> Bool {
         if cookie.isSecure, url.scheme?.lowercased() != "https" { return false }
         if let end = cookie.expiresDate, end <= Date() { return false }
@@ -98,8 +100,8 @@ struct SessionFields: Sendable {
 
     /// Whether the session may send other cookies than ``fields(for:withStoredCookies:)`` and the request say.
     ///
-    /// Stored ones stand above a Cookie field of the request: on Linux always, on Apple systems as it may be. Foundation on
-    /// Linux sends them where a request wants none, too.
+    /// Stored ones replace a Cookie field of the request: always on Linux, possibly on Apple systems. Foundation on Linux also
+    /// sends them if a request wants none.
     func mayReplaceCookies(of request: URLRequest) -> Bool {
         #if canImport(Darwin)
             guard request.httpShouldHandleCookies else { return false }
@@ -111,7 +113,7 @@ struct SessionFields: Sendable {
             && (request.value(forHTTPHeaderField: "Cookie") != nil || !request.httpShouldHandleCookies)
     }
 
-    /// The Basic credentials that libcurl makes of the user information in a URL; Apple's URLSession waits for a challenge.
+    /// The Basic credentials that libcurl makes from the user information in a URL; Apple's URLSession waits for a challenge.
     private func credential(in request: URLRequest) -> String? {
         #if canImport(Darwin)
             return nil
@@ -126,7 +128,7 @@ struct SessionFields: Sendable {
 }
 
 extension HTTPURLResponse {
-    /// Status and fields; lines of one name have been joined by Foundation.
+    /// Status and fields; Foundation has joined lines of one name.
     var head: ResponseHead {
         ResponseHead(
             status: StatusCode(statusCode),
@@ -134,14 +136,14 @@ extension HTTPURLResponse {
         )
     }
 
-    /// The length of the content as Content-Length says, if it does.
+    /// The length of the content according to Content-Length, if there is one.
     var contentLength: Int? {
         guard let length = Int(exactly: expectedContentLength), length >= 0 else { return nil }
         return length
     }
 }
 
-/// Which content codings URLSession undoes by itself, leaving Content-Encoding and Content-Length as they came.
+/// Which content codings URLSession decodes by itself, leaving Content-Encoding and Content-Length as they came.
 enum ContentCodings {
     #if canImport(Darwin)
         private static let known: Set<String> = ["gzip", "x-gzip", "deflate", "br"]
@@ -149,9 +151,9 @@ enum ContentCodings {
         private static let known: Set<String> = ["gzip", "x-gzip", "deflate", "br", "zstd"]
     #endif
 
-    /// Whether a response with these values of Content-Encoding (RFC 9110 §8.4) is handed over decoded.
+    /// Whether a response with these values of Content-Encoding (RFC 9110 §8.4) is delivered decoded.
     ///
-    /// False where nothing was coded, and where a coding is unknown: then the platform has not touched the content.
+    /// False if nothing was coded, or if a coding is unknown: then the platform has not changed the content.
     static func areUndone(_ values: [String]) -> Bool {
         var isCoded = false
         for value in values {

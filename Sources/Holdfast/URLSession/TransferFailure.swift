@@ -10,13 +10,12 @@ internal import HoldfastSemantics
 
 /// What URLSession's errors mean: the one table from its codes, and on Linux from libcurl's messages, to ``ServiceError``.
 enum TransferFailure {
-    /// The error for `error`, with the progress the exchange had made.
+    /// The ``ServiceError`` for `error`, with the progress of the exchange.
     ///
-    /// Progress is `notSent` only where the code proves it and nothing of the content was seen to leave: libcurl may have
-    /// lost an earlier connection before the one that it could not make. Otherwise it is what was observed, or the more that
-    /// is possible.
+    /// Progress is `notSent` only if the code proves it and no content was seen to leave: libcurl may have lost an earlier
+    /// connection before the one that it could not make. Otherwise, it is what was observed, or more if more is possible.
     ///
-    /// - Parameter hasSentContent: whether some of the content left.
+    /// - Parameter hasSentContent: whether some of the content was sent.
     static func serviceError(
         for error: any Error,
         url: URL?,
@@ -38,26 +37,26 @@ enum TransferFailure {
         FailureMeaning.timeout.error(progress: progress)
     }
 
-    /// The end of an exchange on a connection that had been kept open and was closed from the other side.
+    /// The end of an exchange on a reused connection that the other side closed.
     static func staleConnection(_ progress: TransportProgress) -> ServiceError {
         FailureMeaning.connectionLost.error(progress: progress, connectionReused: true)
     }
 
-    /// The end of a body that exceeds what may wait for its reader.
+    /// The end of a body that exceeds the limit for unread bytes.
     static func bodyTooLarge(_ limit: Int, progress: TransportProgress) -> ServiceError {
         ServiceError(
             .bodyTooLarge,
-            "More than \(limit) bytes of the response wait to be read, and URLSession cannot hold a server back; raise "
+            "More than \(limit) bytes of the response are waiting to be read, and URLSession cannot slow a server down; raise "
                 + "`URLSessionTransport.Limits.bodyOnDisk`, read faster, or use the AsyncHTTPClient transport.",
             progress: progress
         )
     }
 
-    /// The end of a body that could not be kept in, or read from, its spill file.
+    /// The end of a body that could not be written to, or read from, its spill file.
     static func spillFailed(_ cause: any Error, progress: TransportProgress) -> ServiceError {
         ServiceError(
             .other,
-            "The response body did not fit into memory and its temporary file failed; see to space and rights of the "
+            "The response body did not fit into memory, and its temporary file failed; check the free space and permissions of the "
                 + "temporary directory.",
             cause: cause,
             progress: progress
@@ -69,18 +68,18 @@ enum TransferFailure {
         unreadableBody.error(cause: cause, progress: .notSent)
     }
 
-    /// The end of an exchange whose body file did not stay as it was.
+    /// The end of an exchange whose body file changed.
     static func changedFile(_ cause: any Error, progress: TransportProgress) -> ServiceError {
         ServiceError(
             .badRequest,
-            "The file with the request body changed, or could not be read, while it was sent, so the exchange was broken off; "
-                + "leave the file alone until the call has ended.",
+            "The file with the request body changed, or could not be read, while it was being sent, so the exchange was aborted; "
+                + "do not change the file until the call has ended.",
             cause: cause,
             progress: progress
         )
     }
 
-    /// The refusal of content that would not be sent.
+    /// The error for content that would not be sent.
     static var noContentInHead: ServiceError {
         noContent.error(progress: .notSent)
     }
@@ -99,10 +98,10 @@ enum TransferFailure {
         let hasHead = progress >= .headReceived
         switch urlError.code {
         case .badServerResponse where !hasHead:
-            // Foundation on Linux says so when the connection ended before the first byte of an answer.
+            // Foundation on Linux uses it if the connection ended before the first byte of a response.
             return connectionLost
         case .unsupportedURL where scheme == "http" || scheme == "https":
-            // On Linux also the code of an answer that has no status line.
+            // On Linux, also the code for a response without a status line.
             return notHTTP
         case .unknown:
             return meaning(ofMessage: urlError.localizedDescription, hasHead, isTLS: scheme == "https")
@@ -115,9 +114,9 @@ enum TransferFailure {
         }
     }
 
-    /// Foundation on Linux has one code, -1, for whatever it does not know of libcurl; only the text tells them apart.
+    /// Foundation on Linux has one code, -1, for all errors of libcurl that it does not know; only the text distinguishes them.
     private static func meaning(ofMessage text: String, _ hasHead: Bool, isTLS: Bool) -> FailureMeaning {
-        // A broken exchange has a code of its own; with this one it was the handshake that broke.
+        // A broken exchange has its own code; with this one, the handshake failed.
         if text.hasPrefix("Recv failure") { return isTLS && !hasHead ? tls : connectionLost }
         for (start, meaning) in curlMessages where text.hasPrefix(start) { return meaning }
         return hasHead
@@ -129,7 +128,7 @@ enum TransferFailure {
         code: .protocolError,
         message: "The server's response is not valid HTTP. Check that the URL leads to an HTTP server."
     )
-    /// Proves nothing here: URLSession has no other code for what goes wrong on an open connection.
+    /// Proves nothing here: URLSession has no other code for failures on an open connection.
     private static let tls = FailureMeaning(code: .tls, message: FailureMeaning.handshake.message)
     private static let certificate = FailureMeaning(
         code: .certificate,
@@ -206,7 +205,7 @@ enum TransferFailure {
     private static let curlMessages: [(String, FailureMeaning)] = [
         ("transfer closed", connectionLost),
         ("Send failure", connectionLost),
-        // A connection that was reset while it was made, which Foundation does not count among those that were refused.
+        // A connection that was reset while it was made, which Foundation does not count as refused.
         ("Failed to connect to", connect),
         ("Couldn't connect to server", connect),
         ("SSL certificate problem", certificate),
@@ -219,7 +218,7 @@ enum TransferFailure {
             FailureMeaning(
                 code: .unsupported,
                 message: "The response has a content coding that URLSession cannot decode on this platform; ask for "
-                    + "another by Accept-Encoding, or use the AsyncHTTPClient transport."
+                    + "another with Accept-Encoding, or use the AsyncHTTPClient transport."
             )
         ),
     ]

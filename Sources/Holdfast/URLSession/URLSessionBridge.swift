@@ -9,11 +9,11 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// The delegate of a session, or of one task of somebody else's session: hands what happens to the exchange it belongs to.
+/// The delegate of a session, or of one task of somebody else's session: passes events to the exchange that they belong to.
 final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
     private let exchanges = Mutex<[Int: URLSessionExchange]>([:])
 
-    /// Sends what happens to `task` to `exchange`, until the task is complete.
+    /// Sends the events of `task` to `exchange`, until the task is complete.
     func attach(_ exchange: URLSessionExchange, to task: URLSessionTask) {
         let number = task.taskIdentifier
         exchanges.withLock { $0[number] = exchange }
@@ -58,7 +58,7 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
         #if !canImport(Darwin)
             if exchange(of: task)?.beginsRedirect() == false { return }
         #endif
-        // Nothing follows a redirect but the pipeline: without a new request the 3xx itself is handed up.
+        // Only the pipeline follows redirects: without a new request, the 3xx itself is returned.
         completionHandler(nil)
     }
 
@@ -69,7 +69,7 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         #if canImport(Darwin)
-            // Credentials are the pipeline's: a 401 is handed up, and what TLS and proxies ask is left to the system.
+            // Credentials are the pipeline's task: a 401 is returned, and challenges of TLS and proxies are left to the system.
             let space = challenge.protectionSpace
             let methods = [
                 NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest, NSURLAuthenticationMethodNTLM,
@@ -77,7 +77,7 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
             ]
             let isOrigin = !space.isProxy() && methods.contains(space.authenticationMethod)
             if isOrigin { return completionHandler(.rejectProtectionSpace, nil) }
-            // A task's delegate stands before its session's, which may hold certificates to more than the system does.
+            // A task's delegate is called before its session's, which may have stricter rules for certificates than the system.
             let answer = completionHandler
             if let delegate = session.delegate, delegate !== self {
                 if delegate.urlSession?(session, didReceive: challenge, completionHandler: answer) != nil { return }
@@ -90,8 +90,8 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
             }
             answer(.performDefaultHandling, nil)
         #else
-            // Foundation on Linux challenges when the 401 has come whole; default handling would never end, and rejecting
-            // cancels. So the exchange ends here, well, before its task ends by cancellation.
+            // Foundation on Linux challenges when the whole 401 has arrived; default handling would never end, and rejecting
+            // cancels. So the exchange ends here, successfully, before its task ends by cancellation.
             if let exchange = exchange(of: task) {
                 if let response = challenge.failureResponse { exchange.received(response) }
                 exchange.receivedEnd(nil)
@@ -106,10 +106,10 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
             task: URLSessionTask,
             needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
         ) {
-            // libcurl asks for the content once more when a connection it used again broke before any answer, to send the
-            // request a second time. Whether that is safe is the pipeline's to judge, and with no content to send again
-            // Foundation would wait for ever, so the exchange ends here; on another queue, because this one is the session's
-            // own, where cancelling a task traps. What is known to have left may still wait in the delegate's queue.
+            // libcurl asks for the content again if a reused connection broke before any response, to send the request a second
+            // time. Whether that is safe is for the pipeline to decide, and without content to send again, Foundation would wait
+            // forever, so the exchange ends here; on another queue, because this one is the session's own, where cancelling a task
+            // traps. Content that is known to have left may not have been reported yet by the delegate's queue.
             if let exchange = exchange(of: task) {
                 exchange.receivedProgress(sent: task.countOfBytesSent, of: task.countOfBytesExpectedToSend)
                 DispatchQueue.global().async { exchange.receivedStaleConnection() }
@@ -122,8 +122,8 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
         let number = task.taskIdentifier
         let exchange = exchanges.withLock { $0.removeValue(forKey: number) }
         #if !canImport(Darwin)
-            // Foundation on Linux keeps the head of a redirect to itself until it has found where it leads, and for good when
-            // there is no Location. The task has it.
+            // Foundation on Linux does not report the head of a redirect until it has found its target, and never if there is no
+            // Location. The task has it.
             if error == nil, let response = task.response { exchange?.received(response) }
         #endif
         exchange?.receivedEnd(error)
@@ -144,26 +144,26 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
 #if !canImport(Darwin)
     internal import Foundation
 
-    /// The queue of a session's delegate, which holds Foundation back while too much lies in it.
+    /// The queue of a session's delegate, which slows Foundation down while too much is waiting in it.
     ///
-    /// Foundation on Linux reads from the network as fast as it comes and adds an operation for each 16 KiB, without a bound: over a
-    /// fast link hundreds of megabytes wait in memory for a delegate that writes them to a file. It adds them on the queue that it
-    /// reads on, though, so while ``addOperation(_:)`` does not return nothing is read, and the servers wait.
+    /// Foundation on Linux reads from the network as fast as data comes and adds an operation for each 16 KiB, without a limit:
+    /// with a fast connection, hundreds of megabytes wait in memory for a delegate that writes them to a file. But it adds them on
+    /// the queue that it reads on, so while ``addOperation(_:)`` does not return, nothing is read, and the servers wait.
     ///
-    /// All sessions of the process are read on that one queue, and tasks are made and begun on it, on threads of the cooperative pool
-    /// too. So nothing is held back but for what the delegate itself has yet to do, which is at most a write to a file, and never for
-    /// a reader: that would have to wait for a thread that waits for it.
+    /// All sessions of the process are read on that one queue, and tasks are made and started on it, also from threads of the
+    /// cooperative pool. So it waits only for the delegate's own work, which is at most a write to a file, and never for a reader:
+    /// that would be waiting for a thread that waits for it.
     ///
-    /// Proof: the operation queue is thread-safe by itself, and what is added here changes under `condition` alone.
+    /// Proof: the operation queue is thread-safe by itself, and what is added here changes only under `condition`.
     final class DelegateQueue: OperationQueue, @unchecked Sendable {
-        /// How many operations may wait, of 16 KiB at most each.
+        /// How many operations may wait, of at most 16 KiB each.
         private static let longest = 128
-        /// For how long one operation is held back.
+        /// How long one operation is held back.
         private static let patience = 0.1
 
         private let condition = NSCondition()
         private var waiting = 0
-        /// The delegate has done nothing for so long that it is not waited for until it does.
+        /// The delegate has done nothing for so long that the queue stops waiting until it does.
         private var isStuck = false
 
         override init() {
@@ -174,7 +174,7 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
         }
 
         override func addOperation(_ block: @Sendable @escaping () -> Void) {
-            // What runs on this queue cannot wait for it.
+            // Code on this queue cannot wait for it.
             if OperationQueue.current !== self { hold() }
             condition.withLock { waiting += 1 }
             super.addOperation {

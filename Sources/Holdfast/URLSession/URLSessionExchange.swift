@@ -11,13 +11,13 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// One request on its way through a URLSession: events come in from the delegate, the head and the body go out to tasks.
+/// One request on its way through a URLSession: events come in from the delegate, the head and the body go to tasks.
 ///
 /// The delegate's queue calls the `received…` methods one at a time; everything else may be called from anywhere.
 final class URLSessionExchange: Sendable {
     private let state: Mutex<ExchangeState>
     private let url: URL?
-    /// What the errors of its body are about.
+    /// The call that the errors of its body name.
     let subject: CallSubject
     private let diskLimit: Int
     private let now: @Sendable () -> MonotonicInstant
@@ -48,7 +48,7 @@ final class URLSessionExchange: Sendable {
 
     /// Starts `task` and waits for the final response head.
     ///
-    /// - Throws: ``ServiceError``, or `CancellationError` promptly when the calling task is cancelled.
+    /// - Throws: ``ServiceError``, or `CancellationError` promptly if the calling task is cancelled.
     func head(of task: URLSessionTask) async throws -> HTTPURLResponse {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -81,7 +81,7 @@ final class URLSessionExchange: Sendable {
         perform(state.withLock { $0.fail(CancellationError(), keepsBuffer: false, overrides: true) })
     }
 
-    /// Ends the exchange with `.timeout` if its head is not there.
+    /// Ends the exchange with `.timeout` if its head has not arrived.
     func timeOut() {
         perform(
             state.withLock { state in
@@ -91,18 +91,18 @@ final class URLSessionExchange: Sendable {
         )
     }
 
-    /// When something was last seen to happen before the head.
+    /// The last time that something was seen to happen before the head.
     var lastActivity: MonotonicInstant { state.withLock { $0.lastActivity } }
 
     // MARK: For the delegate
 
-    /// Part of the request body has left.
+    /// Part of the request body was sent.
     func receivedProgress(sent: Int64, of expected: Int64) {
         let instant = now()
         state.withLock { $0.noteSent(sent, of: expected, at: instant) }
     }
 
-    /// A head has come: an interim one, or the one to answer with.
+    /// A head has arrived: an interim one, or the final one.
     func received(_ response: URLResponse) {
         guard let response = response as? HTTPURLResponse else {
             let error = ServiceError(
@@ -121,7 +121,7 @@ final class URLSessionExchange: Sendable {
         }
     }
 
-    /// Bytes of the body have come.
+    /// Bytes of the body have arrived.
     func received(_ data: Data) {
         guard !data.isEmpty else { return }
         let chunk = ByteChunk(copying: data)
@@ -149,7 +149,7 @@ final class URLSessionExchange: Sendable {
         }
     }
 
-    /// A whole body has come at once.
+    /// A whole body has arrived at once.
     func received(whole data: Data) {
         guard !data.isEmpty else { return }
         let chunk = ByteChunk(copying: data)
@@ -162,11 +162,11 @@ final class URLSessionExchange: Sendable {
     }
 
     #if !canImport(Darwin)
-        /// The session asks what to do about a redirect; whether it is to be told.
+        /// The session asks what to do about a redirect; returns whether it must be told.
         func beginsRedirect() -> Bool { state.withLock { $0.beginsRedirect() } }
     #endif
 
-    /// The connection, used before, broke without an answer.
+    /// A reused connection broke without a response.
     func receivedStaleConnection() {
         perform(
             state.withLock { state in
@@ -176,7 +176,7 @@ final class URLSessionExchange: Sendable {
         )
     }
 
-    /// The transfer is over; what was buffered can still be read.
+    /// The transfer is over; buffered bytes can still be read.
     func receivedEnd(_ error: (any Error)?) {
         perform(
             state.withLock { state in
@@ -197,9 +197,9 @@ final class URLSessionExchange: Sendable {
     }
 
     #if !canImport(Darwin)
-        /// Cancels a task, which waits until its session has handed over what it has just read.
+        /// Cancels a task; waits until its session has delivered what it has just read.
         private func end(_ task: URLSessionTask) {
-            // On the delegate's own queue each would wait for the other.
+            // On the delegate's own queue, each would wait for the other.
             guard OperationQueue.current is DelegateQueue else { return task.cancel() }
             DispatchQueue.global().async { task.cancel() }
         }
@@ -231,7 +231,7 @@ final class URLSessionExchange: Sendable {
     }
 }
 
-/// The body of an exchange as its one reader sees it; dropping it ends the transfer.
+/// The body of an exchange for its one reader; dropping it ends the transfer.
 final class URLSessionBodySource: ByteSource {
     private let exchange: URLSessionExchange
 
@@ -254,7 +254,7 @@ final class URLSessionBodySource: ByteSource {
     }
 }
 
-/// The books of one exchange; each change says what is to be done once the lock is released.
+/// The state of one exchange; each change returns what to do once the lock is released.
 struct ExchangeState {
     typealias HeadContinuation = CheckedContinuation<HTTPURLResponse, any Error>
     typealias ReaderContinuation = CheckedContinuation<ByteChunk?, any Error>
@@ -265,11 +265,11 @@ struct ExchangeState {
         case resumeReader(ReaderContinuation, Result<ByteChunk?, any Error>)
         case readBack(ReaderContinuation, SpillFile, offset: Int, count: Int)
         case cancel(URLSessionTask)
-        /// Lets go of files, whose end is I/O.
+        /// Releases files, whose end is I/O.
         case release(RequestUpload?, SpillFile?)
     }
 
-    /// What becomes of bytes that have come.
+    /// What happens to bytes that have arrived.
     enum Arrival {
         case done([Action])
         case spill(offset: Int, SpillFile?)
@@ -282,13 +282,13 @@ struct ExchangeState {
         case failed(any Error)
     }
 
-    /// How far the exchange has certainly or possibly come.
+    /// How far the exchange has certainly or possibly progressed.
     private(set) var progress: TransportProgress
     /// The final response head.
     private(set) var head: HTTPURLResponse?
-    /// When something was last seen to happen before the head.
+    /// The last time that something was seen to happen before the head.
     var lastActivity: MonotonicInstant
-    /// Whether the connection had been used before, as far as the platform tells.
+    /// Whether the connection had been used before, if the platform says so.
     var connectionReused = false
 
     /// Whether some of the content was seen to leave.
@@ -309,11 +309,11 @@ struct ExchangeState {
         self.upload = upload
         self.buffer = buffer
         lastActivity = start
-        // URLSession does not tell when the head has left. A request without content may have left whole.
+        // URLSession does not report that the head was sent. A request without content may have been sent completely.
         progress = upload.hasContent ? .headSent : .bodySent
     }
 
-    /// Takes the task to run and the waiter for its head; the outcome, if the exchange was cancelled before.
+    /// Takes the task to run and the waiter for its head; returns the result if the exchange was cancelled before.
     mutating func begin(
         _ task: URLSessionTask,
         continuation: HeadContinuation
@@ -327,7 +327,7 @@ struct ExchangeState {
     /// Why the file with the request body could not be sent as it was.
     var fileFailure: (any Error)? { upload?.file?.failure }
 
-    /// Part of the request body has left; a length of zero or less is an unknown one, that of a file is known all the same.
+    /// Part of the request body was sent; a length of zero or less is unknown, but that of a file is always known.
     mutating func noteSent(_ sent: Int64, of expected: Int64, at instant: MonotonicInstant) {
         lastActivity = instant
         if sent > 0 { hasSentContent = true }
@@ -335,7 +335,7 @@ struct ExchangeState {
         if expected > 0 && sent >= expected { progress = max(progress, .bodySent) }
     }
 
-    /// The final head is there.
+    /// The final head has arrived.
     mutating func note(_ response: HTTPURLResponse) -> [Action] {
         guard case .running = transfer, head == nil else { return [] }
         head = response
@@ -345,7 +345,7 @@ struct ExchangeState {
         return [.resumeHead(waiter, .success(response))]
     }
 
-    /// Finds the place of bytes that have come.
+    /// Finds the place of bytes that have arrived.
     mutating func place(_ chunk: ByteChunk) -> Arrival {
         guard case .running = transfer else { return .done([]) }
         progress = .bytesReceived
@@ -356,7 +356,7 @@ struct ExchangeState {
         }
     }
 
-    /// Takes bytes whatever the limit.
+    /// Takes bytes regardless of the limit.
     mutating func keep(_ chunk: ByteChunk) -> [Action] {
         guard case .running = transfer else { return [] }
         progress = .bytesReceived
@@ -379,7 +379,7 @@ struct ExchangeState {
         return serveReader()
     }
 
-    /// Bytes of the spill file have been read, or not; what the reader gets.
+    /// Bytes of the spill file have been read, or not; returns what the reader gets.
     mutating func readBack(_ count: Int, outcome: Result<ByteChunk, any Error>) -> Result<ByteChunk?, any Error> {
         if case .failed(let error) = transfer, spillFile == nil { return .failure(error) }
         switch outcome {
@@ -393,7 +393,7 @@ struct ExchangeState {
         }
     }
 
-    /// The transfer has come to its good end.
+    /// The transfer has ended normally.
     mutating func finish() -> [Action] {
         guard case .running = transfer else { return [] }
         guard head != nil else {
@@ -411,11 +411,11 @@ struct ExchangeState {
         return released + serveReader()
     }
 
-    /// The transfer has failed, or is to.
+    /// The transfer has failed, or must fail.
     ///
     /// - Parameters:
-    ///   - keepsBuffer: whether bytes that came before can still be read.
-    ///   - overrides: whether an end that was reached before gives way, unless it was told to the reader.
+    ///   - keepsBuffer: whether bytes that arrived before can still be read.
+    ///   - overrides: whether this replaces an earlier end that the reader has not seen yet.
     mutating func fail(_ error: any Error, keepsBuffer: Bool, overrides: Bool = false) -> [Action] {
         var actions: [Action] = []
         let task = task
@@ -433,7 +433,7 @@ struct ExchangeState {
             actions.append(.resumeHead(waiter, .failure(error)))
         }
         actions += serveReader()
-        // Last: on Linux it may have to wait for what the session is at. A redirect comes to its end by itself.
+        // Last: on Linux, it may have to wait for the session's current work. A redirect ends by itself.
         if let task, !isRedirecting {
             wasCancelled = true
             actions.append(.cancel(task))
@@ -441,10 +441,10 @@ struct ExchangeState {
         return actions
     }
 
-    /// The session asks what to do about a redirect; whether it is to be told.
+    /// The session asks what to do about a redirect; returns whether it must be told.
     ///
-    /// Foundation on Linux traps where it is told so after its task was cancelled, or the task is cancelled before it has taken
-    /// note.
+    /// Foundation on Linux traps if it is told after its task was cancelled, or if the task is cancelled before it has processed
+    /// the answer.
     mutating func beginsRedirect() -> Bool {
         if wasCancelled { return false }
         isRedirecting = true

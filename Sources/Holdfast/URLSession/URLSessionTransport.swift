@@ -25,7 +25,7 @@ private import Synchronization
 /// `docs/clients/urlsession.md` lists what else the platforms can and cannot do.
 public final class URLSessionTransport: Transport {
     let session: URLSession
-    /// The delegate of a session of our own; nil when the session is somebody else's.
+    /// The delegate of our own session; nil if the session is somebody else's.
     let bridge: URLSessionBridge?
     private let sessionFields: SessionFields
     private let limits: Limits
@@ -56,7 +56,7 @@ public final class URLSessionTransport: Transport {
             // Foundation on Linux would replace the request's own Cookie field and ignore `httpShouldHandleCookies`.
             own.httpShouldSetCookies = false
         #endif
-        // What must not go everywhere is put into each request that it may go with: a session adds to all.
+        // Fields that must not be sent everywhere are put into each request that may have them: a session adds its fields to all.
         own.httpAdditionalHeaders = headers.filter { name, _ in
             FieldName(name).map { !sessionFields.binds($0) } ?? true
         }
@@ -149,7 +149,7 @@ public final class URLSessionTransport: Transport {
         }
         let head = try await exchange.head(of: task)
         var response = response(head, to: request, url: url, exchange: exchange)
-        // Cookies come and go while calls are under way, and whose response this is depends on those that were sent.
+        // Cookies change during calls, and whose response this is depends on those that were sent.
         let isCertain =
             addsCookiesItself
             || (!sessionFields.mayReplaceCookies(of: upload.request)
@@ -158,7 +158,7 @@ public final class URLSessionTransport: Transport {
         return response
     }
 
-    /// The request's fields as they leave, with what the session adds.
+    /// The request's fields as they are sent, with those that the session adds.
     private func presentedFields(of request: URLRequest, _ context: CallContext) -> HeaderFields {
         var own = HeaderFields(request.allHTTPHeaderFields ?? [:])
         if bridge == nil, context.isForeignHop {
@@ -172,7 +172,7 @@ public final class URLSessionTransport: Transport {
         .merging(own)
     }
 
-    /// The value of a field that a session must not add to a request: on Linux one that libcurl takes for none.
+    /// The value of a field that a session must not add to a request: on Linux, one that libcurl treats as none.
     private static var suppressingValue: String {
         #if canImport(Darwin)
             ""
@@ -181,8 +181,8 @@ public final class URLSessionTransport: Transport {
         #endif
     }
 
-    /// The request with what a session of our own does not add itself, and without what a foreign one would add to a hop to
-    /// another origin.
+    /// The request with the fields that our own session does not add itself, and without those that a foreign one would add to a
+    /// hop to another origin.
     private func completed(_ request: URLRequest, context: CallContext) -> URLRequest {
         var request = request
         let bound = sessionFields.bound.isEmpty ? HeaderFields() : sessionFields.boundFields(for: request)
@@ -201,7 +201,7 @@ public final class URLSessionTransport: Transport {
         return request
     }
 
-    /// Whether the stored cookies that are sent stand in the request already, and the session adds none.
+    /// Whether the stored cookies to be sent are already in the request, so that the session adds none.
     private var addsCookiesItself: Bool {
         #if canImport(Darwin)
             false
@@ -245,7 +245,7 @@ public final class URLSessionTransport: Transport {
             // libcurl would drop the content, or announce a file's length and send nothing of it.
             if upload.hasContent, RequestMethod(upload.request) == .head { throw TransferFailure.noContentInHead }
         #endif
-        // Making a task traps once the session is invalidated, so the two exclude each other; neither does I/O.
+        // Making a task traps once the session is invalidated, so a lock separates the two; neither does I/O.
         let task: URLSessionTask? = isInvalidated.withLock { isInvalidated in
             isInvalidated
                 ? nil : rawTask(for: upload, isIdempotent: isIdempotent, isDownload: isDownload, exchange)
@@ -260,7 +260,7 @@ public final class URLSessionTransport: Transport {
         return task
     }
 
-    /// Tasks that end the exchange at its deadline, and when URLSession's own timeout did not.
+    /// Tasks that end the exchange at its deadline, and when URLSession's own timeout should have.
     private func watch(
         _ exchange: URLSessionExchange,
         request: URLRequest,
@@ -277,7 +277,7 @@ public final class URLSessionTransport: Transport {
             )
         }
         if !waitsForConnectivity, let allowance = allowance(for: request) {
-            // A guard against URLSession's own silence goes by real time, whatever clock the pipeline has.
+            // This guards against URLSession's own silence, so it uses real time, whatever the pipeline's clock.
             let clock = SystemClock()
             watches.append(
                 Task {
@@ -292,7 +292,7 @@ public final class URLSessionTransport: Transport {
         return watches
     }
 
-    /// How long nothing may happen before the head: the request's timeout, or the session's where the request has the default.
+    /// How long nothing may happen before the head: the request's timeout, or the session's if the request has the default.
     private func allowance(for request: URLRequest) -> Duration? {
         let defaultTimeout: TimeInterval = 60
         let seconds = request.timeoutInterval == defaultTimeout ? requestTimeout : request.timeoutInterval
@@ -348,7 +348,7 @@ extension URLSessionTransport {
 }
 
 extension URLSessionTransport {
-    /// The task that sends `upload` and tells `exchange` what happens; traps once the session is invalidated.
+    /// The task that sends `upload` and reports events to `exchange`; traps once the session is invalidated.
     func rawTask(
         for upload: RequestUpload,
         isIdempotent: Bool,
@@ -357,7 +357,7 @@ extension URLSessionTransport {
     ) -> URLSessionTask {
         guard let bridge else {
             #if !canImport(Darwin)
-                // Somebody's session gives content in one piece.
+                // A foreign session returns content in one piece.
                 if isDownload { return unsharedTask(for: upload, exchange: exchange, queue: DelegateQueue()) }
             #endif
             return foreignTask(for: upload, exchange)
@@ -374,7 +374,7 @@ extension URLSessionTransport {
 
     private func delegatedTask(for upload: RequestUpload) -> URLSessionTask {
         #if canImport(Darwin)
-            // Never on Linux, where an upload from a file traps when its exchange ends while the file is being read.
+            // Never on Linux, where an upload from a file traps if its exchange ends while the file is being read.
             if let file = upload.file { return session.uploadTask(with: upload.request, fromFile: file.url) }
             return session.dataTask(with: upload.request)
         #else
@@ -387,7 +387,7 @@ extension URLSessionTransport {
         #if canImport(Darwin)
             let task = delegatedTask(for: upload)
         #else
-            // A task's delegate is told of neither head nor body on Linux.
+            // On Linux, a task's delegate is told about neither head nor body.
             let task = session.dataTask(with: upload.streamedRequest) { data, response, error in
                 if let response { exchange.received(response) }
                 if let data { exchange.received(whole: data) }
@@ -400,10 +400,11 @@ extension URLSessionTransport {
     }
 
     #if !canImport(Darwin)
-        /// A task on a connection of its own.
+        /// A task on its own connection.
         ///
-        /// When a connection that it uses again breaks before an answer, libcurl sends a request without content a second time
-        /// by itself, whatever the method; on a new connection it does not. What may be sent twice is the pipeline's to judge.
+        /// If a reused connection breaks before a response, libcurl sends a request without content a second time by itself,
+        /// whatever the method; on a new connection, it does not. Whether something may be sent twice is for the pipeline to
+        /// decide.
         private func unsharedTask(
             for upload: RequestUpload,
             exchange: URLSessionExchange,

@@ -18,7 +18,7 @@
     #endif
 
     extension ClientFailure {
-        /// What an error of the layers beneath the client means; nil where it is none of them.
+        /// What an error of the layers below the client means; nil if it is not one of them.
         static func beneath(_ error: any Error) -> FailureMeaning? {
             switch error {
             case let error as NIOConnectionError: ofConnecting(error)
@@ -56,7 +56,8 @@
             }
         }
 
-        /// An open connection is not refused, and a path is looked up before there is one: those come from connecting.
+        /// An open connection is not refused, and a path is looked up before there is one, so these errors come from
+        /// connecting.
         private static func ofSocket(_ error: IOError) -> FailureMeaning {
             switch error.errnoCode {
             case ECONNREFUSED, ENOENT, EACCES, EADDRNOTAVAIL: .connect
@@ -79,7 +80,8 @@
             }
         }
 
-        /// REFUSED_STREAM, which also stands for the streams a GOAWAY left out, proves that nothing was processed (RFC 9113 §8.7).
+        /// REFUSED_STREAM, which also stands for the streams that a GOAWAY excluded, proves that nothing was processed (RFC
+        /// 9113 §8.7).
         private static func ofHTTP2(_ error: any NIOHTTP2Error) -> FailureMeaning {
             switch error {
             case let error as NIOHTTP2Errors.StreamClosed:

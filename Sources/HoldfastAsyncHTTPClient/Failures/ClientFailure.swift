@@ -6,21 +6,21 @@
     internal import Holdfast
     internal import HoldfastSemantics
 
-    /// What was seen of an exchange when it failed.
+    /// What is known about an exchange when it failed.
     struct ExchangeTrace: Sendable {
         /// How far it had come, or may have come.
         var progress: TransportProgress
-        /// Whether the client told, and proves by it, that the request was never given to a connection.
+        /// Whether the client's silence proves that the request was never given to a connection.
         var wasNeverPlaced = false
         /// Whether the connection had carried a request before.
         var connectionReused = false
-        /// What the source of the request's content failed with.
+        /// The error of the source of the request's content.
         var uploadFailure: (any Error)?
     }
 
-    /// What the client's errors mean: the one table from them to ``ServiceError``.
+    /// What the client's errors mean: the only table that maps them to ``ServiceError``.
     enum ClientFailure {
-        /// The error for `error`, with the progress the exchange had made.
+        /// The error for `error`, with the progress of the exchange.
         static func serviceError(for error: any Error, _ trace: ExchangeTrace) -> ServiceError {
             if let error = error as? ServiceError, trace.uploadFailure == nil { return error }
             if let cause = trace.uploadFailure {
@@ -36,7 +36,7 @@
             return meaning.error(cause: error, progress: progress, connectionReused: trace.connectionReused)
         }
 
-        /// The end of an exchange whose deadline has passed.
+        /// The error of an exchange whose deadline has passed.
         static func timeout(_ trace: ExchangeTrace) -> ServiceError {
             FailureMeaning.timeout.error(
                 progress: trace.wasNeverPlaced ? .notSent : trace.progress,

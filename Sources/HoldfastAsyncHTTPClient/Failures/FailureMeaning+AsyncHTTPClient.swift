@@ -4,11 +4,11 @@
 #if AsyncHTTPClient
     internal import Holdfast
 
-    /// What this client can meet beside what every one can.
+    /// What this client can meet in addition to the failures that all clients share.
     extension FailureMeaning {
         static let badURL = Self(
             code: .badRequest,
-            message: "The URL cannot be sent to; give it a host, and the scheme http, https, http+unix or https+unix.",
+            message: "The URL cannot be used. It needs a host, and the scheme http, https, http+unix or https+unix.",
             proof: .notSent
         )
         static let badMessage = Self(
@@ -18,44 +18,46 @@
         )
         static let badField = Self(
             code: .badRequest,
-            message: "HTTP/2 does not allow one of the request's header fields; see the cause and leave it out."
+            message: "HTTP/2 does not allow one of the request's header fields; see the cause, and leave the field out."
         )
         static let shutDown = Self(
             code: .unsupported,
-            message: "The HTTPClient was shut down; make a new one, and shut it down after its last call.",
+            message: "The HTTPClient was shut down; create a new one, and shut it down after its last call.",
             proof: .notSent
         )
         static let connect = Self(
             code: .connect,
-            message: "No connection could be made; check host, port and proxy, and that the server runs.",
+            message: "No connection could be made. Check host, port and proxy, and that the server is running.",
             proof: .notSent
         )
         static let poolExhausted = Self(
             code: .connect,
-            message: "No connection became free in time; allow more connections for a host, or send less at once.",
+            message:
+                "No connection became free in time; allow more connections per host, or send fewer requests at once.",
             proof: .notSent
         )
         static let proxyCredentials = Self(
             code: .authenticationRequired,
-            message: "The proxy asks for credentials; give them in the client's proxy configuration.",
+            message: "The proxy requires credentials. Set them in the client's proxy configuration.",
             proof: .notSent
         )
         static let silence = Self(
             code: .timeout,
-            message: "The server was silent for too long; allow a longer read timeout, or find out why it is slow."
+            message: "The server sent nothing for too long. Allow a longer read timeout, or find out why it is slow."
         )
         static let stalled = Self(
             code: .timeout,
-            message: "The server took no bytes for too long; allow a longer write timeout, or find out why it is slow."
+            message:
+                "The server accepted no bytes for too long. Allow a longer write timeout, or find out why it is slow."
         )
         static let refused = Self(
             code: .connectionLost,
-            message: "The server took this request off its connection without processing it; it is safe to send again.",
+            message: "The server dropped this request without processing it. It is safe to send it again.",
             proof: .notSent
         )
         static let ended = Self(
             code: .connectionLost,
-            message: "The client ended the exchange, since its connection or the client itself is being shut down."
+            message: "The client ended the exchange because its connection, or the client itself, is being shut down."
         )
         static let notHTTP = Self(
             code: .protocolError,
@@ -63,18 +65,18 @@
         )
         static let undecodable = Self(
             code: .decodingFailed,
-            message: "The response's content coding could not be undone; ask for none by `Accept-Encoding: identity`, "
+            message: "The response's content could not be decoded. Ask for none by `Accept-Encoding: identity`, "
                 + "or raise the client's decompression limit.",
             proof: .headReceived
         )
         static let redirects = Self(
             code: .tooManyRedirects,
-            message: "The client followed redirects itself and they did not end; configure it with `.disallow`.",
+            message: "The client followed redirects itself, and there were too many. Configure it with `.disallow`.",
             proof: .headReceived
         )
         static let unknown = Self(
             code: .other,
-            message: "AsyncHTTPClient failed for a reason that is not known here; see the cause."
+            message: "AsyncHTTPClient failed for an unknown reason; see the cause."
         )
     }
 #endif

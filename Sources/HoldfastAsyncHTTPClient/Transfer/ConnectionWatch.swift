@@ -5,10 +5,10 @@
     internal import Logging
     private import Synchronization
 
-    /// What the client tells of the connection an exchange goes over.
+    /// What the client reports about the connection of an exchange.
     ///
-    /// The client has one way to tell: it puts the connection's number into the metadata of the request's logger, before it
-    /// writes the head. It does so over HTTP/1.1; over HTTP/2 it tells nothing.
+    /// The client has only one way to report it: it puts the connection's number into the metadata of the request's logger
+    /// before it writes the head. It does so over HTTP/1.1; over HTTP/2 it reports nothing.
     final class ConnectionWatch: Sendable {
         private struct State {
             var isPlaced = false
@@ -22,13 +22,13 @@
             self.known = known
         }
 
-        /// Whether the request was given to a connection, as far as the client told.
+        /// Whether the request was given to a connection, as far as the client reported.
         var isPlaced: Bool { state.withLock { $0.isPlaced } }
 
         /// Whether that connection had carried a request of this transport before.
         var isReused: Bool { state.withLock { $0.isReused } }
 
-        /// A logger for one request that speaks to this watch, and hands on to the caller's.
+        /// A logger for one request that reports to this watch, and passes everything on to the caller's logger.
         func logger(over base: Logger?) -> Logger {
             Logger(label: base?.label ?? "holdfast.async-http-client") { _ in
                 WatchingLogHandler(watch: self, base: base)
@@ -41,7 +41,7 @@
         }
     }
 
-    /// The connections that requests of one transport went over; those of long ago are forgotten.
+    /// The connections that a transport's requests used; old ones are forgotten.
     final class KnownConnections: Sendable {
         private struct State {
             var current: Set<String> = []
@@ -52,15 +52,16 @@
         private static let generationSize = 2048
         private let state = Mutex(State())
 
-        /// Whether responses over HTTP/1.1 were preceded by the name of a connection so far: whether silence means something.
+        /// Whether responses over HTTP/1.1 have so far been preceded by a connection's name, so that a missing one means
+        /// something.
         var tells: Bool { state.withLock { $0.tells ?? false } }
 
-        /// Takes note of whether the client named the connection of an exchange that succeeded over HTTP/1.1.
+        /// Notes whether the client named the connection of an exchange that succeeded over HTTP/1.1.
         func noteResponse(wasPlaced: Bool) {
             state.withLock { $0.tells = wasPlaced && $0.tells != false }
         }
 
-        /// Adds a connection; true when it was known.
+        /// Adds a connection; true if it was known.
         fileprivate func insert(_ name: String) -> Bool {
             state.withLock { state in
                 let isKnown = state.current.contains(name) || state.earlier.contains(name)
@@ -74,7 +75,7 @@
         }
     }
 
-    /// Hears the connection's number, and is silent but for the caller's own logger.
+    /// Receives the connection's number, and logs only to the caller's own logger.
     private struct WatchingLogHandler: LogHandler {
         private static let connectionKey = "ahc-connection-id"
 

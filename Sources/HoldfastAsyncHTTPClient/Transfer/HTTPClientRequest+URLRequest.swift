@@ -16,8 +16,8 @@
     extension HTTPClientRequest {
         /// The head of a URLRequest.
         ///
-        /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` where it has no URL, a port that is none, no valid
-        ///   method, or a field that would be read as another.
+        /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` if it has no URL, an invalid port, no valid method,
+        ///   or a field that would be read as another one.
         init(_ request: URLRequest) throws {
             guard let url = request.url else {
                 throw ServiceError(.badRequest, "The request has no URL. Set one.", progress: .notSent)
@@ -39,7 +39,7 @@
     }
 
     extension Duration {
-        /// The same time for NIO, cut to what its deadlines can bear.
+        /// The same time for NIO, limited to what its deadlines allow.
         var timeAmount: TimeAmount {
             let century = Duration.seconds(100 * 365 * 86_400)
             let bounded = max(min(self, century), .zero)

@@ -7,11 +7,11 @@
     internal import NIOCore
     private import Synchronization
 
-    /// A sequence of buffers as a byte source: it is asked for one buffer at a time, and only when a reader waits for it.
+    /// A sequence of buffers as a byte source; it is asked for one buffer at a time, and only when a reader waits.
     ///
-    /// The sequence is iterated by a task of its own, because its iterator cannot leave the task it was made in, and because
-    /// ``cancel()`` must reach a `next()` that waits. The task begins with the first read; before it there is only the
-    /// sequence, and letting go of that ends what feeds it as well.
+    /// The sequence is iterated in its own task, because its iterator cannot leave the task that made it, and because
+    /// ``cancel()`` must reach a waiting `next()`. The task begins with the first read. Before that there is only the sequence,
+    /// and releasing it also ends what feeds it.
     final class PulledBytes<Buffers: AsyncSequence & Sendable>: ByteSource where Buffers.Element == ByteBuffer {
         private let handoff = ChunkHandoff()
         private let waiting: Mutex<Buffers?>
@@ -19,8 +19,8 @@
         private let onEnd: @Sendable (_ isWhole: Bool) -> Void
 
         /// - Parameters:
-        ///   - failure: what a failure of the sequence means to the reader.
-        ///   - onEnd: called once, when the sequence has ended or was given up.
+        ///   - failure: converts a failure of the sequence to the reader's error.
+        ///   - onEnd: called once, when the sequence has ended or was abandoned.
         init(
             _ buffers: Buffers,
             failure: @escaping @Sendable (_ error: any Error, _ hasDelivered: Bool) -> any Error = { error, _ in error
@@ -63,7 +63,7 @@
                         handoff.deliver(ByteChunk(Array(buffer.readableBytesView)))
                         try await handoff.demand()
                     }
-                    // A sequence that was cancelled may just end.
+                    // A cancelled sequence may simply end.
                     if Task.isCancelled { throw CancellationError() }
                     handoff.end(nil)
                     onEnd(true)

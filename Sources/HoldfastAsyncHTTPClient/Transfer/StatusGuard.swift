@@ -7,8 +7,8 @@
     internal import NIOHTTP1
 
     extension HTTPClient.Configuration {
-        /// Has connections over HTTP/1.1 fail where a server answers with a status below 100: the client takes it for an interim
-        /// response that is then followed by nothing, and ends the process (seen with 1.37).
+        /// Makes HTTP/1.1 connections fail if a server answers with a status below 100: the client takes that for an interim
+        /// response that nothing follows, and stops the process (seen with 1.37).
         mutating func refuseStatusesBelow100() {
             let further = http1_1ConnectionDebugInitializer
             http1_1ConnectionDebugInitializer = { channel in

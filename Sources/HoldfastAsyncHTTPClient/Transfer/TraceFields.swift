@@ -7,10 +7,10 @@
     internal import Tracing
 
     extension HTTPClientRequest {
-        /// Takes off the fields that the client's own tracing writes.
+        /// Removes the fields that the client's own tracing writes.
         ///
-        /// The client adds them to those that are there, such as the ones of an observer of the pipeline, and a request with two
-        /// lines of `traceparent` belongs to no trace (W3C Trace Context §3.2). The client's span stands beneath the observer's.
+        /// The client adds them to existing ones, such as those of an observer of the pipeline, and a request with two lines of
+        /// `traceparent` belongs to no trace (W3C Trace Context §3.2). The client's span is a child of the observer's.
         mutating func removeTraceFields(of client: HTTPClient) {
             guard let tracer = client.tracer, let context = ServiceContext.current else { return }
             var names: [String] = []
@@ -19,7 +19,7 @@
         }
     }
 
-    /// Takes note of the fields that a tracer writes.
+    /// Notes the fields that a tracer writes.
     private struct NameCollector: Injector {
         func inject(_ value: String, forKey key: String, into carrier: inout [String]) {
             carrier.append(key)

@@ -12,9 +12,9 @@
     #endif
 
     extension Upload {
-        /// The upload of a request body; a file is opened, and nothing is read.
+        /// The upload of a request body; a file is opened, but nothing is read.
         ///
-        /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` where a file cannot be read.
+        /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` if a file cannot be read.
         convenience init(_ body: RequestBody, of request: URLRequest, loops: any EventLoopGroup) async throws {
             switch body.form {
             case .none:

@@ -8,45 +8,45 @@
     internal import NIOCore
     private import Synchronization
 
-    /// The content of one request as the client pulls it, and how much of it was asked for.
+    /// The content of one request as the client reads it, and how much of it was requested.
     ///
-    /// The client's own task reads it, when the connection takes more; that task is nobody's child, so whoever ends the
-    /// exchange calls ``cancel()``.
+    /// The client's own task reads it when the connection accepts more. That task is not a child of the call, so whoever ends
+    /// the exchange calls ``cancel()``.
     final class Upload: Sendable {
         private struct State {
             var source: (any ByteSource)?
             var hasEnded = false
             var isCancelled = false
-            /// What was handed out since the loops were last waited for.
+            /// The bytes given to the client since the loops were last waited for.
             var bytesAhead = 0
             var failure: (any Error)?
         }
 
         /// The length in bytes, if known.
         let length: Int?
-        /// How much may be handed out before the client's loops have had a turn.
+        /// How many bytes may be given to the client before its loops have had a turn.
         private static let stride = 256 << 10
         private let make: @Sendable () async throws -> any ByteSource
         private let loops: any EventLoopGroup
         private let state = Mutex(State())
 
         /// - Parameters:
-        ///   - loops: those of the client.
-        ///   - make: opens the source; called once, when the first bytes are asked for.
+        ///   - loops: the client's event loops.
+        ///   - make: opens the source; called once, when the first bytes are requested.
         init(length: Int?, loops: any EventLoopGroup, _ make: @escaping @Sendable () async throws -> any ByteSource) {
             self.length = length
             self.loops = loops
             self.make = make
         }
 
-        /// How far the request can have come, by what was asked of its content.
+        /// How far the request can have come, judging by what was requested of its content.
         ///
-        /// The client writes the head before it asks for content, and may have written it without asking.
+        /// The client writes the head before it requests content, and may have written it without requesting any.
         var progress: TransportProgress {
             length == 0 || state.withLock { $0.hasEnded } ? .bodySent : .headSent
         }
 
-        /// What the source failed with, if it did.
+        /// The source's error, if it failed.
         var failure: (any Error)? { state.withLock { $0.failure } }
 
         /// The next bytes for the client.
@@ -67,7 +67,7 @@
             }
         }
 
-        /// Lets go of the source; what the client still asks for fails.
+        /// Releases the source; further requests of the client fail.
         func cancel() {
             let source = state.withLock { state in
                 state.isCancelled = true
@@ -77,10 +77,10 @@
             source?.cancel()
         }
 
-        /// Lets the client's loops catch up now and then.
+        /// Lets the client's loops catch up from time to time.
         ///
-        /// The client stops asking when a connection takes no more, but it learns that on the connection's loop, which may be
-        /// behind by any number of writes while it is busy. Which loop that is it does not tell.
+        /// The client stops requesting when a connection accepts no more, but it learns that on the connection's loop, which
+        /// may be any number of writes behind while it is busy. It does not say which loop that is.
         private func keepPace() async {
             let isDue = state.withLock { state in
                 guard state.bytesAhead >= Upload.stride else { return false }
@@ -115,7 +115,7 @@
 
         func makeAsyncIterator() -> Iterator { Iterator(upload: self) }
 
-        /// Asks the upload on behalf of the client.
+        /// Reads the upload for the client.
         struct Iterator: AsyncIteratorProtocol {
             fileprivate let upload: Upload
 

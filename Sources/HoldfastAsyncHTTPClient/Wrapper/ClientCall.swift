@@ -8,7 +8,7 @@
     internal import NIOSSL
     private import Synchronization
 
-    /// What a call of ``HoldfastHTTPClient`` has beside a URLRequest, on its way past the pipeline to the transport.
+    /// What a call of ``HoldfastHTTPClient`` has in addition to a URLRequest, passed around the pipeline to the transport.
     final class ClientCall: Sendable {
         let tlsConfiguration: TLSConfiguration?
         let localAddress: String?
@@ -21,7 +21,7 @@
             self.logger = logger
         }
 
-        /// The version of the last answer that a transport had for this call.
+        /// The HTTP version of the last response that a transport received for this call.
         var version: HTTPVersion? { lastVersion.withLock { $0 } }
 
         func note(_ version: HTTPVersion) {

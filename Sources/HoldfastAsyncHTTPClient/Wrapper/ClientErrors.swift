@@ -5,15 +5,15 @@
     internal import AsyncHTTPClient
     internal import Holdfast
 
-    /// The pipeline's errors in the client's words, for call sites that catch what they always caught.
+    /// Converts the pipeline's errors to the client's, for call sites that catch the client's errors.
     enum ClientErrors {
-        /// What a caller of the client expects in place of `error`; the error itself where the client has no word for it.
+        /// The client's error for `error`; the error itself if the client has none.
         static func clientError(of error: ServiceError) -> any Error {
             switch error.code {
             case .deadlineExceeded: return HTTPClientError.deadlineExceeded
             case .timeout: return error.cause ?? HTTPClientError.deadlineExceeded
             case .tooManyRedirects: return error.cause ?? HTTPClientError.redirectLimitReached
-            // A body that fails, and a URL that is none: the client passes the one on, and has a word for the other.
+            // For a body that fails the client passes the error on, and for an invalid URL it has an error of its own.
             case .badRequest: return error.cause ?? error
             default: break
             }

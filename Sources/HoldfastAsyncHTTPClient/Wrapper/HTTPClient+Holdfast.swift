@@ -6,12 +6,12 @@
     public import Holdfast
 
     extension HTTPClient {
-        /// This client behind a cache, retries and hooks; it is used as it is, and remains yours to shut down.
+        /// Puts a cache, retries and hooks in front of this client, which is not changed and remains yours to shut down.
         ///
-        /// Make it once and keep it: each use of `.default` makes a cache of its own.
+        /// Create it once and keep it: each use of `.default` creates a new cache.
         ///
         /// - Parameters:
-        ///   - cache: stores and answers by RFC 9111; nil, the default: no cache.
+        ///   - cache: stores responses and answers from them by RFC 9111; nil, the default: no cache.
         ///   - retrierFactory: makes the retrier of each call that fails; `.never` by default.
         ///   - hooks: take part in each call, in this order.
         ///   - configuration: clock, timeouts, redirects, prepare steps, observers.

@@ -15,10 +15,10 @@
     #endif
 
     extension HTTPClientRequest {
-        /// The request as a pipeline takes it.
+        /// The request in the form that a pipeline takes.
         ///
         /// Repeated lines of a field are joined by commas (RFC 9110 §5.3), those of Cookie by semicolons (RFC 6265 §5.4).
-        /// Content-Length and Transfer-Encoding are left out, as the client replaces them anyway.
+        /// Content-Length and Transfer-Encoding are left out, because the client replaces them anyway.
         ///
         /// - Throws: ``ServiceError`` `.badRequest` with `HTTPClientError.invalidURL` as its cause.
         func forPipeline() throws -> (URLRequest, RequestBody) {
@@ -58,10 +58,10 @@
     }
 
     extension HTTPClientRequest.Body {
-        /// The content as a pipeline takes it: in memory where the client could send it twice, and else as a stream.
+        /// The content in the form that a pipeline takes: in memory if the client could send it twice, otherwise a stream.
         ///
-        /// How a body was made, and the length it was declared with, are not public, so they are read by reflection. Where
-        /// that fails it is taken for a stream of unknown length, which is true of any body: sent chunked, and never twice.
+        /// How a body was made, and its declared length, are not public, so they are read by reflection. If that fails, it is
+        /// treated as a stream of unknown length, which is correct for any body: sent chunked, and never twice.
         fileprivate var forPipeline: RequestBody {
             let form = BodyForm(self)
             if let bytes = form.bytes { return .bytes(ByteChunk(Array(bytes.readableBytesView))) }
@@ -73,7 +73,7 @@
         }
     }
 
-    /// What reflection tells of a request body.
+    /// What reflection finds out about a request body.
     struct BodyForm {
         var bytes: ByteBuffer?
         var length: Int?

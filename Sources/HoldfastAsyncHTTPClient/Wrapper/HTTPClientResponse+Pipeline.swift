@@ -11,11 +11,11 @@
     internal import NIOHTTP1
 
     extension HTTPClientResponse {
-        /// A pipeline's response as the client shows one.
+        /// A pipeline's response as a client's response.
         ///
-        /// The history has one entry, with the URL that answered, so that ``HTTPClientResponse/url`` says it.
+        /// The history has one entry, with the URL that answered, so that ``HTTPClientResponse/url`` returns it.
         ///
-        /// - Parameter version: the origin's, where it was asked; a response from the store counts as HTTP/1.1.
+        /// - Parameter version: the origin's, if it was asked; a response from the store counts as HTTP/1.1.
         init(_ response: Response, to request: HTTPClientRequest, version: HTTPVersion?) {
             let version = response.source.isFromStore ? .http1_1 : version ?? .http1_1
             let status = HTTPResponseStatus(statusCode: response.status.rawValue)
@@ -41,7 +41,7 @@
         }
     }
 
-    /// A response body in the client's buffers and the client's errors.
+    /// A response body with the client's buffers and errors.
     private struct ResponseBuffers: AsyncSequence, Sendable {
         typealias Element = ByteBuffer
 

@@ -9,42 +9,42 @@
     public import Logging
     public import NIOCore
 
-    /// A pipeline with the call shape of AsyncHTTPClient: call sites of an `HTTPClient` change one identifier.
+    /// A pipeline with the methods of AsyncHTTPClient: call sites of an `HTTPClient` change one identifier.
     ///
     /// ```swift
     /// let client = HTTPClient.shared.holdfast(cache: .default, retrierFactory: .default)
     /// let response = try await client.execute(HTTPClientRequest(url: "https://example.com/"), timeout: .minutes(5))
     /// ```
     ///
-    /// A value: copies share the pipeline, and may be used from any number of tasks. ``execute(_:deadline:logger:options:)``
-    /// speaks the client's language in responses and errors; ``respond(to:timeout:logger:options:)`` gives the pipeline's
-    /// own `Response`, which tells where it came from.
+    /// Copies share the pipeline, and may be used from any number of tasks. ``execute(_:deadline:logger:options:)`` uses the
+    /// client's responses and errors; ``respond(to:timeout:logger:options:)`` returns the pipeline's own `Response`, which says
+    /// where it came from.
     public struct HoldfastHTTPClient: Sendable {
-        /// What answers the calls.
+        /// The pipeline that answers the calls.
         public let pipeline: Pipeline
 
-        /// A client over `pipeline`, whose transport should be an ``AsyncHTTPClientTransport``.
+        /// Creates a client over `pipeline`, whose transport should be an ``AsyncHTTPClientTransport``.
         ///
-        /// With another transport everything works but what such a transport does not know: a request's `tlsConfiguration`
-        /// and `localAddress` are refused, and its logger is not used.
+        /// With another transport everything works except what it does not support: a request's `tlsConfiguration` and
+        /// `localAddress` are rejected, and its logger is not used.
         public init(_ pipeline: Pipeline) {
             self.pipeline = pipeline
         }
 
-        /// Sends a request and returns at the head of its response, from the cache or from the network.
+        /// Sends a request and returns when the head of its response arrives, from the cache or the network.
         ///
-        /// Any status is a success. The request's content is sent again by a retry where it is in memory (`.bytes`); a
-        /// `.stream` is sent once, unless the retry rules keep its beginning. A request with a TLS configuration of its own goes
-        /// past the cache, unless `options.principal` says whose responses it may use.
+        /// Any status is a success. A retry sends the content again if it is in memory (`.bytes`); a `.stream` is sent once,
+        /// unless the retry rules keep its beginning. A request with its own TLS configuration bypasses the cache, unless
+        /// `options.principal` says whose responses it may use.
         ///
         /// - Parameters:
-        ///   - request: what to send; repeated header lines are joined to one (RFC 9110 §5.3).
-        ///   - deadline: by when the response head must be there, all attempts and waits included.
-        ///   - logger: is given to the client for each attempt.
-        ///   - options: what else is asked of the pipeline; its `timeout` holds where it is the shorter one.
-        /// - Throws: what the client threw in the last attempt where it did (`HTTPClientError` and the errors beneath it),
-        ///   `HTTPClientError.deadlineExceeded` when the time is up, `HTTPClientError.redirectLimitReached`, `CancellationError`,
-        ///   and `ServiceError` for all that the client has no word for.
+        ///   - request: the request to send; repeated header lines are joined to one (RFC 9110 §5.3).
+        ///   - deadline: when the response head must have arrived, all attempts and waits included.
+        ///   - logger: passed to the client for each attempt.
+        ///   - options: other options for the pipeline; its `timeout` applies if it is shorter.
+        /// - Throws: the client's error of the last attempt (`HTTPClientError` and the errors below it),
+        ///   `HTTPClientError.deadlineExceeded` when the time is up, `HTTPClientError.redirectLimitReached`,
+        ///   `CancellationError`, and `ServiceError` for everything that the client has no error for.
         public func execute(
             _ request: HTTPClientRequest,
             deadline: NIODeadline,
@@ -55,7 +55,7 @@
             return try await execute(request, left, logger, options)
         }
 
-        /// Sends a request; as ``execute(_:deadline:logger:options:)`` with a deadline so far from now.
+        /// Sends a request; like ``execute(_:deadline:logger:options:)`` with a deadline this long from now.
         public func execute(
             _ request: HTTPClientRequest,
             timeout: TimeAmount,
@@ -68,11 +68,11 @@
         /// Sends a request and returns the pipeline's own response: its source, the cache's decision, every attempt.
         ///
         /// - Parameters:
-        ///   - request: the request in that client's own shape.
+        ///   - request: the client's own request type.
         ///   - timeout: until the response head; nil, the default: that of `options`, or of the pipeline.
-        ///   - logger: given to the client for each attempt; nil, the default: none.
-        ///   - options: what this call asks of cache and retries.
-        /// - Throws: `ServiceError`, or `CancellationError`; nothing is translated.
+        ///   - logger: passed to the client for each attempt; nil, the default: none.
+        ///   - options: options for cache and retries.
+        /// - Throws: `ServiceError`, or `CancellationError`; errors are not converted.
         public func respond(
             to request: HTTPClientRequest,
             timeout: TimeAmount? = nil,
@@ -113,13 +113,13 @@
                     throw ServiceError(
                         .unsupported,
                         "The request has a `tlsConfiguration` or `localAddress`, which only a pipeline whose transport is an "
-                            + "AsyncHTTPClientTransport keeps; use one, or leave them out.",
+                            + "AsyncHTTPClientTransport uses. Use one, or leave them out.",
                         progress: .notSent
                     )
                 }
             }
             if request.tlsConfiguration != nil, options.principal == nil {
-                // A client certificate is a credential that no cache sees.
+                // A client certificate is a credential that the cache cannot see.
                 options.cache.noStore = true
             }
             let (outgoing, body) = try request.forPipeline()
@@ -129,7 +129,7 @@
     }
 
     extension Pipeline {
-        /// Whether what a request of the client has beside its fields reaches the network.
+        /// Whether the parts of a client's request that are not fields reach the network.
         fileprivate var endsInAsyncHTTPClient: Bool {
             transport is AsyncHTTPClientTransport || (transport as? Pipeline)?.endsInAsyncHTTPClient ?? false
         }

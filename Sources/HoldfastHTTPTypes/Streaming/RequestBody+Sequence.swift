@@ -7,14 +7,14 @@
     private import Synchronization
 
     extension RequestBody {
-        /// Content that is pulled from an `AsyncSequence` of bytes, one element at a time: the transport sets the pace.
+        /// Content that is read from an `AsyncSequence` of bytes, one element at a time, at the transport's pace.
         ///
         /// - Parameters:
         ///   - sequence: elements of bytes, such as `ArraySlice<UInt8>`, `[UInt8]` or `Data`; empty ones are skipped. It should
-        ///     end when its task is cancelled, as the library's own sequences do: a cancelled call waits for it.
-        ///   - length: the number of bytes in all, if known.
-        ///   - isReplayable: whether each iterator gives the same bytes from the start. Then each attempt makes an iterator of
-        ///     its own; else the first attempt reads the only one, and a retry follows only where nothing was read yet.
+        ///     end when its task is cancelled, as the library's own sequences do, because a cancelled call waits for it.
+        ///   - length: the total number of bytes, if known.
+        ///   - isReplayable: whether each iterator returns the same bytes from the start. If so, each attempt makes its own
+        ///     iterator. Otherwise the first attempt reads the only one, and a retry is possible only if nothing was read yet.
         public static func sequence<Chunks: AsyncSequence & Sendable>(
             _ sequence: Chunks,
             length: Int? = nil,
@@ -26,7 +26,7 @@
         }
     }
 
-    /// Pulls chunks from one iterator of a sequence.
+    /// Reads chunks from one iterator of a sequence.
     private final class SequenceSource<Chunks: AsyncSequence & Sendable>: ByteSource
     where Chunks.Element: Sequence<UInt8> {
         private struct State {
@@ -44,7 +44,7 @@
         deinit { cancel() }
 
         func next() async throws -> ByteChunk? {
-            // A task of its own, since whoever cancels this source has no hold on the task that reads it.
+            // A separate task, because a caller that cancels this source cannot cancel the task that reads it.
             let pull: Task<ByteChunk?, any Error>? = state.withLock { state in
                 guard !state.isCancelled else { return nil }
                 let pull = Task { [iterator] in try await iterator.next() }
@@ -61,7 +61,7 @@
                 state.pull = nil
                 return state.isCancelled
             }
-            // A cancelled sequence may say that it has ended, which must not pass for the end of the content.
+            // A cancelled sequence may report its end, which must not count as the end of the content.
             guard !isCancelled && !Task.isCancelled else { throw CancellationError() }
             return try outcome.get()
         }
@@ -79,7 +79,7 @@
     private actor IteratorHolder<Chunks: AsyncSequence & Sendable> where Chunks.Element: Sequence<UInt8> {
         private let sequence: Chunks
         private var iterator: Chunks.AsyncIterator?
-        /// How it ended; a further iterator would begin anew.
+        /// How it ended; another iterator would start from the beginning.
         private var end: Result<ByteChunk?, any Error>?
 
         init(_ sequence: Chunks) {

@@ -5,9 +5,9 @@
     public import Holdfast
 
     extension ResponseBody {
-        /// The body as an `AsyncSequence` of `ArraySlice<UInt8>`, the element that generated clients speak.
+        /// The body as an `AsyncSequence` of `ArraySlice<UInt8>`, the element type of generated clients.
         ///
-        /// It is read as the body itself is: at the reader's pace, and a stream once.
+        /// It is read like the body itself: at the reader's pace, and only once if it is a stream.
         public var slices: Slices { Slices(self) }
 
         /// A body, slice by slice.

@@ -6,7 +6,7 @@
     internal import HoldfastSemantics
     internal import Logging
 
-    /// Writes events as log records: a fixed message, and what there is to say in metadata.
+    /// Writes events as log records: a fixed message, and details in metadata.
     struct EventLog: Sendable {
         private let logger: Logger
         private let options: ObserverOptions
@@ -31,7 +31,7 @@
             return levels[index - 1]
         }
 
-        /// Level and message; nil for events of others, whose meaning is not known.
+        /// Level and message; nil for unknown events, which others may add.
         private func record(of event: ServiceEvent) -> (Logger.Level, Logger.Message)? {
             let hasFailed = event.error != nil && event.errorCode != "cancelled"
             switch event.name {
@@ -59,7 +59,7 @@
             case .budgetAwaited: return (options.retryLevel, "waiting for the retry budget")
             case .connectivityAwaited: return (options.retryLevel, "waiting for the network")
             case .circuitClosed: return (options.retryLevel, "circuit closed")
-            // Most of what is not retried is an answer like 404: no trouble at all.
+            // Most of what is not retried is a response like 404, which is not a problem.
             case .retriesStopped where event.retryClass == .never(.notRetryable):
                 return (options.decisionLevel, "not retried")
             case .retriesStopped: return (options.troubleLevel, "retries stopped")
@@ -107,8 +107,8 @@
             return metadata
         }
 
-        /// What an error says: of our own kind the cleaned message, of others nothing but the type, since their texts name
-        /// URLs and fields.
+        /// An error's message: cleaned if it is our own type; only the type of any other, because their texts contain URLs and
+        /// fields.
         private func message(of error: (any Error)?, _ url: RedactedURL?) -> String? {
             guard let error else { return nil }
             guard let error = error as? ServiceError else { return String(describing: type(of: error)) }

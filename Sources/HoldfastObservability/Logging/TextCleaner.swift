@@ -5,11 +5,11 @@
     internal import Foundation
     internal import Holdfast
 
-    /// Takes credentials out of texts of others, such as the message of an error.
+    /// Removes credentials from texts of others, such as the message of an error.
     ///
-    /// Whatever of the call's URL is secret goes wherever it turns up; so do the URLs within the text, the values of
-    /// `name=value`, what follows the name of an authentication scheme or of a field that holds a credential, and words that look
-    /// like tokens. Control characters become spaces, and long texts are cut, so that a record stays one line.
+    /// Secrets of the call's URL are removed wherever they occur; so are the URLs within the text, the values of `name=value`,
+    /// what follows the name of an authentication scheme or of a field that holds a credential, and words that look like
+    /// tokens. Control characters become spaces, and long texts are cut, so that a record stays one line.
     struct TextCleaner: Sendable {
         let shownArguments: Set<String>
         static let limit = 256
@@ -30,7 +30,7 @@
                 }
                 if TextCleaner.holders.contains(where: { bare.hasPrefix($0) }), word.contains(":") || word.contains("=")
                 {
-                    // What belongs to it may go on to the end.
+                    // Its value may extend to the end.
                     cleaned.append("\(word.prefix { $0 != ":" && $0 != "=" }): \(RedactedURL.placeholder)")
                     break
                 }
@@ -52,7 +52,7 @@
             if let mark = word.range(of: "://") {
                 let scheme = word[..<mark.lowerBound].reversed().prefix { $0.isLetter || $0.isNumber }.reversed()
                 let rest = word[mark.upperBound...].prefix { !"\"'<>)}]".contains($0) }
-                // The host is what helps; everything else of it might be somebody's.
+                // Only the host is useful; everything else may be private.
                 guard let host = URL(string: String(scheme) + "://" + rest).flatMap({ RedactedURL($0).host }) else {
                     return RedactedURL.placeholder
                 }
@@ -70,7 +70,7 @@
             return word.utf8.count >= 24 && word.contains(where: \.isNumber) && word.contains(where: \.isLetter)
         }
 
-        /// The parts of a URL that are nobody's business, the longest first.
+        /// The private parts of a URL, the longest first.
         private func secrets(of url: RedactedURL) -> [String] {
             let url = url.unredacted
             let text = url.absoluteString
@@ -95,7 +95,7 @@
                 found.insert(part.removingPercentEncoding ?? part)
                 found.insert(part.replacing("+", with: " ").removingPercentEncoding ?? part)
             }
-            // Shorter ones would take words apart that say nothing of them.
+            // Shorter ones would break words that have nothing to do with them.
             return found.filter { $0.count >= 4 }.sorted { $0.count > $1.count }
         }
     }

@@ -6,12 +6,12 @@
     internal import HoldfastSemantics
     internal import Metrics
 
-    /// Counts and times events, with labels of which there are few.
+    /// Counts and times events, with a limited number of labels.
     struct EventMetrics: Sendable {
         let series: SeriesTable
         private let hosts: LabelBound
         private let operations: LabelBound
-        /// The codes of reasons that other people's retriers and caches may add.
+        /// Codes of reasons, which other retriers and caches may add.
         private let codes = LabelBound(limit: 128)
 
         init(_ factory: any MetricsFactory, _ options: ObserverOptions) {
@@ -69,12 +69,12 @@
             series.time("holdfast.call.duration", ["source", "operation"], [source, operation], delay)
         }
 
-        /// OpenTelemetry's `http.client.request.duration`, of each attempt.
+        /// OpenTelemetry's `http.client.request.duration`, for each attempt.
         private func attemptEnded(_ event: ServiceEvent) {
             let (address, port) = server(event)
             if let delay = event.delay {
-                // Always the same names: OpenTelemetry leaves out what does not apply, and Prometheus clients refuse, or end the
-                // process, where a metric's label names change.
+                // Always the same names: OpenTelemetry omits what does not apply, but Prometheus clients reject a metric whose
+                // label names change, or stop the process.
                 series.time(
                     "http.client.request.duration",
                     [

@@ -9,10 +9,10 @@
     public import Metrics
     private import Synchronization
 
-    /// Reports what is no event: the state of stores, caches, budgets and gates.
+    /// Reports values that are not events: the state of stores, caches, budgets and gates.
     ///
-    /// Call ``collect()`` when the backend is read, or leave ``run(every:)`` running in a task of the program. Figures that only
-    /// grow are counters, told by their difference since the last time; the others are gauges.
+    /// Call ``collect()`` when the backend is read, or run ``run(every:)`` in a task. Values that only grow are counters,
+    /// reported as the difference since the last time; the others are gauges.
     public final class MetricsReporter: Sendable {
         private struct Last: Sendable {
             var counts: [String: Int64] = [:]
@@ -25,13 +25,13 @@
         private let clock: any HoldfastClock
         private let last = Mutex(Last())
 
-        /// A reporter.
+        /// Creates a reporter.
         ///
         /// - Parameters:
-        ///   - caches: by the names of their `cache` label.
-        ///   - governors: by the names of their `governor` label.
-        ///   - origins: whose budgets and gates are told, such as `https://example.com`; each one is a label.
-        ///   - metrics: makes the metrics; nil, the default: the one that `MetricsSystem` was bootstrapped with by then.
+        ///   - caches: the caches by their `cache` label.
+        ///   - governors: the governors by their `governor` label.
+        ///   - origins: the origins whose budgets and gates are reported, such as `https://example.com`; each one is a label.
+        ///   - metrics: makes the metrics; nil, the default: the factory that `MetricsSystem` was bootstrapped with.
         ///   - clock: the clock of the pipelines.
         public init(
             caches: [String: HTTPCache] = [:],
@@ -47,7 +47,7 @@
             self.clock = clock
         }
 
-        /// Reports once. Takes microseconds, and waits for nobody.
+        /// Reports once. Takes microseconds, and never waits.
         public func collect() {
             for (name, cache) in caches { report(cache, name) }
             let now = clock.now
@@ -59,9 +59,9 @@
             }
         }
 
-        /// Reports now and after each interval, until its task is cancelled; returns then.
+        /// Reports now and after each interval, until its task is cancelled.
         ///
-        /// - Parameter interval: by the clock; a second at least.
+        /// - Parameter interval: measured by the clock; at least a second.
         public func run(every interval: Duration = .seconds(15)) async {
             while !Task.isCancelled {
                 collect()
@@ -96,7 +96,7 @@
 
         private func report(_ status: RetryStatus, _ values: [String], _ now: MonotonicInstant) {
             let names = ["governor", "origin"]
-            // Without a budget there is no balance to show.
+            // Without a budget there is no balance to report.
             if status.balance != .max { series.gauge("holdfast.retry.balance", names, values, Double(status.balance)) }
             let closed = status.gateOpens.map { max(now.duration(to: $0), .zero) } ?? .zero
             series.gauge("holdfast.gate.closed_for", names, values, closed.inSeconds)
@@ -111,7 +111,7 @@
                 defer { last.counts[key] = total }
                 return total - (last.counts[key] ?? 0)
             }
-            // A store that began anew counts from nothing.
+            // A store that was reset counts from zero.
             if growth > 0 { series.count(metric, ["cache"], [cache], by: growth) }
         }
 

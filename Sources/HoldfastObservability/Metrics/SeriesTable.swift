@@ -5,9 +5,9 @@
     internal import Metrics
     private import Synchronization
 
-    /// The handlers of the time series that there are, each made once: making one is slow, and some backends keep every one.
+    /// The handlers of the existing time series, each made once, because making one is slow and some backends keep every one.
     final class SeriesTable: Sendable {
-        /// What a series is told apart by.
+        /// What identifies a series.
         struct Key: Hashable, Sendable {
             let name: String
             let values: [String]
@@ -34,14 +34,14 @@
         func count(_ name: String, _ names: [String], _ values: [String], by amount: Int64 = 1) {
             let key = Key(name: name, values: values)
             if let counter = series.withLock({ $0.counters[key] }) { return counter.increment(by: amount) }
-            // Code of others is not called under the lock; whoever comes second takes the first one's.
+            // External code is not called under the lock; the second one uses the first one's handler.
             let made = factory.makeCounter(label: name, dimensions: Array(zip(names, values)))
             let (kept, isOurs) = series.withLock { series -> (any CounterHandler, Bool) in
                 if let kept = series.counters[key] { return (kept, false) }
                 series.counters[key] = made
                 return (made, true)
             }
-            // A backend that hands out one handler per series must not lose it.
+            // A backend that returns one handler per series must not lose it.
             if !isOurs, kept !== made { factory.destroyCounter(made) }
             kept.increment(by: amount)
         }

@@ -6,11 +6,11 @@
     private import Synchronization
     internal import Tracing
 
-    /// The span of a call that is under way, found through the task's context wherever the call's work is done.
+    /// The span of a call in progress, found through the task's context wherever the call's work is done.
     final class CallTrace: Sendable {
         let callID: CallID
         private let span: any Span
-        /// What is beneath the call's span.
+        /// The context of the call's span, for its children.
         var context: ServiceContext { span.context }
         private let state = Mutex((sends: 0, isOver: false))
 
@@ -19,7 +19,7 @@
             self.callID = callID
         }
 
-        /// The number of the sending that begins now; the first is 1.
+        /// The number of the send that begins now; the first is 1.
         func nextSend() -> Int {
             state.withLock { state in
                 state.sends += 1
@@ -27,7 +27,7 @@
             }
         }
 
-        /// Puts an event on the span, unless that has ended: an exchange may outlive the call that began it.
+        /// Adds an event to the span, unless it has ended: an exchange may outlive the call that began it.
         func add(_ name: String, _ attributes: SpanAttributes) {
             guard !state.withLock({ $0.isOver }) else { return }
             span.addEvent(SpanEvent(name: name, attributes: attributes))
@@ -39,7 +39,7 @@
             span.addLink(SpanLink(context: context, attributes: [:]))
         }
 
-        /// Ends the span; only the first time counts.
+        /// Ends the span; only the first call counts.
         func end() {
             let isFirst = state.withLock { state in
                 defer { state.isOver = true }
@@ -49,7 +49,7 @@
         }
     }
 
-    /// The contexts of the last calls that sent something, for those that ride with them.
+    /// The contexts of the last calls that sent something, for the calls that share their exchange.
     final class RecentCalls: Sendable {
         private struct State {
             var contexts: [CallID: ServiceContext] = [:]

@@ -13,9 +13,9 @@
         internal import Foundation
     #endif
 
-    /// Opens a span for each call and one for each time something is sent for it, by OpenTelemetry's conventions for HTTP.
+    /// Opens a span for each call and one for each send, by OpenTelemetry's conventions for HTTP.
     ///
-    /// Spans end where they were begun, whatever the ending is, so none can be left open or ended twice.
+    /// Spans end in the function that began them, so none can be left open or ended twice.
     struct CallTracing: CallInterceptor {
         private let tracer: (any Tracer)?
         private let options: ObserverOptions
@@ -62,7 +62,7 @@
             proceed: (URLRequest) async throws -> Response
         ) async throws -> Response {
             let tracer = tracer ?? InstrumentationSystem.tracer
-            // A body that is resumed after its call is read wherever its reader is.
+            // A body that is resumed after its call is read in its reader's task.
             let trace = ServiceContext.current?.callTrace.flatMap { $0.callID == context.callID ? $0 : nil }
             let span: any Span = tracer.startSpan(name(of: request, context), ofKind: .client)
             defer { span.end() }
@@ -82,7 +82,7 @@
             }
         }
 
-        /// What the pipeline decided between the sends, as events of the call's span.
+        /// Adds what the pipeline decided between the sends, as events of the call's span.
         func note(_ event: ServiceEvent) {
             guard let trace = ServiceContext.current?.callTrace, trace.callID == event.callID else { return }
             if let leader = event.leader, let context = recent[leader] { trace.link(to: context) }
@@ -104,13 +104,13 @@
             trace.add("holdfast.\(event.name)", attributes)
         }
 
-        /// A pipeline that limits attempts cancels a transport whose time is over: to the trace that is a timeout.
+        /// A pipeline that limits attempts cancels a transport whose time is up; in the trace that is a timeout.
         private func outcome(of error: any Error, _ context: CallContext) -> any Error {
             guard error is CancellationError, let deadline = context.attemptDeadline, context.clock.now >= deadline
             else {
                 return error
             }
-            return ServiceError(.timeout, "The attempt's time was over.")
+            return ServiceError(.timeout, "The attempt's time is up.")
         }
 
         private func name(of request: URLRequest, _ context: CallContext) -> String {
@@ -149,7 +149,7 @@
             if let status = ours?.response?.status { span.attributes["http.response.status_code"] = status.rawValue }
             let code = error is CancellationError ? "cancelled" : (ours?.code ?? .other).description
             span.attributes["error.type"] = Labels.errorType(ours?.response?.status, code) ?? code
-            // The error itself is not recorded, since its text may name URLs and fields.
+            // The error itself is not recorded, because its text may contain URLs and fields.
             let message = ours.map { cleaner.clean($0.message, of: request.url.map { RedactedURL($0) }) }
             span.setStatus(SpanStatus(code: .error, message: message ?? String(describing: type(of: error))))
         }

@@ -10,7 +10,7 @@
     #endif
     internal import Tracing
 
-    /// Writes a trace's fields, such as `traceparent`, into a request.
+    /// Writes a trace's fields, such as `traceparent`, to a request.
     struct RequestInjector: Injector {
         func inject(_ value: String, forKey key: String, into carrier: inout URLRequest) {
             carrier.setValue(value, forHTTPHeaderField: key)

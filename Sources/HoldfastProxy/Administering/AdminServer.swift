@@ -8,48 +8,55 @@
     internal import HoldfastStorage
     internal import NIOCore
 
-    /// Where the operator asks: metrics, health, purging and the inspector, on a listener of its own.
+    /// The listener for the operator: metrics, health, purging and the inspector.
     ///
-    /// Without a token it answers this machine alone, as the inspector does. With one it may listen anywhere, and answers whoever knows
-    /// it: `Authorization: Bearer TOKEN`, or HTTP Basic with any name and the token as the password, for browsers. Health needs neither.
+    /// Without a token it only answers this machine, like the inspector. With one it may listen anywhere, and answers
+    /// anyone who has the token: `Authorization: Bearer TOKEN`, or HTTP Basic with any name and the token as the
+    /// password, for browsers. Health needs neither.
     public struct AdminConfiguration: Sendable, Hashable {
-        /// The address to listen on; `127.0.0.1` by default, `unix:/path` for a socket whose owner alone may use it.
+        /// The address to listen on; `127.0.0.1` by default, `unix:/path` for a socket that only its owner may use.
         public var host = "127.0.0.1"
-        /// The port; 0: one that the system picks.
+        /// The port; 0 for a free one.
         public var port = 0
-        /// What requests must bear; nil, the default: nothing, and no other machine is answered.
+        /// The token that requests need; nil, the default: none, and no other machine is answered.
         public var token: String?
+        /// The identifier of this start, which requests may require (``AdminNote``).
+        package var instance = AdminNote.makeInstance()
 
-        /// On this machine, without a token.
+        /// Listens on this machine, without a token.
         public init() {}
 
         func validate() throws(ProxyConfigurationError) {
             if let token, token.utf8.count < 16 || !token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) {
-                throw ProxyConfigurationError("the admin token is to have at least 16 characters, letters and digits")
+                throw ProxyConfigurationError(
+                    "the admin token must have at least 16 characters, such as letters and digits"
+                )
             }
             guard token != nil || ProxyConfiguration.isLoopback(host) else {
-                throw ProxyConfigurationError("an admin listener on \(host) needs a token; or listen on 127.0.0.1")
+                throw ProxyConfigurationError(
+                    "an admin listener on \(host) needs a token; set one, or listen on 127.0.0.1"
+                )
             }
         }
     }
 
     /// The admin listener of a proxy.
     final class AdminServer: Sendable {
-        /// How many connections it serves at a time.
+        /// The most connections at a time.
         static let maximumConnections = 64
 
         private let server: HTTPServer
-        /// The port it listens on; nil on a socket in the file system.
+        /// Its port; nil on a socket in the file system.
         var port: Int? { server.port }
 
         private init(_ server: HTTPServer) {
             self.server = server
         }
 
-        /// Begins to listen.
+        /// Starts listening.
         ///
         /// - Parameters:
-        ///   - desk: makes the answers, once the port is known.
+        ///   - desk: makes the responder, once the port is known.
         static func start(
             _ configuration: AdminConfiguration,
             desk: @escaping @Sendable (_ port: Int) -> AdminDesk
@@ -70,24 +77,29 @@
         }
     }
 
-    /// Answers the requests of an admin listener, whatever server they come in by.
+    /// Answers the requests of an admin listener, whatever server they come from.
     struct AdminDesk: Sendable {
-        let cache: HTTPCache?
+        /// The current cache; nil if there is none.
+        let cache: @Sendable () -> HTTPCache?
         let metrics: ProxyMetrics
-        /// What the operator must know; nil: nothing.
+        /// The token of the operator; nil: none is needed.
         let token: String?
-        /// Who may ask without a token, and what pages may not.
+        /// The identifier of this start; nil if it is not published.
+        var instance: String?
+        /// Decides who may ask without a token, and what pages of other sites may not do.
         let guarding: InspectorGuard
-        /// The inspector; nil where there is no cache to inspect.
+        /// The inspector; nil if there is no cache to inspect.
         let inspector: InspectorResponder?
-        /// What a path without a host belongs to; nil for a forward proxy.
+        /// The origin of paths without a host; nil for a forward proxy.
         let origin: ProxyOrigin?
-        /// Why requests should go elsewhere now; nil where the proxy is ready for them.
+        /// Why requests should go elsewhere at the moment; nil if the proxy is ready.
         let unready: @Sendable () -> String?
-        /// The figures of connections; nil once the proxy is gone.
+        /// Figures about connections; nil once the proxy is gone.
         let connections: @Sendable () -> ProxyMetrics.Connections?
 
-        /// The answer to a request; off the event loops, since a list or a purge may take a while.
+        private static let instanceField: FieldName = "Holdfast-Instance"
+
+        /// The response to a request; made off the event loops, because a list or a purge may take a while.
         @concurrent
         func answer(_ request: InspectorRequest) async -> Response {
             do {
@@ -96,19 +108,25 @@
                 case "/readyz": return unready().map { text(503, $0) } ?? text(200, "ready")
                 default: break
                 }
+                // A note left by a dead process may point to another process that now listens there.
+                guard request.fields.values(of: AdminDesk.instanceField).allSatisfy({ $0 == instance }) else {
+                    return text(409, "The request is for another process.")
+                }
                 guard isAuthorized(request) else {
-                    var response = text(401, "Send the admin token: as Authorization: Bearer, or as a password.")
+                    var response = text(401, "Send the admin token as Authorization: Bearer, or as a password.")
                     response.fields.append("WWW-Authenticate", "Basic realm=\"holdfast\"")
                     return response
                 }
                 try guarding.check(request)
                 switch (request.method, request.path) {
                 case (.get, "/metrics"), (.head, "/metrics"):
-                    var response = text(200, metrics.text(cache: cache, connections: connections()))
+                    var response = text(200, metrics.text(cache: cache(), connections: connections()))
                     response.fields[.contentType] = "text/plain; version=0.0.4; charset=utf-8"
                     return response
                 case ("PURGE", _), (.post, "/purge"):
-                    return try await purge(request)
+                    return try await purge(try PurgeOrder(request, origin: origin))
+                case (.post, "/purge/matching"):
+                    return try await purge(try await PurgeOrder(matching: request))
                 default:
                     guard let inspector else { return text(404, "There is no cache to inspect; see /metrics.") }
                     return await inspector.answer(request)
@@ -135,10 +153,9 @@
             }
         }
 
-        /// Removes or marks what a request names, and tells how much that was.
-        private func purge(_ request: InspectorRequest) async throws -> Response {
-            guard let cache else { throw InspectorGuard.Refusal(status: 404, message: "There is no cache.") }
-            let order = try PurgeOrder(request, origin: origin)
+        /// Removes or marks the selected responses, and reports how many.
+        private func purge(_ order: PurgeOrder) async throws -> Response {
+            guard let cache = cache() else { throw InspectorGuard.Refusal(status: 404, message: "There is no cache.") }
             var count: Int? = 0
             for selection in order.selections {
                 let removed = try await cache.remove(selection, softly: order.isSoft)

@@ -7,13 +7,15 @@
     internal import HoldfastStorage
     private import Synchronization
 
-    /// What a proxy counts, as Prometheus reads it (text format 0.0.4).
+    /// The counts of a proxy in the Prometheus text format 0.0.4.
     final class ProxyMetrics: EventObserver {
-        /// Figures that somebody else counts.
+        /// Figures that are counted elsewhere.
         struct Connections: Sendable {
             var server: ProxyServer.Statistics
-            /// The origins, and whether requests go there now.
-            var origins: [(name: String, isUp: Bool)]
+            /// The origins, and whether they are used at the moment.
+            var origins: [OriginGroup.Report]
+            /// Whether the servers are checked.
+            var areChecked = false
         }
 
         private struct Histogram {
@@ -30,11 +32,11 @@
         }
 
         private struct State {
-            /// By status; a status beyond 599 counts as 999.
+            /// By status; a status above 599 counts as 999.
             var statuses: [Int: Int] = [:]
             var bytes = 0
             var broken = 0
-            /// Time to the head of the answer: without the origin, and with it.
+            /// Time to the head of the response: without the origin, and with it.
             var fromCache = Histogram()
             var fromOrigin = Histogram()
             var events: [ServiceEvent.Name: Int] = [:]
@@ -45,19 +47,20 @@
         private static let counted: [(name: ServiceEvent.Name, metric: String, help: String)] = [
             (.attemptStarted, "holdfast_origin_attempts_total", "Requests sent to the origin, retries included."),
             (.retryScheduled, "holdfast_retries_total", "Retries that were scheduled."),
-            (.gateClosed, "holdfast_gates_closed_total", "Times an origin asked to be left alone."),
+            (.gateClosed, "holdfast_gates_closed_total", "Times an origin asked for a pause."),
             (.gateAwaited, "holdfast_gate_waits_total", "Attempts that waited at a closed gate."),
             (.circuitOpened, "holdfast_circuits_opened_total", "Circuits that opened."),
         ]
 
         private let state = Mutex(State())
 
+        var observedEvents: Set<ServiceEvent.Name>? { Set(ProxyMetrics.counted.map(\.name) + [.retriesStopped]) }
+
         func observe(_ event: ServiceEvent) {
             if event.name == .retriesStopped {
                 guard let reason = event.stopReason else { return }
                 return state.withLock { $0.stops[reason, default: 0] += 1 }
             }
-            guard ProxyMetrics.counted.contains(where: { $0.name == event.name }) else { return }
             state.withLock { $0.events[event.name, default: 0] += 1 }
         }
 
@@ -76,27 +79,27 @@
             state.withLock { $0.failures[failure.kind, default: 0] += 1 }
         }
 
-        /// All that is known, in the text format.
+        /// All metrics in the text format.
         func text(cache: HTTPCache?, connections: Connections?) -> String {
             let state = state.withLock { $0 }
             var page = Page()
-            page.family("holdfast_responses_total", type: "counter", help: "Answers to clients, by status.")
+            page.family("holdfast_responses_total", type: "counter", help: "Responses to clients, by status.")
             for (status, count) in state.statuses.sorted(by: { $0.key < $1.key }) {
                 page.add(count, labels: ["code": "\(status)"])
             }
             page.single(
                 "holdfast_response_bytes_total",
                 type: "counter",
-                help: "Bytes of bodies handed to clients.",
+                help: "Bytes of bodies sent to clients.",
                 value: state.bytes
             )
             page.single(
                 "holdfast_responses_broken_total",
                 type: "counter",
-                help: "Answers that were not delivered whole.",
+                help: "Responses that were not delivered completely.",
                 value: state.broken
             )
-            page.family("holdfast_response_seconds", type: "histogram", help: "Time to the head of an answer.")
+            page.family("holdfast_response_seconds", type: "histogram", help: "Time to the head of a response.")
             for (source, histogram) in [("cache", state.fromCache), ("origin", state.fromOrigin)] {
                 var sum = 0
                 for (bound, count) in zip(Histogram.bounds, histogram.counts) {
@@ -118,7 +121,7 @@
             for (reason, count) in state.stops.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
                 page.add(count, labels: ["reason": reason.rawValue])
             }
-            page.family("holdfast_failures_total", type: "counter", help: "What the log of failures tells, by kind.")
+            page.family("holdfast_failures_total", type: "counter", help: "Failures in the log, by kind.")
             for kind in ProxyFailure.Kind.allCases {
                 page.add(state.failures[kind] ?? 0, labels: ["kind": kind.rawValue])
             }
@@ -134,7 +137,7 @@
                 type:
                     "counter",
                 help:
-                    "Requests that reached the cache, by what came of them."
+                    "Requests that reached the cache, by result."
             )
             for (result, count) in [
                 ("hit", counts.hits), ("stale-hit", counts.staleHits), ("revalidating-hit", counts.revalidatingHits),
@@ -168,13 +171,13 @@
             page.single(
                 "holdfast_revalidations_total",
                 type: "counter",
-                help: "Revalidations begun in the background.",
+                help: "Revalidations started in the background.",
                 value: counts.backgroundRevalidations
             )
             page.single(
                 "holdfast_revalidations_failed_total",
                 type: "counter",
-                help: "Those of them that failed.",
+                help: "Background revalidations that failed.",
                 value: counts.backgroundFailures
             )
             let store = cache.store.statistics
@@ -189,13 +192,13 @@
             page.single(
                 "holdfast_store_capacity_bytes",
                 type: "gauge",
-                help: "What the store may hold.",
+                help: "The most bytes that the store may hold.",
                 value: store.capacity
             )
             page.single(
                 "holdfast_store_evictions_total",
                 type: "counter",
-                help: "Entries that made room.",
+                help: "Entries that were evicted.",
                 value: store.entriesEvicted
             )
         }
@@ -217,13 +220,13 @@
             page.single(
                 "holdfast_client_connections_refused_total",
                 type: "counter",
-                help: "Connections one too many.",
+                help: "Connections that were refused because of the limit.",
                 value: server.connectionsRefused
             )
             page.single(
                 "holdfast_requests_under_way",
                 type: "gauge",
-                help: "Requests not answered whole.",
+                help: "Requests that are not completely answered.",
                 value: server.requestsUnderWay
             )
             page.family("holdfast_origin_connections", type: "gauge", help: "Connections to origins.")
@@ -245,13 +248,31 @@
             page.family(
                 "holdfast_origin_up",
                 type: "gauge",
-                help: "Whether an origin is asked; 0 while it is left out."
+                help: "Whether an origin is used; 0 while it is left out."
             )
             for origin in connections.origins { page.add(origin.isUp ? 1 : 0, labels: ["origin": origin.name]) }
+            guard connections.areChecked else { return }
+            page.family(
+                "holdfast_origin_check_up",
+                type: "gauge",
+                help: "Whether an origin is up according to its checks; 0 while it is not used."
+            )
+            for origin in connections.origins {
+                page.add(origin.health.isUp ? 1 : 0, labels: ["origin": origin.name])
+            }
+            page.family(
+                "holdfast_origin_checks_total",
+                type: "counter",
+                help: "Checks of origins, by result."
+            )
+            for origin in connections.origins {
+                page.add(origin.health.passed, labels: ["origin": origin.name, "result": "pass"])
+                page.add(origin.health.failed, labels: ["origin": origin.name, "result": "fail"])
+            }
         }
     }
 
-    /// Text in the format of Prometheus.
+    /// Text in the Prometheus format.
     private struct Page {
         private(set) var text = ""
         private var name = ""

@@ -6,16 +6,36 @@
     internal import Holdfast
     internal import HoldfastSemantics
 
-    /// What an operator wants to be purged: `PURGE URL`, or `POST /purge?url=…&prefix=…&tag=…&all=1&soft=1`.
+    /// A purge that an operator requests: `PURGE URL`, or `POST /purge?url=…&prefix=…&tag=…&all=1&soft=1`.
     struct PurgeOrder: Sendable {
         let selections: [CacheSelection]
-        /// Whether the responses are marked, so that the origin must confirm them, rather than removed.
+        /// Whether to mark the responses, so that the origin must confirm them, instead of removing them.
         let isSoft: Bool
 
-        /// Reads an order.
+        /// Reads the body of `holdfast cache purge`: an ``EntryMatch``.
         ///
-        /// - Parameter origin: what a path without a host belongs to.
-        /// - Throws: a refusal where it names nothing, or something else than it says.
+        /// - Throws: a refusal if it is not valid.
+        init(matching request: InspectorRequest) async throws(InspectorGuard.Refusal) {
+            guard request.fields[.contentType] == "application/json",
+                let content = try? await request.content(upTo: PurgeOrder.longestMatch),
+                let match = try? EntryMatch(json: content.withUnsafeBytes { Data($0) }),
+                let predicate = try? match.predicate()
+            else {
+                throw InspectorGuard.Refusal(
+                    status: 400,
+                    message: "This is not a purge that this version of holdfast understands."
+                )
+            }
+            selections = [.matching(predicate)]
+            isSoft = false
+        }
+
+        private static let longestMatch = 1 << 20
+
+        /// Reads a purge request.
+        ///
+        /// - Parameter origin: the origin of paths without a host.
+        /// - Throws: a refusal if nothing is selected, or the request is invalid.
         init(_ request: InspectorRequest, origin: ProxyOrigin?) throws(InspectorGuard.Refusal) {
             func target(_ text: String) throws(InspectorGuard.Refusal) -> (url: URL, canonical: String) {
                 let whole = text.hasPrefix("/") ? (origin?.description ?? "") + text : text
@@ -23,7 +43,7 @@
                     throw InspectorGuard.Refusal(
                         status: 400,
                         message:
-                            "'\(ProxyFailure(.request, text: text).text)' is no URL; write http://example.com/path, or /path."
+                            "'\(ProxyFailure(.request, text: text).text)' is not a URL. Use http://example.com/path, or /path."
                     )
                 }
                 return (url, uri.canonical)
@@ -49,7 +69,7 @@
                         throw InspectorGuard.Refusal(
                             status: 400,
                             message:
-                                "Say what to purge: url=, prefix=, tag= or all=1; and soft=1 to have it confirmed only."
+                                "Specify what to purge: url=, prefix=, tag= or all=1; add soft=1 to require confirmation instead of removal."
                         )
                     }
                 }
@@ -57,7 +77,7 @@
             guard !selections.isEmpty else {
                 throw InspectorGuard.Refusal(
                     status: 400,
-                    message: "Say what to purge: POST /purge?url=…, prefix=…, tag=… or all=1."
+                    message: "Specify what to purge: POST /purge?url=…, prefix=…, tag=… or all=1."
                 )
             }
             self.selections = selections

@@ -7,15 +7,15 @@
     internal import HoldfastStorage
     internal import NIOCore
 
-    /// Writes answers to a connection: a small one in one piece, a larger one as fast as the client takes it.
+    /// Writes responses to a connection: a small one in one piece, a larger one as fast as the client reads it.
     struct AnswerWriter {
-        /// The answer was cut before its end, and the connection with it, so that the client can see that.
+        /// The response was cut off before its end, and the connection closed, so that the client can detect it.
         struct Cut: Error {}
 
         private let channel: ByteChannel
         private let sliceSize: Int
         private let stallLimit: TimeAmount
-        /// Used again for the next answer once the bytes have left; kept only while it is small.
+        /// Reused for the next response once its bytes have been sent; kept only while it is small.
         private var spare = ByteBuffer()
         private static let spareLimit = 16 << 10
         /// How much was sent since others had a turn on the event loop.
@@ -28,9 +28,9 @@
             stallLimit = configuration.writeStall
         }
 
-        /// Writes a whole answer; whether the connection can be kept.
+        /// Writes a whole response; returns whether the connection can be kept.
         ///
-        /// - Throws: what ended the connection: it is closed then.
+        /// - Throws: the error that ended the connection, which is then closed.
         mutating func write(_ plan: AnswerPlan, response: Response) async throws -> Bool {
             var head = spare
             spare = ByteBuffer()
@@ -56,7 +56,7 @@
                 }
             } catch {
                 response.body.discard()
-                // A client that takes the end of the connection for that of the content has to see a reset.
+                // A client that takes the end of the connection for the end of the content must see a reset.
                 if case .untilClose = plan.content { channel.reset() } else { channel.close() }
                 throw error
             }
@@ -74,8 +74,8 @@
             try await writeSlices(of: bytes[sliceSize..<bytes.count])
         }
 
-        /// Sends a part of a long body, and gives way to the event loop's other connections now and then: neither a body in memory
-        /// nor a client that keeps up would ever make this wait.
+        /// Sends a part of a long body, and sometimes yields to the event loop's other connections: with a body in
+        /// memory and a client that keeps up, it would never have to wait.
         private mutating func send(_ slice: ByteBuffer) async throws {
             sentInTurn += slice.readableBytes
             try await channel.write(slice, stallLimit: stallLimit)
@@ -99,7 +99,7 @@
         private mutating func write(_ source: any ByteSource, exactly length: Int) async throws {
             var remaining = length
             while let chunk = try await source.next() {
-                // More than was announced is not sent in part: the client would take the answer for whole.
+                // If there is more than announced, none of it is sent: the client would take the response for complete.
                 guard chunk.count <= remaining else { throw Cut() }
                 remaining -= chunk.count
                 try await writeSlices(of: chunk)
@@ -131,38 +131,38 @@
         }
     }
 
-    /// How a response is framed on the wire (RFC 9112 §6.3); a pure reading of the response and of what it answers.
+    /// How a response is framed on the wire (RFC 9112 §6.3), derived only from the response and its request.
     struct AnswerPlan: Sendable {
         /// What follows the head.
         enum Content: Sendable {
             case none
             case bytes(ByteChunk)
-            /// So many bytes, neither more nor less.
+            /// Exactly this many bytes.
             case exactly(Int, any ByteSource)
             case chunked(any ByteSource)
-            /// All there is, to the end of the connection.
+            /// Everything until the end of the connection.
             case untilClose(any ByteSource)
         }
 
-        /// What is known of the request and its connection.
+        /// What is known about the request and its connection.
         struct Circumstances: Sendable {
             var method: RequestMethod
             var version: HTTPVersion
-            /// Whether the client lets the connection stand.
+            /// Whether the client allows the connection to stay open.
             var keepsAlive: Bool
-            /// Whether this side has to close it after the answer.
+            /// Whether the server must close it after the response.
             var mustClose: Bool
         }
 
         let status: StatusCode
         let framing: ResponseHeadWriter.Framing
         let content: Content
-        /// Whether the connection is kept after the answer.
+        /// Whether the connection stays open after the response.
         let keepsAlive: Bool
 
         init(_ response: Response, to circumstances: Circumstances) {
             let isFinal = (200...999).contains(response.status.rawValue)
-            // A status that cannot be written, or that ends nothing, is the handler's mistake.
+            // A status that cannot be written, or that is not final, is an error of the handler.
             status = isFinal ? response.status : 500
             let hasNoContent = circumstances.method == .head || status.rawValue == 204 || status.rawValue == 304
             let isTunnel = circumstances.method == .connect && status.isSuccessful
@@ -204,7 +204,7 @@
             framing = .init(said, connection: connection)
         }
 
-        /// The length that the fields give, where they give one.
+        /// The length in the fields, if they have one.
         private static func givenLength(_ fields: HeaderFields) -> Int? {
             var length: Int?
             for line in fields where line.name == .contentLength {
@@ -224,16 +224,16 @@
         }
     }
 
-    /// The answers that a server makes itself: a status and one line of text.
+    /// The responses that a server makes itself: a status and one line of text.
     enum Refusal {
-        /// The answer to bytes that are no request.
+        /// The response to invalid requests.
         static func response(to fault: MessageFault) -> Response {
             response(fault.status, text: fault.message)
         }
 
-        /// The answer to a connection too many (RFC 9110 §10.2.3).
+        /// The response to a connection beyond the limit (RFC 9110 §10.2.3).
         static func tooManyConnections(retryAfter: Int) -> Response {
-            var response = response(503, text: "Too many connections are open; come back in a while.")
+            var response = response(503, text: "Too many connections are open. Try again later.")
             response.fields.append(.retryAfter, String(retryAfter))
             return response
         }

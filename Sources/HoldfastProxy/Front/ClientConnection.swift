@@ -6,15 +6,24 @@
     internal import NIOCore
     internal import Synchronization
 
-    /// One connection of a client, as the server and the connection's own task share it.
-    final class ClientConnection: Sendable {
-        /// What the connection is doing; changed on its event loop only.
+    /// A connection that a server keeps track of.
+    protocol ServedConnection: AnyObject, Sendable {
+        /// Closes the connection if it has no active requests; otherwise it closes after them.
+        func closeIfIdle()
+
+        /// Ends everything at once.
+        func cut()
+    }
+
+    /// One connection of a client, shared by the server and the connection's own task.
+    final class ClientConnection: ServedConnection {
+        /// What the connection is doing; changed only on its event loop.
         private enum Phase: Sendable {
-            /// Nothing of a request has come.
+            /// Nothing of a request has arrived.
             case idle
-            /// A head is coming, or an answer is going out that nobody can cancel any more.
+            /// A head is arriving, or a response is being sent that can no longer be cancelled.
             case busy
-            /// The handler works.
+            /// The handler is working.
             case answering
         }
 
@@ -36,7 +45,7 @@
             self.counters = counters
         }
 
-        /// Serves the connection to its end, in a task on its event loop.
+        /// Serves the connection until its end, in a task on its event loop.
         func start(on executor: EventLoopExecutor) {
             channel.whenInputEnds { [weak self] in self?.clientLeft() }
             let task = Task(executorPreference: executor) {
@@ -46,7 +55,7 @@
             state.withLock { $0.task = task }
         }
 
-        /// Answers that there are too many connections, and closes.
+        /// Responds that there are too many connections, and closes.
         func refuse(on executor: EventLoopExecutor) {
             let task = Task(executorPreference: executor) {
                 var service = ConnectionService(self)
@@ -55,13 +64,13 @@
             state.withLock { $0.task = task }
         }
 
-        /// Whether the server wants connections to end with the answer in hand.
+        /// Whether connections should end after the current response.
         var isDraining: Bool { counters.isDraining.load(ordering: .relaxed) }
 
         func becomeIdle() { state.withLock { $0.phase = .idle } }
         func becomeBusy() { state.withLock { $0.phase = .busy } }
 
-        /// Begins with an answer; the client's leaving cancels it from now on.
+        /// Begins a response; from now on it is cancelled if the client leaves.
         func beginAnswer() {
             state.withLock { $0.phase = .answering }
             counters.begin()
@@ -72,7 +81,7 @@
             counters.end()
         }
 
-        /// Closes the connection if nothing of a request has come.
+        /// Closes the connection if nothing of a request has arrived.
         func closeIfIdle() {
             let work = { @Sendable in
                 let isIdle = self.state.withLock { if case .idle = $0.phase { true } else { false } }
@@ -88,7 +97,7 @@
             channel.close()
         }
 
-        /// The client closed its side or the connection broke: nobody waits for the answer in hand.
+        /// The client closed its side or the connection broke: no one waits for the current response.
         private func clientLeft() {
             let task = state.withLock { state -> Task<Void, Never>? in
                 guard case .answering = state.phase else { return nil }
@@ -98,12 +107,12 @@
         }
     }
 
-    /// Writes the interim responses of one request, before its final one and never after.
+    /// Writes the interim responses of one request, always before its final one.
     final class InterimWriter: Sendable {
         private struct State {
             /// How many more may be written; none once the final response began.
             var allowance: Int
-            /// What waits for its turn on the event loop.
+            /// Bytes that wait for their turn on the event loop.
             var pending = ByteBuffer()
         }
 
@@ -115,7 +124,7 @@
             state = Mutex(State(allowance: allows ? 32 : 0))
         }
 
-        /// Writes an interim response; 100 and 101 are the server's own affair.
+        /// Writes an interim response; 100 and 101 are left to the server.
         func send(_ head: ResponseHead) {
             guard head.status.isInformational, head.status.rawValue > 101 else { return }
             write(head)
@@ -126,7 +135,7 @@
             write(ResponseHead(status: 100))
         }
 
-        /// Writes what was sent from other threads so far, and nothing from now on; on the event loop.
+        /// Writes everything sent from other threads so far, and nothing from now on; on the event loop.
         func end() {
             state.withLock { $0.allowance = 0 }
             flush()

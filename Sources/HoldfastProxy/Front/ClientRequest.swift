@@ -12,25 +12,27 @@
     package struct ClientRequest: Sendable {
         /// The method: any token.
         package var method: RequestMethod
-        /// What is asked for, as it arrived.
+        /// The target, as it arrived.
         package var target: RequestTarget
         /// The version of the message.
         package var version: HTTPVersion
-        /// The field lines, those of the connection included.
+        /// The field lines, including those of the connection.
         package var fields: HeaderFields
-        /// The content: none, bytes where it is small and came along with the head, else a stream that can be read once.
+        /// The content: none, bytes if it is small and arrived together with the head, otherwise a stream that can be
+        /// read once.
         ///
-        /// The stream pulls from the connection, so its reader sets the client's pace. It ends with an error when the client goes
-        /// away, sends nothing for too long, or breaks the framing; and with the answer, which comes after it at the latest.
+        /// The stream reads from the connection, so its reader sets the client's pace. It ends with an error if the
+        /// client leaves, sends nothing for too long, or breaks the framing; and it ends at the latest with the
+        /// response.
         package var body: RequestBody
-        /// Where the client is; nil where nobody knows.
+        /// The address of the client; nil if unknown.
         package var remoteAddress: SocketAddress?
 
         private let interim: (@Sendable (ResponseHead) -> Void)?
 
-        /// A request of these parts.
+        /// Creates a request.
         ///
-        /// - Parameter interim: what sends an interim response; nil to drop them.
+        /// - Parameter interim: sends an interim response; nil to drop them.
         package init(
             method: RequestMethod,
             target: RequestTarget,
@@ -51,47 +53,49 @@
 
         /// Writes an interim response at once, in order, before the final one (RFC 9110 §15.2); from any thread.
         ///
-        /// 100 and 101 are not written: the server sends 100 itself. Nothing goes to HTTP/1.0, nothing after the final response
-        /// began, nothing past the 32nd, and nothing while the client takes no more bytes.
+        /// 100 and 101 are not written, because the server sends 100 itself. Nothing is sent to HTTP/1.0, after the
+        /// final response began, beyond 32 responses, or while the client accepts no more bytes.
         package func sendInterim(_ head: ResponseHead) {
             interim?(head)
         }
     }
 
-    /// What answers a server's requests.
+    /// Responds to a server's requests.
     package protocol ClientHandler: Sendable {
         /// Answers one request.
         ///
-        /// Runs on the connection's event loop, so it must not block, and is called for one request of a connection at a time. The
-        /// task is cancelled when the client closes the connection or its sending side of it, when a draining server's time is up,
-        /// and when the server is closed.
+        /// Runs on the connection's event loop, so it must not block, and is called for one request of a connection at
+        /// a time. The task is cancelled when the client closes the connection or its sending side, when the time of a
+        /// draining server is up, and when the server is closed.
         func answer(_ request: ClientRequest) async -> Response
 
-        /// Opens what a request for a tunnel (CONNECT) or another protocol (Upgrade) asks for; asked about those alone.
+        /// Opens the tunnel (CONNECT) or other protocol (Upgrade) that a request asks for; called only for such
+        /// requests.
         func tunnel(_ request: ClientRequest) async -> TunnelOffer
     }
 
     extension ClientHandler {
-        /// None is opened.
+        /// Opens nothing.
         package func tunnel(_ request: ClientRequest) async -> TunnelOffer { .none }
     }
 
-    /// The content of a request, pulled from its connection; read by whoever answers, on any thread.
+    /// The content of a request, read from its connection; the handler reads it, on any thread.
     final class ClientBody: ByteSource {
-        /// What became of the content when the answer was there.
+        /// What is left of the content when the response is ready.
         enum Rest: Sendable {
             /// It was read to its end, or there was none.
             case nothing
-            /// It can be read and dropped; so many bytes where that is known.
+            /// It can be read and dropped; this many bytes if known.
             case some(Int?)
-            /// The connection cannot be used again: somebody reads still, something failed, or the client waits for a 100.
+            /// The connection cannot be used again: someone is still reading, something failed, or the client waits for
+            /// a 100.
             case unknown
         }
 
         private struct State {
             var decoder: ContentDecoder
             var isReading = false
-            /// Whether the reader has gone: the answer is there, or the reader gave the content up.
+            /// Whether the reader has gone: the response is ready, or the reader abandoned the content.
             var isGivenUp = false
             var awaitsContinue: Bool
             var fault: MessageFault?
@@ -116,10 +120,10 @@
             state = Mutex(State(decoder: decoder, awaitsContinue: awaitsContinue))
         }
 
-        /// What was wrong with the content, where something was: the client is to be answered that.
+        /// What was wrong with the content, if anything; the client gets this as response.
         var fault: MessageFault? { state.withLock { $0.fault } }
 
-        /// What is left of it.
+        /// What is left of the content.
         var rest: Rest {
             state.withLock { state in
                 if state.hasFailed || state.isReading { return .unknown }
@@ -140,7 +144,7 @@
             return try await pull()
         }
 
-        /// Reads and drops what is left, up to `limit` bytes; whether the end was reached.
+        /// Reads and drops the rest, up to `limit` bytes; returns whether the end was reached.
         func drop(upTo limit: Int) async -> Bool {
             state.withLock { $0.isGivenUp = true }
             var dropped = 0
@@ -163,10 +167,11 @@
             while true {
                 if state.withLock({ $0.decoder.isAtEnd }) { return nil }
                 guard var bytes = try await read() else {
+                    if state.withLock({ $0.decoder.end() }) { return nil }
                     state.withLock { $0.hasFailed = true }
                     throw ServiceError(
                         .connectionLost,
-                        "The client closed the connection within the request's content."
+                        "The client closed the connection before the end of the request's content."
                     )
                 }
                 let outcome = Result { () throws(MessageFault) in
@@ -202,29 +207,42 @@
         }
     }
 
-    /// Takes the content of a message out of the bytes of a connection.
+    /// Extracts the content of a message from the bytes of a connection.
     enum ContentDecoder: Sendable {
         case length(remaining: Int)
         case chunked(ChunkedDecoder)
+        /// Everything until the end of the stream (HTTP/2).
+        case untilEnd(hasEnded: Bool)
 
-        /// Whether all was taken.
+        /// Whether all of it was extracted.
         var isAtEnd: Bool {
             switch self {
             case .length(let remaining): remaining == 0
             case .chunked(let decoder): decoder.isAtEnd
+            case .untilEnd(let hasEnded): hasEnded
             }
         }
 
-        /// How many bytes are to come, where that is known.
+        /// Handles the end of the input; returns whether it is the end of the content.
+        mutating func end() -> Bool {
+            guard case .untilEnd = self else { return false }
+            self = .untilEnd(hasEnded: true)
+            return true
+        }
+
+        /// How many bytes are still to come, if known.
         var remaining: Int? { if case .length(let remaining) = self { remaining } else { nil } }
 
-        /// Takes the next content off the front of `bytes`; nil when there is none in there or it has ended.
+        /// Extracts the next content from the front of `bytes`; nil if there is none or it has ended.
         mutating func next(in bytes: inout ByteBuffer) throws(MessageFault) -> ByteChunk? {
             switch self {
             case .length(let remaining):
                 let count = min(remaining, bytes.readableBytes)
                 self = .length(remaining: remaining - count)
                 return count > 0 ? bytes.readBytes(length: count).map { ByteChunk($0) } : nil
+            case .untilEnd:
+                return bytes.readableBytes > 0
+                    ? bytes.readBytes(length: bytes.readableBytes).map { ByteChunk($0) } : nil
             case .chunked(var decoder):
                 defer { self = .chunked(decoder) }
                 var outcome: Result<ChunkedDecoder.Step, MessageFault> = .success(.needsMore)
@@ -245,7 +263,8 @@
             }
         }
 
-        /// All of the content, where the bytes hold it and it is no longer than `limit`; the bytes are then what follows it.
+        /// All of the content, if the bytes contain it and it is no longer than `limit`; the bytes are then what
+        /// follows it.
         func whole(in bytes: inout ByteBuffer, limit: Int) throws(MessageFault) -> ByteChunk? {
             if let remaining, remaining > min(limit, bytes.readableBytes) { return nil }
             var decoder = self

@@ -6,7 +6,7 @@
     internal import HoldfastSemantics
     internal import NIOCore
 
-    /// Serves one connection: a request, its answer, and so on; lives within the connection's task.
+    /// Serves one connection, request by request, within the connection's task.
     struct ConnectionService {
         private let connection: ClientConnection
         private let channel: ByteChannel
@@ -23,9 +23,9 @@
 
         /// How serving a connection ends.
         private enum Ending {
-            /// Nothing to say to the client.
+            /// Nothing is sent to the client.
             case quiet
-            /// An answer went out: the client must be able to read it.
+            /// A response was sent, and the client must be able to read it.
             case lingering
         }
 
@@ -41,7 +41,7 @@
                     guard try await answer(message, rest: rest) else { return .lingering }
                     isFirst = false
                 }
-                // What is left of an answer goes out, however the connection ended.
+                // The rest of a response is sent, however the connection ended.
                 try await channel.flush(stallLimit: configuration.lingerTimeout)
                 return .quiet
             } catch let fault as MessageFault {
@@ -81,7 +81,7 @@
 
         // MARK: Answering
 
-        /// Answers one request; whether the connection is kept.
+        /// Responds to one request; returns whether the connection is kept.
         private mutating func answer(_ message: RequestMessage, rest: ByteBuffer) async throws -> Bool {
             guard !message.framing.expectsUnknown else { throw Refusal.unknownExpectation }
             let interim = InterimWriter(channel, allows: message.version == .http11)
@@ -106,7 +106,7 @@
                 case .refused(let response): refused = response
                 case .open(let other, let head, let ended):
                     interim.end()
-                    // From now on the end of what the client sends ends one direction, and not the work.
+                    // From now on, if the client stops sending, that ends one direction and not the work.
                     connection.becomeBusy()
                     defer { other.close() }
                     try await channel.write(head, stallLimit: configuration.writeStall)
@@ -141,13 +141,13 @@
                     mustClose: mustClose
                 )
             )
-            // What lies in memory goes out even to a client that has closed its side: if it is gone, the write fails soon.
+            // A body in memory is sent even to a client that has closed its side: if it has gone, the write fails soon.
             if case .bytes = plan.content { connection.becomeBusy() }
             guard try await writer.write(plan, response: response) else { return false }
             return await settle(body)
         }
 
-        /// The content as the handler sees it, and where that is a stream what feeds it.
+        /// The content as the handler sees it and, for a stream, its source.
         private func content(
             of message: RequestMessage,
             in rest: inout ByteBuffer,
@@ -172,14 +172,14 @@
                 decoder,
                 channel: channel,
                 stall: configuration.bodyStall,
-                // A client whose content is on its way waits for nothing.
+                // A client whose content is already arriving does not wait.
                 awaitsContinue: message.framing.awaitsContinue && rest.readableBytes == 0,
                 sendContinue: { interim.sendContinue() }
             )
             return (.oneShot(length: length, body), body)
         }
 
-        /// Drops what the handler left unread of the content; whether the connection can go on.
+        /// Drops the content that the handler did not read; returns whether the connection can continue.
         private func settle(_ body: ClientBody?) async -> Bool {
             guard let body else { return true }
             switch body.rest {
@@ -193,7 +193,7 @@
 
         // MARK: Ending
 
-        /// Answers that there are too many connections, reads nothing, and closes.
+        /// Responds that there are too many connections, reads nothing, and closes.
         mutating func refuseConnection() async {
             let response = Refusal.tooManyConnections(retryAfter: configuration.retryAfter)
             if await sendLast(response) { await linger() }
@@ -204,7 +204,7 @@
             configuration.onFailure?(
                 ProxyFailure(
                     .request,
-                    text: "a request was refused with \(fault.status): \(fault.message)",
+                    text: "a request was rejected with \(fault.status): \(fault.message)",
                     clientAddress: channel.channel.remoteAddress?.ipAddress
                 )
             )
@@ -224,8 +224,8 @@
             }
         }
 
-        /// Ends this side and reads on for a while, since closing with unread bytes would reset the connection, and a reset
-        /// overtakes the answer (RFC 9112 §9.6).
+        /// Ends this side and reads on for a while, because closing with unread bytes would reset the connection, and a
+        /// reset overtakes the response (RFC 9112 §9.6).
         private func linger() async {
             do {
                 try await channel.flush(stallLimit: configuration.lingerTimeout)

@@ -12,36 +12,39 @@
     package import NIOCore
     internal import NIOPosix
     internal import NIOSSL
+    internal import NIOTLS
     internal import Synchronization
 
-    /// A server of HTTP/1.1 and HTTP/1.0 (RFC 9112) in front of a ``ClientHandler``.
+    /// A server for HTTP/1.1 and HTTP/1.0 (RFC 9112), and for HTTP/2 (RFC 9113) over TLS, that passes requests to a
+    /// ``ClientHandler``.
     ///
-    /// Each connection has one task, which runs on the connection's event loop. Everything is bounded by ``ServerConfiguration``.
+    /// Each connection, and each HTTP/2 stream, has one task, which runs on the event loop of the connection.
+    /// ``ServerConfiguration`` limits everything.
     package final class HTTPServer: Sendable {
         /// What a server has done so far.
         package struct Statistics: Sendable, Hashable {
-            /// How many connections are open, those that are being refused included.
+            /// How many connections are open, including those being refused.
             package var connectionsOpen: Int
             /// How many connections were served.
             package var connectionsAccepted: Int
-            /// How many were one too many.
+            /// How many were refused because of the limit.
             package var connectionsRefused: Int
             /// How many requests reached the handler.
             package var requestsBegun: Int
-            /// How many of them are not answered whole.
+            /// How many of them have not been completely answered.
             package var requestsUnderWay: Int
         }
 
-        /// Where a server listens.
+        /// The address to listen on.
         package enum Address: Sendable, Hashable {
-            /// A name or an address, and a port; 0 for one that is free.
+            /// A name or an address, and a port; 0 for a free one.
             case host(String, port: Int)
-            /// A socket in the file system; one that is there already is replaced.
+            /// A socket in the file system; an existing one is replaced.
             case unixSocket(String)
-            /// A descriptor on which whoever started this process listens already.
+            /// A descriptor on which the parent process is already listening.
             case descriptor(Int32)
 
-            /// An address as a configuration spells it: `unix:` and a path, `fd:` and a number, or a host.
+            /// An address as in a configuration: `unix:` and a path, `fd:` and a number, or a host.
             init(host: String, port: Int) {
                 if host.hasPrefix("unix:") {
                     self = .unixSocket(String(host.dropFirst(5)))
@@ -61,11 +64,11 @@
             self.core = core
         }
 
-        /// Listens, and serves what comes, until ``drain(within:)`` or ``close()``.
+        /// Listens, and serves requests until ``drain(within:)`` or ``close()``.
         ///
         /// - Parameters:
         ///   - group: the event loops; by default those that the process shares, one for each core.
-        /// - Throws: what the system says when it cannot listen there.
+        /// - Throws: the system's error if it cannot listen there.
         package static func start(
             at address: Address,
             configuration: ServerConfiguration = ServerConfiguration(),
@@ -79,19 +82,14 @@
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
                 .serverChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        // An accept that fails for want of descriptors would be tried again at once, and for ever.
-                        try channel.pipeline.syncOperations.addHandlers(
-                            AcceptBackoffHandler(shouldForwardIOErrorCaught: true),
-                            AcceptFailures(tell: configuration.onFailure)
-                        )
+                        try channel.pipeline.syncOperations.addHandler(AcceptFailures(tell: configuration.onFailure))
                     }
                 }
                 .childChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        if let tls {
-                            try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls.context))
-                        }
-                        try core.accept(channel)
+                        guard let tls else { return try core.accept(channel) }
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls.context))
+                        try core.negotiate(channel)
                     }
                 }
             let listener: any Channel
@@ -107,17 +105,17 @@
             return HTTPServer(listener, core: core)
         }
 
-        /// Where the server really listens.
+        /// The actual address of the server.
         package var localAddress: SocketAddress? { listener.localAddress }
 
-        /// The port it listens on; nil for a socket in the file system.
+        /// The port; nil for a socket in the file system.
         package var port: Int? { listener.localAddress?.port }
 
         /// What it has done so far.
         package var statistics: Statistics { core.statistics }
 
-        /// Takes no more connections, closes the idle ones, lets those at work end with the answer in hand, and cuts what is left
-        /// when the time is up, or when the waiting task is cancelled.
+        /// Accepts no more connections, closes the idle ones, lets the others finish their current response, and closes
+        /// the rest when the time is up or the waiting task is cancelled.
         package func drain(within limit: TimeAmount) async {
             listener.close(promise: nil)
             let timer = listener.eventLoop.scheduleTask(in: limit) { [core] in core.cut() }
@@ -130,14 +128,14 @@
             timer.cancel()
         }
 
-        /// Takes no more connections, cuts those that are open, and waits until they are closed.
+        /// Accepts no more connections, closes the open ones, and waits until they are closed.
         package func close() async {
             listener.close(promise: nil)
             core.cut()
             await core.waitUntilEmpty()
         }
 
-        /// What the connections need of their server.
+        /// What the connections need from their server.
         private final class Core: Sendable {
             let configuration: ServerConfiguration
             let handler: any ClientHandler
@@ -162,27 +160,68 @@
                     handler: handler,
                     counters: counters
                 )
-                let admission = registry.withLock { $0.admit(connection) }
-                if admission != .served {
-                    let limit = configuration.maximumConnections
-                    configuration.onFailure?(
-                        ProxyFailure(
-                            .connection,
-                            text: "a connection was refused: \(limit) are open (--max-connections)",
-                            clientAddress: channel.remoteAddress?.ipAddress
-                        )
-                    )
-                }
-                bytes.closeFuture.whenComplete { [self] _ in
-                    for waiter in registry.withLock({ $0.remove(bytes) }) { waiter.resume() }
-                }
-                switch admission {
+                switch admit(connection, channel: channel) {
                 case .served:
                     let loop = channel.eventLoop
                     connection.start(on: executors[ObjectIdentifier(loop)] ?? EventLoopExecutor(loop))
                 case .refused: connection.refuse(on: EventLoopExecutor(channel.eventLoop))
                 case .dropped: bytes.close()
                 }
+            }
+
+            /// Waits for the HTTP version that a TLS client selects, and serves the connection with it.
+            func negotiate(_ channel: any Channel) throws {
+                let connection = SecureConnection(channel, timeout: configuration.headTimeout)
+                let admission = admit(connection, channel: channel)
+                guard admission != .dropped else { return channel.close(promise: nil) }
+                let negotiation = ApplicationProtocolNegotiationHandler { [self] (result, channel) in
+                    channel.eventLoop.makeCompletedFuture {
+                        if case .negotiated("h2") = result {
+                            guard admission == .served else { return channel.close(promise: nil) }
+                            let http2 = HTTP2Connection(channel, counters: counters)
+                            let executor = executors[ObjectIdentifier(channel.eventLoop)]
+                            try http2.serve(
+                                configuration,
+                                handler: handler,
+                                on: executor ?? EventLoopExecutor(channel.eventLoop)
+                            )
+                            return connection.become(http2)
+                        }
+                        let bytes = try ByteChannel.attach(to: channel)
+                        let http1 = ClientConnection(
+                            bytes,
+                            configuration: configuration,
+                            handler: handler,
+                            counters: counters
+                        )
+                        let executor =
+                            executors[ObjectIdentifier(channel.eventLoop)] ?? EventLoopExecutor(channel.eventLoop)
+                        if admission == .served { http1.start(on: executor) } else { http1.refuse(on: executor) }
+                        connection.become(http1)
+                    }
+                }
+                try channel.pipeline.syncOperations.addHandler(negotiation)
+            }
+
+            private func admit(
+                _ connection: any ServedConnection,
+                channel: any Channel
+            ) -> ConnectionRegistry.Admission {
+                let admission = registry.withLock { $0.admit(connection) }
+                if admission != .served {
+                    let limit = configuration.maximumConnections
+                    configuration.onFailure?(
+                        ProxyFailure(
+                            .connection,
+                            text: "a connection was refused, because \(limit) are open (--max-connections)",
+                            clientAddress: channel.remoteAddress?.ipAddress
+                        )
+                    )
+                }
+                channel.closeFuture.whenComplete { [self] _ in
+                    for waiter in registry.withLock({ $0.remove(connection) }) { waiter.resume() }
+                }
+                return admission
             }
 
             func drain() {
@@ -193,7 +232,7 @@
             func cut() {
                 let open = registry.withLock { $0.close() }
                 for connection in open.served { connection.cut() }
-                for channel in open.refused { channel.close() }
+                for connection in open.refused { connection.cut() }
             }
 
             func waitUntilEmpty() async {
@@ -216,7 +255,7 @@
         }
     }
 
-    /// Tells of connections that could not be taken, and keeps what can be waited out from the end of the pipeline.
+    /// Reports connections that could not be accepted, and keeps temporary errors from the end of the pipeline.
     private final class AcceptFailures: ChannelInboundHandler {
         typealias InboundIn = any Channel
 
@@ -230,46 +269,55 @@
             guard let error = error as? IOError else { return context.fireErrorCaught(error) }
             let isOut = error.errnoCode == EMFILE || error.errnoCode == ENFILE
             let what =
-                isOut ? "no file descriptors are left for a connection (ulimit -n)" : "a connection could not be taken"
+                isOut
+                ? "no file descriptors are left for a connection (ulimit -n)" : "a connection could not be accepted"
             tell?(ProxyFailure(.connection, text: "\(what); trying again in a second: \(error)"))
+            // A socket whose accept failed stays readable, so it is tried again at once for as long as reads are wanted.
+            let listener = context.channel
+            listener.setOption(.autoRead, value: false).whenComplete { _ in
+                listener.eventLoop.scheduleTask(in: .seconds(1)) { listener.setOption(.autoRead, value: true) }
+            }
         }
     }
 
-    /// Bounds and times of an ``HTTPServer``.
+    /// Limits and times of an ``HTTPServer``.
     package struct ServerConfiguration: Sendable {
-        /// How much of a request's head is read.
+        /// The limits of a request's head.
         package var headLimits = HeadLimits()
-        /// How many connections are served at a time; 10,000 by default.
+        /// The most connections at a time; 10,000 by default.
         ///
-        /// Further ones are answered 503 with Retry-After, 64 of them at a time; what comes beyond those is closed unanswered.
+        /// Further ones get a 503 with Retry-After, 64 of them at a time; any beyond that are closed without a
+        /// response.
         package var maximumConnections = 10_000
-        /// How many seconds Retry-After names there; 5 by default.
+        /// The seconds in that Retry-After; 5 by default.
         package var retryAfter = 5
-        /// The time for a request's head from its first byte, and for the first byte from the start of a connection; then 408 and,
-        /// where no byte came, silence. 30 s by default.
+        /// The time for a request's head from its first byte, and for the first byte from the start of a connection;
+        /// then 408 or, if no byte arrived, no response. 30 s by default.
         package var headTimeout: TimeAmount = .seconds(30)
-        /// How long a connection may lie idle between requests; then it is closed without a word. 75 s by default.
+        /// How long a connection may be idle between requests; then it is closed without a response. 75 s by default.
         package var idleTimeout: TimeAmount = .seconds(75)
-        /// How long no byte of a request's content may come while it is being read; then 408. 60 s by default.
+        /// How long no byte of a request's content may arrive while it is being read; then 408. 60 s by default.
         package var bodyStall: TimeAmount = .seconds(60)
-        /// How long a client may take nothing of an answer; then the connection is closed. 60 s by default.
+        /// How long a client may read nothing of a response; then the connection is closed. 60 s by default.
         package var writeStall: TimeAmount = .seconds(60)
-        /// How long a connection that is closed after an answer waits for the client to close its side, so that what the client
-        /// still sends does not turn into a reset that overtakes the answer. 5 s by default.
+        /// How long a connection that is closed after a response waits for the client to close its side, so that what
+        /// the client still sends does not cause a reset that overtakes the response. 5 s by default.
         package var lingerTimeout: TimeAmount = .seconds(5)
-        /// How much content that the handler left unread is read and dropped to keep a connection; 64 KiB by default.
+        /// How much content that the handler did not read is read and dropped to keep a connection; 64 KiB by default.
         package var unreadLimit = 64 << 10
-        /// How many bytes a body in memory has at most to be sent in one buffer with its head, and the size of the slices of a
-        /// larger one; 64 KiB by default.
+        /// The most concurrent requests on an HTTP/2 connection; 100 by default.
+        package var maximumStreams = 100
+        /// The largest body in memory to send in one buffer with its head, and the size of the slices of a larger one;
+        /// 64 KiB by default.
         package var sliceSize = 64 << 10
-        /// Is told of requests and connections that are refused; on an event loop.
+        /// Called for requests and connections that are refused; on an event loop.
         var onFailure: (@Sendable (ProxyFailure) -> Void)?
 
-        /// The defaults.
+        /// Creates the default configuration.
         package init() {}
     }
 
-    /// What a server and its connections count together.
+    /// Counts that a server and its connections share.
     final class ServerCounters: Sendable {
         let isDraining = Atomic(false)
         private let begun = Atomic(0)
@@ -288,14 +336,14 @@
         var requestsUnderWay: Int { underWay.load(ordering: .relaxed) }
     }
 
-    /// The open connections of a server and who waits for their end; a value that judges without effects.
+    /// The open connections of a server, and the waiters for their end; a value without effects.
     struct ConnectionRegistry {
-        /// What becomes of a new connection.
+        /// What happens to a new connection.
         enum Admission: Sendable, Hashable {
             case served
             /// It is told that there are too many.
             case refused
-            /// It is closed without a word.
+            /// It is closed without a response.
             case dropped
         }
 
@@ -304,8 +352,8 @@
         static let refusalLimit = 64
 
         private let limit: Int
-        private var served: [ObjectIdentifier: ClientConnection] = [:]
-        private var refused: [ObjectIdentifier: ByteChannel] = [:]
+        private var served: [ObjectIdentifier: any ServedConnection] = [:]
+        private var refused: [ObjectIdentifier: any ServedConnection] = [:]
         private var waiters: [Waiter] = []
         private(set) var acceptedCount = 0
         private(set) var refusedCount = 0
@@ -317,34 +365,34 @@
 
         var openCount: Int { served.count + refused.count }
 
-        /// Takes a connection in; nothing is taken in once the registry is closed.
-        mutating func admit(_ connection: ClientConnection) -> Admission {
+        /// Adds a connection; none is added once the registry is closed.
+        mutating func admit(_ connection: any ServedConnection) -> Admission {
             guard !isClosed else { return .dropped }
             guard served.count >= limit else {
                 acceptedCount += 1
-                served[ObjectIdentifier(connection.channel)] = connection
+                served[ObjectIdentifier(connection)] = connection
                 return .served
             }
             refusedCount += 1
             guard refused.count < ConnectionRegistry.refusalLimit else { return .dropped }
-            refused[ObjectIdentifier(connection.channel)] = connection.channel
+            refused[ObjectIdentifier(connection)] = connection
             return .refused
         }
 
-        /// A connection has closed; answers those to resume, when it was the last one.
-        mutating func remove(_ channel: ByteChannel) -> [Waiter] {
-            served[ObjectIdentifier(channel)] = nil
-            refused[ObjectIdentifier(channel)] = nil
+        /// Removes a closed connection; returns the waiters to resume if it was the last one.
+        mutating func remove(_ connection: any ServedConnection) -> [Waiter] {
+            served[ObjectIdentifier(connection)] = nil
+            refused[ObjectIdentifier(connection)] = nil
             return openCount == 0 ? takeWaiters() : []
         }
 
-        /// Closes the registry to new connections; the connections that are left.
-        mutating func close() -> (served: [ClientConnection], refused: [ByteChannel]) {
+        /// Closes the registry to new connections; returns the remaining ones.
+        mutating func close() -> (served: [any ServedConnection], refused: [any ServedConnection]) {
             isClosed = true
             return (Array(served.values), Array(refused.values))
         }
 
-        /// Lets a waiter wait for the last connection; false when there is none.
+        /// Adds a waiter for the last connection; false if there is none.
         mutating func wait(_ waiter: Waiter) -> Bool {
             guard openCount > 0 else { return false }
             waiters.append(waiter)

@@ -5,11 +5,11 @@
     internal import NIOSSL
     private import Synchronization
 
-    /// Where the certificate of a proxy lies, and its key.
+    /// The files with the certificate of a proxy, and its key.
     public struct ProxyCertificate: Sendable, Hashable {
-        /// A file in PEM: the certificate, and those that lead to a root behind it.
+        /// A PEM file: the certificate, followed by those that lead to a root.
         public var certificatePath: String
-        /// A file in PEM: the private key.
+        /// A PEM file: the private key.
         public var keyPath: String
 
         /// The certificate and the key in these files.
@@ -19,41 +19,47 @@
         }
     }
 
-    /// How a server speaks TLS; its certificate can be read anew while it serves. TLS 1.2 or later, HTTP/1.1 alone.
+    /// The TLS settings of a server, whose certificate can be reloaded while it serves. TLS 1.2 or later.
     package final class ServerTLS: Sendable {
         private let files: ProxyCertificate
+        /// Whether clients may select HTTP/2.
+        private let offersHTTP2: Bool
         private let state: Mutex<NIOSSLContext>
 
-        /// - Throws: ``ProxyConfigurationError`` where the files are no certificate with its key.
-        init(_ files: ProxyCertificate) throws(ProxyConfigurationError) {
+        /// - Throws: ``ProxyConfigurationError`` if the files are not a certificate with its key.
+        init(_ files: ProxyCertificate, offersHTTP2: Bool = true) throws(ProxyConfigurationError) {
             self.files = files
-            state = Mutex(try ServerTLS.context(files))
+            self.offersHTTP2 = offersHTTP2
+            state = Mutex(try ServerTLS.context(files, offersHTTP2: offersHTTP2))
         }
 
-        /// What new connections go by.
+        /// The context for new connections.
         var context: NIOSSLContext { state.withLock { $0 } }
 
-        /// Reads the files anew; where they are wrong, nothing changes.
+        /// Reloads the files; if they are wrong, nothing changes.
         func reload() throws(ProxyConfigurationError) {
-            let context = try ServerTLS.context(files)
+            let context = try ServerTLS.context(files, offersHTTP2: offersHTTP2)
             state.withLock { $0 = context }
         }
 
-        private static func context(_ files: ProxyCertificate) throws(ProxyConfigurationError) -> NIOSSLContext {
+        private static func context(
+            _ files: ProxyCertificate,
+            offersHTTP2: Bool
+        ) throws(ProxyConfigurationError) -> NIOSSLContext {
             do {
                 let chain = try NIOSSLCertificate.fromPEMFile(files.certificatePath)
-                guard !chain.isEmpty else { throw ProxyConfigurationError("it holds no certificate") }
+                guard !chain.isEmpty else { throw ProxyConfigurationError("it contains no certificate") }
                 let key = try NIOSSLPrivateKey(file: files.keyPath, format: .pem)
                 var configuration = TLSConfiguration.makeServerConfiguration(
                     certificateChain: chain.map { .certificate($0) },
                     privateKey: .privateKey(key)
                 )
                 configuration.minimumTLSVersion = .tlsv12
-                configuration.applicationProtocols = ["http/1.1"]
+                configuration.applicationProtocols = (offersHTTP2 ? ["h2"] : []) + ["http/1.1"]
                 return try NIOSSLContext(configuration: configuration)
             } catch {
                 throw ProxyConfigurationError(
-                    "\(files.certificatePath) and \(files.keyPath) are no certificate in PEM with its key: \(error)"
+                    "\(files.certificatePath) and \(files.keyPath) are not a PEM certificate with its key: \(error)"
                 )
             }
         }

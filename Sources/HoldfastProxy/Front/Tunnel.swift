@@ -7,21 +7,21 @@
     package import NIOCore
     private import Synchronization
 
-    /// What becomes of a request that asks for a tunnel or another protocol.
+    /// The reply to a request for a tunnel or another protocol.
     package enum TunnelOffer: Sendable {
-        /// It asks for none: it is answered as any other.
+        /// It does not ask for one, and is answered like any other.
         case none
-        /// There is none, and this says why.
+        /// There is none, with a response that says why.
         case refused(Response)
         /// Bytes go both ways from now on.
         ///
         /// - Parameters:
-        ///   - head: what the client is told first, and what the other side has sent already.
-        ///   - ended: is told how many bytes went to the client.
+        ///   - head: the first bytes for the client, with what the other side has already sent.
+        ///   - ended: is called with the number of bytes that went to the client.
         case open(ByteChannel, head: ByteBuffer, ended: @Sendable (_ bytes: Int) -> Void)
     }
 
-    /// When bytes moved last, in either direction.
+    /// When bytes last moved, in either direction.
     private final class LastMove: Sendable {
         private let nanoseconds = Atomic(NIODeadline.now().uptimeNanoseconds)
 
@@ -32,15 +32,15 @@
         }
     }
 
-    /// Bytes between two connections, until both sides have ended or nothing has moved for too long.
+    /// Passes bytes between two connections, until both sides have ended or nothing has moved for too long.
     enum Tunnel {
-        /// How long neither side may send anything.
+        /// How long both sides may send nothing.
         static let idleLimit = TimeAmount.hours(1)
 
-        /// Passes bytes on; both channels are to be closed by the caller.
+        /// Passes bytes on; the caller has to close both channels.
         ///
         /// - Parameters:
-        ///   - stallLimit: how long a side may take nothing.
+        ///   - stallLimit: how long a side may read nothing.
         /// - Returns: how many bytes went to the client.
         static func relay(_ client: ByteChannel, with other: ByteChannel, stallLimit: TimeAmount) async -> Int {
             let moved = LastMove()
@@ -58,7 +58,7 @@
                                     bytes += chunk.readableBytes
                                     try await to.write(chunk, stallLimit: stallLimit)
                                 } catch let fault as ChannelFault where fault.kind == .readTimedOut {
-                                    // The other direction may have moved meanwhile.
+                                    // The other direction may have moved in the meantime.
                                     if moved.time == last { throw fault }
                                 }
                             }
@@ -73,7 +73,7 @@
                 var down = 0
                 for await part in group {
                     if part.isDown { down = part.bytes }
-                    // One that broke has nothing more to say or to hear.
+                    // A broken side can neither send nor receive any more.
                     if !part.isWhole {
                         client.close()
                         other.close()

@@ -9,8 +9,8 @@
     internal import NIOCore
     private import Synchronization
 
-    /// Serves a page on this machine that shows what a cache does: hit rate and traffic, entries, calls, origins, and buttons that
-    /// purge.
+    /// Serves a page on this machine that shows what a cache does: hit rate and traffic, entries, calls, origins, and
+    /// buttons to purge.
     ///
     ///     let model = InspectorModel(cache: cache)
     ///     configuration.observers.append(model)
@@ -20,36 +20,39 @@
     ///     // … until the proxy ends:
     ///     await inspector.stop()
     ///
-    /// It listens on 127.0.0.1 alone, answers no request of another machine, of another site's page, under another name or by way
-    /// of a proxy that says so, and shows no credential. Nothing of it counts as a request to the cache.
+    /// It only listens on 127.0.0.1, and does not answer requests of other machines, of other sites' pages, under other
+    /// host names, or through a proxy that identifies itself. It shows no credentials. Its own requests do not count as
+    /// requests to the cache.
     ///
-    /// Whoever forwards requests to any host must not forward those to its port: they would come from this machine.
+    /// A program that forwards requests to any host must not forward to its port, because those requests would come
+    /// from this machine.
     public final class Inspector: Sendable {
-        /// How many connections it serves at a time.
+        /// The most connections at a time.
         static let maximumConnections = 64
 
         private let model: InspectorModel
         private let governor: RetryGovernor?
         private let server = Mutex<HTTPServer?>(nil)
 
-        /// An inspector that listens nowhere yet.
+        /// Creates an inspector that does not listen yet.
         ///
         /// - Parameters:
-        ///   - model: what has been remembered; list it among the observers of the pipeline.
-        ///   - governor: whose budgets are shown, that of the pipeline's retrier factory; nil, the default: none are.
+        ///   - model: the recorded data; add it to the observers of the pipeline.
+        ///   - governor: the governor whose budgets are shown, from the pipeline's retrier factory; nil, the default:
+        ///     none are shown.
         public init(model: InspectorModel, governor: RetryGovernor? = nil) {
             self.model = model
             self.governor = governor
         }
 
-        /// The port it listens on; nil before the start and after the end.
+        /// The port; nil before the start and after the end.
         public var port: Int? { server.withLock { $0 }?.port }
 
-        /// Begins to listen on 127.0.0.1; a server from an earlier start ends first.
+        /// Starts listening on 127.0.0.1; a server from an earlier start is stopped first.
         ///
-        /// - Parameter port: 0 takes any that is free.
+        /// - Parameter port: 0 for a free one.
         /// - Returns: the port.
-        /// - Throws: what the system says where the port is taken.
+        /// - Throws: the system's error if the port is in use.
         @discardableResult
         public func start(port: Int) async throws -> Int {
             await stop()
@@ -68,7 +71,7 @@
             return own
         }
 
-        /// Ends the server and its connections.
+        /// Stops the server and closes its connections.
         public func stop() async {
             let ended = server.withLock { server in
                 defer { server = nil }
@@ -78,7 +81,8 @@
         }
     }
 
-    /// Hands the requests of a server on once somebody answers them: which port is free is known only when the server listens.
+    /// Passes the requests of a server on once there is a responder, which is made only when the server listens and its
+    /// port is known.
     final class DeferredResponder: ClientHandler {
         typealias Answer = @Sendable (InspectorRequest) async -> Response
         private let respond = Mutex<Answer?>(nil)
@@ -101,20 +105,20 @@
         }
     }
 
-    /// A request to the inspector, whatever server it came in by.
+    /// A request to the inspector, whatever server it came from.
     struct InspectorRequest: Sendable {
         let method: RequestMethod
-        /// As it stood in the request line.
+        /// As in the request line.
         let target: String
         let fields: HeaderFields
         let body: RequestBody
-        /// The numeric address it came from; nil: not known.
+        /// The numeric address of the client; nil if unknown.
         let remoteAddress: String?
 
-        /// The target up to its query.
+        /// The target before its query.
         var path: Substring { target.prefix { $0 != "?" } }
 
-        /// The arguments of the query, decoded; the first sixteen.
+        /// The decoded arguments of the query; the first sixteen.
         var arguments: [(name: String, value: String)] {
             guard let mark = target.firstIndex(of: "?") else { return [] }
             return target[target.index(after: mark)...].split(separator: "&", maxSplits: 15).compactMap { argument in
@@ -126,12 +130,12 @@
             }
         }
 
-        /// The value of an argument of the query; the first one of its name, nil where there is none.
+        /// The value of a query argument, the first one with the name; nil if there is none.
         func argument(_ name: String) -> String? { arguments.first { $0.name == name }?.value }
 
         /// All of its content.
         ///
-        /// - Throws: ``ServiceError`` `.bodyTooLarge` beyond the limit, and what reading it failed with.
+        /// - Throws: ``ServiceError`` `.bodyTooLarge` beyond the limit, or the error of reading it.
         func content(upTo limit: Int) async throws -> ByteChunk {
             switch body.form {
             case .none, .requestStream: return ByteChunk()
@@ -141,39 +145,40 @@
             case .factory(let length, let make):
                 return try await ResponseBody(try await make(), length: length).collect(upTo: limit)
             case .file:
-                throw ServiceError(.unsupported, "The inspector takes no files; send the content itself.")
+                throw ServiceError(.unsupported, "The inspector does not accept files. Send the content itself.")
             }
         }
     }
 
-    /// Decides who may ask the inspector anything: a person at this machine, by a page that the inspector itself has served.
+    /// Decides who may use the inspector: a person at this machine, through a page that the inspector itself has
+    /// served.
     ///
-    /// Nobody on the network (the address it comes from), no page of another site whose name was made to lead here (Host), none that
-    /// sends requests across origins (Origin, Sec-Fetch-Site), nobody behind a proxy at this machine (Via and its like), and nothing that changes the cache without the word that only our own
-    /// page knows.
+    /// Excluded are other machines (by the client's address), pages of other sites whose name was made to resolve here
+    /// (Host), pages that send requests across origins (Origin, Sec-Fetch-Site), clients behind a proxy on this machine
+    /// (Via and similar), and changes to the cache without the word that only our own page knows.
     struct InspectorGuard: Sendable {
         /// Why a request is refused.
         struct Refusal: Error, Sendable, Hashable {
             let status: StatusCode
-            /// What a person may do about it.
+            /// What a person can do about it.
             let message: String
             var allow: String?
         }
 
-        /// Names the field that bears ``word`` with a request that changes something.
+        /// The field with ``word`` in requests that change something.
         static let wordField: FieldName = "X-Holdfast-Inspector"
 
-        /// What proxies write into requests (RFC 9110 §7.6.3, RFC 7239): behind one anybody may stand.
+        /// Fields that proxies add to requests (RFC 9110 §7.6.3, RFC 7239): anyone may be behind one.
         private static let marksOfProxies: [FieldName] = [
             "Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP",
         ]
 
-        /// The port that the inspector listens at.
+        /// The port of the inspector.
         let port: Int
-        /// What the page carries and an order must bear; new with each start.
+        /// The word that the page contains and that orders must send; new at each start.
         let word: String
-        /// Whether it was settled elsewhere that whoever asks may: by a token, or by the rights of a socket in the file system. Pages of
-        /// other sites may not even so.
+        /// Whether access was already decided by a token, or by the permissions of a socket in the file system. Pages
+        /// of other sites are excluded even then.
         let isOpen: Bool
 
         /// - Parameter word: by default 32 random bytes in hexadecimal digits.
@@ -183,31 +188,31 @@
             self.isOpen = isOpen
         }
 
-        /// Whether a request is to be answered at all.
+        /// Whether to answer a request at all.
         func check(_ request: InspectorRequest) throws(Refusal) {
             let hosts = request.fields.values(of: .host)
             let host = hosts.first?.lowercased() ?? ""
             if !isOpen { try checkMachine(request, hosts: hosts) }
             guard isOpen || !InspectorGuard.marksOfProxies.contains(where: { request.fields.contains($0) }) else {
-                throw Refusal(status: 403, message: "The inspector answers no request that comes by a proxy.")
+                throw Refusal(status: 403, message: "The inspector does not answer requests that come through a proxy.")
             }
             let origins = request.fields.values(of: "Origin")
             let own = ["http://\(host)"] + (isOpen ? ["https://\(host)"] : [])
             guard origins.allSatisfy({ own.contains($0.lowercased()) }) else {
-                throw Refusal(status: 403, message: "The inspector answers no page but its own.")
+                throw Refusal(status: 403, message: "The inspector only answers its own page.")
             }
             let sites = request.fields.values(of: "Sec-Fetch-Site")
             guard sites.allSatisfy({ ["same-origin", "none"].contains($0.lowercased()) }) else {
                 throw Refusal(
                     status: 403,
-                    message: "The inspector cannot be opened from a page of another site; type its address."
+                    message: "The inspector cannot be opened from a page of another site. Type its address."
                 )
             }
         }
 
         private func checkMachine(_ request: InspectorRequest, hosts: [String]) throws(Refusal) {
             guard let address = request.remoteAddress, InspectorGuard.isLoopback(address) else {
-                throw Refusal(status: 403, message: "The inspector answers this machine alone.")
+                throw Refusal(status: 403, message: "The inspector only answers this machine.")
             }
             guard hosts.count == 1, isOwn(hosts[0].lowercased()) else {
                 throw Refusal(
@@ -217,7 +222,7 @@
             }
         }
 
-        /// Whether a request may change something; to be asked after ``check(_:)``.
+        /// Whether a request may change something; to be called after ``check(_:)``.
         func checkOrder(_ request: InspectorRequest) throws(Refusal) {
             let type = request.fields.values(of: .contentType)
             let essence = type.first?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
@@ -226,7 +231,7 @@
             }
             let words = request.fields.values(of: InspectorGuard.wordField)
             guard words.count == 1, let given = words.first, InspectorGuard.isEqual(given, to: word) else {
-                throw Refusal(status: 403, message: "The page is older than the proxy; load it again.")
+                throw Refusal(status: 403, message: "The page is older than the proxy. Reload it.")
             }
         }
 
@@ -236,7 +241,7 @@
             }
         }
 
-        /// Compares in a time that tells nothing of where two texts differ.
+        /// Compares in a time that does not reveal where two texts differ.
         static func isEqual(_ left: String, to right: String) -> Bool {
             let (left, right) = (Array(left.utf8), Array(right.utf8))
             guard left.count == right.count else { return false }
@@ -245,7 +250,7 @@
             return difference == 0
         }
 
-        /// Whether a numeric address is one of this machine's own loopback (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
+        /// Whether a numeric address is a loopback address (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
         static func isLoopback(_ address: String) -> Bool {
             var address = address.lowercased()
             if address == "::1" || address == "0:0:0:0:0:0:0:1" { return true }

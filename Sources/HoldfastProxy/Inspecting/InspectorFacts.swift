@@ -7,7 +7,7 @@
     internal import HoldfastSemantics
     internal import HoldfastStorage
 
-    /// How it stands with a cache, as JSON tells it.
+    /// The state of a cache, for JSON.
     struct SummaryFacts: Encodable, Sendable {
         /// How often a reason decided.
         struct ReasonCount: Encodable, Sendable {
@@ -19,16 +19,18 @@
         let at: Int64
         let uptime: Double
         let isShared: Bool
-        /// Each second of the last five minutes, and each minute of the last hour; the oldest first, the running one last.
+        /// Each second of the last five minutes, and each minute of the last hour; the oldest first, the current one
+        /// last.
         let seconds: SeriesFacts
         let minutes: SeriesFacts
         let totals: TotalFacts
-        /// Why the origin was asked or something stale was used, and why responses were not stored; the most frequent first.
+        /// Why the origin was asked or a stale response was used, and why responses were not stored; the most frequent
+        /// first.
         let reasons: [ReasonCount]
         let notStored: [ReasonCount]
         let store: StoreFacts
         let origins: [OriginFacts]
-        /// Whether the rules of retrying have a circuit, so that one of which nothing is known is closed.
+        /// Whether the retry rules have a circuit, so that an unknown one is closed.
         let hasCircuit: Bool
 
         init(_ model: InspectorModel, governor: RetryGovernor?) {
@@ -57,7 +59,7 @@
         }
     }
 
-    /// Traffic over time, a list for each figure.
+    /// Traffic over time, one list per figure.
     struct SeriesFacts: Encodable, Sendable {
         let requests: [Int]
         let hits: [Int]
@@ -82,7 +84,7 @@
         }
     }
 
-    /// What a cache did since it was made.
+    /// What a cache has done since it was created.
     struct TotalFacts: Encodable, Sendable {
         let requests: Int
         let hits: Int
@@ -146,11 +148,11 @@
         }
     }
 
-    /// The calls that ended lately, as JSON tells them.
+    /// The recently ended calls, for JSON.
     struct CallListFacts: Encodable, Sendable {
         /// The newest first.
         let calls: [CallFacts]
-        /// The number of the newest call there is.
+        /// The number of the newest call.
         let newest: UInt64
     }
 
@@ -176,7 +178,7 @@
         let error: String?
         let milliseconds: Double?
         let attempts: [Attempt]
-        /// How many attempts the answer took, where it came over the network.
+        /// How many attempts the response needed, if it came over the network.
         let sends: Int?
 
         init(_ call: CallRecord) {
@@ -240,28 +242,28 @@
     }
 
     extension Duration {
-        /// The length in milliseconds, with three digits behind the point.
+        /// The length in milliseconds, with three decimals.
         var milliseconds: Double {
             let (seconds, attoseconds) = components
             return (Double(seconds) * 1e6 + (Double(attoseconds) / 1e12).rounded()) / 1e3
         }
 
-        /// The length in seconds, with three digits behind the point.
+        /// The length in seconds, with three decimals.
         var inSeconds: Double {
             let (seconds, attoseconds) = components
             return (Double(seconds) * 1e3 + (Double(attoseconds) / 1e15).rounded()) / 1e3
         }
     }
 
-    /// Some of the stored responses, as JSON tells them.
+    /// A page of the stored responses, for JSON.
     struct EntryListFacts: Encodable, Sendable {
         let entries: [EntryFacts]
-        /// Where the next page begins; nil where there is none.
+        /// The beginning of the next page; nil if there is none.
         let next: String?
-        /// How many entries were looked at for this page, and how many there are.
+        /// How many entries were examined for this page, and how many there are.
         let looked: Int
         let total: Int
-        /// When the ages were judged.
+        /// When the ages were calculated.
         let at: Int64
     }
 
@@ -301,7 +303,7 @@
             self.decision = decision.map { DecisionFacts($0.decision, at: $0.time) }
         }
 
-        /// A URI without what may be a credential in it.
+        /// A URI without possible credentials.
         static func shown(_ target: TargetURI) -> String {
             guard let url = URL(string: target.canonical) else { return target.origin + "/" + RedactedURL.placeholder }
             return RedactedURL(url).description
@@ -310,7 +312,7 @@
 
     /// One stored response with its head.
     struct EntryDetailFacts: Encodable, Sendable {
-        /// A field line, of which the value may be hidden.
+        /// A field line, whose value may be hidden.
         struct Line: Encodable, Sendable {
             let name: String
             let value: String?
@@ -322,10 +324,10 @@
         let entry: EntryFacts
         let headLength: Int
         let fields: [Line]
-        /// What its Vary nominates; no value and not hidden: the request had no such field.
+        /// The fields that its Vary nominates; neither a value nor hidden: the request had no such field.
         let nominated: [Line]
         let tags: [String]
-        /// Which bytes are there, where not all are.
+        /// The available bytes, if the content is incomplete.
         let storedRanges: String?
         let at: Int64
 
@@ -352,9 +354,9 @@
         }
     }
 
-    /// How it stands with one origin.
+    /// The state of one origin.
     struct OriginFacts: Encodable, Sendable {
-        /// Its retries; as ``RetryStatus``.
+        /// Its retries, from ``RetryStatus``.
         struct Retries: Encodable, Sendable {
             /// Nil: there is no budget.
             let balance: Int?
@@ -382,14 +384,14 @@
 
         static let most = 65
 
-        /// Nil: all that are not told apart.
+        /// Nil: all origins that are not counted separately.
         let origin: String?
         let requests: Int
         let hitRatio: Double
         let bytesSaved: Int
         let bytesFetched: Int
         let retries: Retries?
-        /// How many seconds nothing is sent there; 0 once probes go through; nil where its circuit is not open.
+        /// For how many seconds nothing is sent there; 0 once probes are allowed; nil if its circuit is not open.
         let circuitOpensIn: Double?
 
         init(_ statistics: OriginStatistics, retries: Retries?, circuitOpensIn: Double?) {
@@ -402,7 +404,7 @@
             self.circuitOpensIn = circuitOpensIn
         }
 
-        /// The origins that the cache tells apart, those with the most requests first.
+        /// The origins that the cache counts separately, those with the most requests first.
         static func all(_ model: InspectorModel, governor: RetryGovernor?, now: MonotonicInstant) -> [OriginFacts] {
             let circuits = model.openCircuits
             return model.cache.originStatistics.prefix(most).compactMap { each in
@@ -418,12 +420,12 @@
         }
     }
 
-    /// Takes credentials out of the header fields that a page shows.
+    /// Removes credentials from the header fields that a page shows.
     enum FieldMask {
-        /// How much of a value is shown.
+        /// The most characters of a value to show.
         static let longestValue = 4096
 
-        /// What is shown of a field's value; nil where nothing is.
+        /// The part of a field's value to show; nil if none.
         static func shown(_ value: String, of name: FieldName) -> String? {
             let name = name.canonicalName
             if hidden.contains(name) || suspicious.contains(where: { name.contains($0) }) { return nil }
@@ -431,7 +433,7 @@
                 guard let url = URL(string: value) else { return nil }
                 return RedactedURL(url).description
             }
-            // Addresses with something behind them that may be anybody's.
+            // URLs followed by parameters that may be private.
             if holdersOfAddresses.contains(name), value.contains("?") || value.contains("@") { return nil }
             return value.utf8.count > longestValue ? String(value.prefix(longestValue)) + "…" : value
         }

@@ -7,14 +7,14 @@
     internal import HoldfastSemantics
     private import Synchronization
 
-    /// What an ``Inspector`` remembers: the traffic of the last five minutes, the last 200 calls, the last decision for some 4,000 URLs,
-    /// and which circuits are open.
+    /// The data of an ``Inspector``: the traffic of the last five minutes, the last 200 calls, the last decision for
+    /// some 4,000 URLs, and the open circuits.
     ///
-    /// List it among `PipelineConfiguration.observers` of the pipeline that uses the cache, and go by the same clock. It holds less
-    /// than a megabyte, whatever the traffic. A call that the cache answers costs it half a microsecond; once a second it reads
-    /// the cache's counters. Safe to use from any number of tasks.
+    /// Add it to `PipelineConfiguration.observers` of the pipeline that uses the cache, with the same clock. It needs
+    /// less than a megabyte, whatever the traffic. A call that the cache answers costs it half a microsecond; once a
+    /// second it reads the cache's counters. It can be used from any number of tasks.
     public final class InspectorModel: EventObserver {
-        /// All that is remembered, taken at one instant.
+        /// All data, at one instant.
         struct State: Sendable {
             var history: TrafficHistory
             var calls = RecentCalls()
@@ -22,25 +22,40 @@
             var circuits = CircuitStates()
         }
 
-        let cache: HTTPCache
+        /// The cache whose traffic it shows; a cache with other rules may replace it.
+        var cache: HTTPCache { current.withLock { $0 } }
+        private let current: Mutex<HTTPCache>
         let clock: any HoldfastClock
         let started: MonotonicInstant
         private let state: Mutex<State>
-        /// The second in which the counters were looked at last: whoever moves it on takes the next look.
+        /// The second of the last reading of the counters; the task that advances it makes the next reading.
         private let lookedAt: Atomic<Int64>
 
-        /// A model that knows nothing yet.
+        /// Creates an empty model.
         ///
         /// - Parameters:
-        ///   - cache: the cache whose traffic it follows.
-        ///   - clock: that of the pipeline; the system's by default.
+        ///   - cache: the cache whose traffic is recorded.
+        ///   - clock: the pipeline's clock; the system's by default.
         public init(cache: HTTPCache, clock: any HoldfastClock = SystemClock()) {
-            self.cache = cache
+            current = Mutex(cache)
             self.clock = clock
             started = clock.now
             let second = started.second
             lookedAt = Atomic(second)
             state = Mutex(State(history: TrafficHistory(second: second, figures: TrafficFigures(cache.statistics))))
+        }
+
+        public var observedEvents: Set<ServiceEvent.Name>? {
+            [
+                .callStarted, .callEnded, .retryScheduled, .resendScheduled, .retriesStopped, .circuitOpened,
+                .circuitClosed,
+                .bodyEnded,
+            ]
+        }
+
+        /// Continues with a cache that replaces the current one; counters are kept.
+        func follow(_ cache: HTTPCache) {
+            current.withLock { $0 = cache }
         }
 
         public func observe(_ event: ServiceEvent) {
@@ -77,18 +92,18 @@
             }
         }
 
-        /// The traffic of the last 300 seconds, the oldest first, the running one last.
+        /// The traffic of the last 300 seconds, the oldest first, the current one last.
         func seconds() -> [TrafficFigures] {
             look(second: clock.now.second)
             return state.withLock { $0.history }.seconds
         }
 
-        /// The calls that ended after the one of this number, the newest first, and the number of the newest.
+        /// The calls that ended after the call with this number, the newest first, and the number of the newest.
         func calls(after number: UInt64, limit: Int) -> (calls: [CallRecord], newest: UInt64) {
             state.withLock { ($0.calls.calls(after: number, limit: limit), $0.calls.count) }
         }
 
-        /// What was decided last for each of some URLs; nil where it is not known.
+        /// The last decision for each of some URLs; nil if unknown.
         func lastDecisions(of urls: [String]) -> [LastDecisions.Noted?] {
             let hashes = urls.map { LastDecisions.hash($0) }
             return state.withLock { state in hashes.map { state.decisions.last(hash: $0) } }
@@ -119,7 +134,7 @@
 
     /// A call that has ended, as the inspector remembers it.
     struct CallRecord: Sendable {
-        /// Numbers the calls that were noted, the first is 1.
+        /// The number of the recorded call; the first is 1.
         var number: UInt64 = 0
         let id: CallID
         let endedAt: Timestamp
@@ -127,10 +142,10 @@
         let decision: CacheDecision?
         let source: ResponseSource?
         let status: StatusCode?
-        /// The code of the error it ended with; never its text, which may hold anything.
+        /// The code of its error; never the text, which may contain anything.
         let errorCode: String?
         let duration: Duration?
-        /// Attempts that failed and what followed; empty where the first one sufficed.
+        /// Failed attempts and what followed; empty if the first one succeeded.
         var attempts: [AttemptSummary] = []
 
         init(_ event: ServiceEvent) {
@@ -150,9 +165,9 @@
         let number: Int
         let status: Int?
         let errorCode: String?
-        /// The wait before the next attempt; nil where none followed.
+        /// The wait before the next attempt; nil if there was none.
         let delay: Duration?
-        /// Why none followed, or what made another one follow that no retrier was asked about.
+        /// Why there was none, or why there was another one without asking a retrier.
         let word: String?
 
         /// - Parameter event: ``ServiceEvent/Name/retryScheduled``, `resendScheduled` or `retriesStopped`.
@@ -166,13 +181,13 @@
         }
     }
 
-    /// The calls that ended last, and the failed attempts of those that are under way; both in bounded number.
+    /// The last calls, and the failed attempts of current ones; both limited in number.
     struct RecentCalls: Sendable {
-        /// How many calls are kept.
+        /// The most calls to keep.
         static let limit = 200
-        /// How many calls under way may have failed attempts at a time; of more the oldest lose theirs.
+        /// The most current calls with failed attempts; beyond that, the oldest lose theirs.
         static let pendingLimit = 256
-        /// How many failed attempts of a call are kept, the first ones.
+        /// The most failed attempts to keep for a call; the first ones are kept.
         static let attemptLimit = 16
 
         private var ring: [CallRecord] = []
@@ -183,17 +198,17 @@
         /// How many calls have ended so far.
         private(set) var count: UInt64 = 0
 
-        /// How many calls under way have failed attempts.
+        /// How many current calls have failed attempts.
         var pendingCount: Int { pending.count }
 
-        /// Takes note of an attempt that failed.
+        /// Records a failed attempt.
         mutating func failed(_ attempt: AttemptSummary, of call: CallID) {
             if let known = pending[call]?.count {
                 if known < RecentCalls.attemptLimit { pending[call]?.append(attempt) }
                 return
             }
             pending[call] = [attempt]
-            // Of a call whose end is never told the attempts would stay, so each has to make room some day.
+            // The attempts of a call whose end is never reported would stay, so each must be replaced some day.
             if pendingOrder.count < RecentCalls.pendingLimit {
                 pendingOrder.append(call)
             } else {
@@ -203,7 +218,7 @@
             }
         }
 
-        /// Takes note of a call that ended.
+        /// Records the end of a call.
         mutating func ended(_ call: CallRecord) {
             count &+= 1
             var call = call
@@ -217,7 +232,7 @@
             }
         }
 
-        /// The calls that were noted after a number, the newest first.
+        /// The calls recorded after a number, the newest first.
         func calls(after number: UInt64, limit: Int) -> [CallRecord] {
             var found: [CallRecord] = []
             for step in 0..<ring.count where found.count < limit {
@@ -229,9 +244,9 @@
         }
     }
 
-    /// What a cache decided last for a URL, for as many URLs as there are places: two that share a place take it from each other.
+    /// The last cache decision for a URL, in a fixed number of places: two URLs with the same place replace each other.
     struct LastDecisions: Sendable {
-        /// A decision and when it was made.
+        /// A decision and its time.
         struct Noted: Sendable {
             let decision: CacheDecision
             let time: Timestamp
@@ -256,7 +271,7 @@
             return place.noted
         }
 
-        /// The hash of a URL, by which it is known.
+        /// The hash that identifies a URL.
         static func hash(_ url: String) -> Int {
             var url = url
             return url.withUTF8 { bytes in
@@ -269,11 +284,11 @@
         private static func index(_ hash: Int) -> Int { hash & (limit - 1) }
     }
 
-    /// Which circuits are open, as far as events have told; in bounded number.
+    /// The open circuits, as reported by events; limited in number.
     struct CircuitStates: Sendable {
         static let limit = 64
 
-        /// Until when each origin is refused; past it probes go through.
+        /// Until when each origin is refused; after that, probes are allowed.
         private(set) var open: [String: MonotonicInstant] = [:]
 
         mutating func opened(_ origin: String, until: MonotonicInstant) {

@@ -6,14 +6,15 @@
     internal import HoldfastSemantics
     internal import HoldfastStorage
 
-    /// The inspector's page: one document with its style and its script in it, which asks for nothing elsewhere.
+    /// The inspector's page: one document with its style and its script, which loads nothing else.
     struct InspectorPage: Sendable {
         /// The document as it is sent.
         let bytes: ByteChunk
-        /// What the document may do (CSP Level 3): run this script and no other, look like this, and ask the inspector itself.
+        /// What the document may do (CSP Level 3): run only this script, use this style, and send requests to the
+        /// inspector.
         let policy: String
 
-        /// The page that bears the word by which its orders are known.
+        /// Creates the page with the word that identifies its orders.
         ///
         /// - Parameter word: hexadecimal digits.
         init(word: String) {
@@ -34,7 +35,7 @@
             .joined(separator: "; ")
         }
 
-        /// The whole script; its parts share one scope, which nothing outside of them sees.
+        /// The whole script; its parts share one scope, which is not visible outside.
         static var script: String {
             let parts = [basics, charts, summary, entries, calls, start].joined(separator: "\n\n")
             return "\"use strict\";\n(() => {\n\(parts)\n})();\n"
@@ -67,7 +68,7 @@
             "sha256-\(Data(SHA256Digest(hashing: Array(text.utf8)).bytes).base64EncodedString())"
         }
 
-        /// What the page consists of; the script fills it.
+        /// The content of the page; the script fills it.
         static let body = #"""
             <a class="skip" href="#entries-title">Skip to the entries</a>
             <header class="top">
@@ -185,7 +186,7 @@
             <noscript><p class="message">The inspector needs JavaScript.</p></noscript>
             """#
 
-        /// How the page looks; each colour of a text stands out from its ground by 4.5 to 1 at least.
+        /// The style of the page; every text color has a contrast of at least 4.5 to 1 to its background.
         static let style = #"""
             :root {
               color-scheme: light dark;

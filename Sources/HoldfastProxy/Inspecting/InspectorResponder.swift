@@ -8,7 +8,7 @@
     internal import HoldfastStorage
     private import Synchronization
 
-    /// Answers the inspector's requests, whatever server they come in by.
+    /// Answers the inspector's requests, whatever server they come from.
     struct InspectorResponder: Sendable {
         let model: InspectorModel
         let governor: RetryGovernor?
@@ -23,9 +23,9 @@
             page = InspectorPage(word: guarding.word)
         }
 
-        /// The answer to a request; a refusal with a sentence that says why where it is not to be answered.
+        /// The response to a request; a refusal with its reason if it must not be answered.
         ///
-        /// Runs off the server's event loops, since a list may take a while to make.
+        /// Runs off the server's event loops, because a list may take a while.
         @concurrent
         func answer(_ request: InspectorRequest) async -> Response {
             do {
@@ -34,12 +34,12 @@
             } catch let refusal as InspectorGuard.Refusal {
                 return refused(refusal)
             } catch let error as StoreError {
-                // Its message may name a path; the code is enough to look it up by.
+                // Its message may contain a path; the code is enough to look it up.
                 return refused(InspectorGuard.Refusal(status: 500, message: "The store failed: \(error.code)."))
             } catch let error as ServiceError where error.code == .bodyTooLarge {
                 return refused(InspectorGuard.Refusal(status: 413, message: "The order is too long."))
             } catch {
-                return refused(InspectorGuard.Refusal(status: 500, message: "The inspector failed; try again."))
+                return refused(InspectorGuard.Refusal(status: 500, message: "The inspector failed. Try again."))
             }
         }
 
@@ -67,14 +67,14 @@
                 try guarding.checkOrder(request)
                 return try json(try await purge(request))
             default:
-                throw InspectorGuard.Refusal(status: 404, message: "There is nothing here; the page is at /.")
+                throw InspectorGuard.Refusal(status: 404, message: "There is nothing here. The page is at /.")
             }
         }
 
         private func detail(_ id: String) async throws -> EntryDetailFacts {
             let now = model.clock.timestamp
             guard let info = index.entry(id), let exported = try await model.cache.export(info, now: now) else {
-                throw InspectorGuard.Refusal(status: 404, message: "The entry is gone; list the entries again.")
+                throw InspectorGuard.Refusal(status: 404, message: "The entry is gone. List the entries again.")
             }
             let decision = model.lastDecisions(of: [info.target.canonical]).first ?? nil
             return EntryDetailFacts(exported, id: id, decision: decision, now: now)
@@ -132,21 +132,21 @@
         }
     }
 
-    /// Which entries a page wants to be shown.
+    /// The entries that a page requests.
     struct EntryQuery: Sendable {
-        /// The most entries that are looked at for one answer, so that a search goes on in steps.
+        /// The most entries to examine for one response, so that a search proceeds in steps.
         static let mostLooks = 20_000
         static let mostEntries = 200
         static let longestSearch = 256
 
-        /// What the URL, without credentials, the status or a tag must contain, letter case aside; empty: anything.
+        /// The text that the URL without credentials, the status or a tag must contain, ignoring case; empty: any.
         let search: String
         let cursor: StoreCursor?
         let limit: Int
 
-        /// The query of a request.
+        /// Reads the query of a request.
         ///
-        /// - Throws: a refusal where its cursor is none.
+        /// - Throws: a refusal if its cursor is invalid.
         init(_ request: InspectorRequest) throws(InspectorGuard.Refusal) {
             search = String((request.argument("search") ?? "").prefix(EntryQuery.longestSearch)).lowercased()
             limit = min(max(request.argument("limit").flatMap { Int($0) } ?? 50, 1), EntryQuery.mostEntries)
@@ -155,14 +155,15 @@
                 return
             }
             guard let bytes = EntryQuery.bytes(ofHex: text) else {
-                throw InspectorGuard.Refusal(status: 400, message: "The cursor is none; begin with the first page.")
+                throw InspectorGuard.Refusal(status: 400, message: "The cursor is invalid. Begin with the first page.")
             }
             cursor = StoreCursor(bytes)
         }
 
         /// The next page.
         ///
-        /// A search ends with the first page of the store by which there are enough, so it may give up to twice as many.
+        /// A search ends with the first page of the store that gives enough entries, so it may return up to twice as
+        /// many.
         func facts(_ model: InspectorModel, index: EntryIndex) async throws -> EntryListFacts {
             let now = model.clock.timestamp
             var listing = model.cache.entries(pageSize: limit, now: now)
@@ -215,7 +216,7 @@
         }
     }
 
-    /// The entries that a page has been shown, by the short names it was given for them; those that were shown longest ago are forgotten.
+    /// The entries that a page was shown, by short names; the oldest are forgotten.
     final class EntryIndex: Sendable {
         private struct State {
             var entries: [String: CacheEntryInfo] = [:]
@@ -226,14 +227,14 @@
         private let state = Mutex(State())
         private let limit: Int
 
-        /// An empty index.
+        /// Creates an empty index.
         ///
-        /// - Parameter limit: how many entries are remembered; 1 at least.
+        /// - Parameter limit: the most entries to remember; at least 1.
         init(limit: Int = 2048) {
             self.limit = max(1, limit)
         }
 
-        /// The name of an entry: the same for each of its versions, and telling nothing of it.
+        /// The name of an entry: the same for all its versions, and it reveals nothing.
         func name(of info: CacheEntryInfo) -> String {
             var hasher = Hasher()
             hasher.combine(info.key)
@@ -253,7 +254,7 @@
             return name
         }
 
-        /// The entry of a name; nil where it was never given or is forgotten.
+        /// The entry with a name; nil if it was never given or is forgotten.
         func entry(_ name: String) -> CacheEntryInfo? {
             state.withLock { $0.entries[name] }
         }
@@ -262,11 +263,11 @@
         var count: Int { state.withLock { $0.entries.count } }
     }
 
-    /// What a person wants to be purged.
+    /// A purge that a person requests.
     struct PurgeRequest: Decodable, Sendable {
-        /// What became of it.
+        /// The result of the purge.
         struct Outcome: Encodable, Sendable {
-            /// How many responses were removed or marked; nil where the store has not counted them.
+            /// How many responses were removed or marked; nil if the store did not count them.
             let count: Int?
         }
 
@@ -274,28 +275,28 @@
 
         /// `entry`, `prefix`, `tag` or `all`.
         let selection: String
-        /// The entry's name, the URL, or the tag; nothing for all.
+        /// The entry's name, the URL, or the tag; nil for all.
         let value: String?
-        /// Whether the responses are marked, so that the origin must confirm them, rather than removed.
+        /// Whether to mark the responses, so that the origin must confirm them, instead of removing them.
         let softly: Bool
 
-        /// Reads an order.
+        /// Reads a purge request.
         ///
-        /// - Throws: a refusal where it is none.
+        /// - Throws: a refusal if it is invalid.
         static func read(_ bytes: ByteChunk) throws(InspectorGuard.Refusal) -> PurgeRequest {
             do {
                 return try JSONDecoder().decode(PurgeRequest.self, from: bytes.withUnsafeBytes { Data($0) })
             } catch {
                 throw InspectorGuard.Refusal(
                     status: 400,
-                    message: "The order cannot be read; send {\"selection\": \"all\", \"softly\": false} or its like."
+                    message: "The order cannot be read. Send, for example, {\"selection\": \"all\", \"softly\": false}."
                 )
             }
         }
 
-        /// The responses that are meant.
+        /// The selected responses.
         ///
-        /// - Throws: a refusal where the order names none, or something else than it says.
+        /// - Throws: a refusal if nothing is selected, or the request is invalid.
         func selected(_ index: EntryIndex) throws(InspectorGuard.Refusal) -> CacheSelection {
             switch (selection, value) {
             case ("all", nil): return .all
@@ -304,7 +305,7 @@
                 guard let target = try? TargetURI(text), let url = URL(string: target.canonical) else {
                     throw InspectorGuard.Refusal(
                         status: 400,
-                        message: "A prefix is a URL, such as http://example.com/images."
+                        message: "The prefix must be a URL, such as http://example.com/images."
                     )
                 }
                 return .path(url)
@@ -312,14 +313,14 @@
                 guard let chosen = index.entry(name) else {
                     throw InspectorGuard.Refusal(
                         status: 404,
-                        message: "The entry is not known any more; list the entries again."
+                        message: "The entry is no longer known. List the entries again."
                     )
                 }
                 return .matching { $0.key == chosen.key && $0.variant == chosen.variant }
             default:
                 throw InspectorGuard.Refusal(
                     status: 400,
-                    message: "Say what to purge: an entry, a prefix or a tag with its value, or all without one."
+                    message: "Specify what to purge: an entry, a prefix or a tag with its value, or all without one."
                 )
             }
         }

@@ -3,7 +3,7 @@
 
 #if Proxy
     extension InspectorPage {
-        /// Script: purging, keys, and the questions that are asked again and again while the page is seen.
+        /// Script: purging, keys, and polling while the page is visible.
         static let start = #"""
             // Runs something that asks the server, and says so where it fails.
             async function attempt(work) {
@@ -143,7 +143,8 @@
     }
 
     extension InspectorPage {
-        /// Script: elements, numbers as text, and asking the server. All text goes in as text, never as markup.
+        /// Script: elements, numbers as text, and requests to the server. All text is inserted as text, never as
+        /// markup.
         static let basics = #"""
             const byId = id => document.getElementById(id);
             const word = document.querySelector("meta[name=holdfast-word]").content;

@@ -76,7 +76,7 @@
             }
 
             function showOrigins(origins, hasCircuit) {
-              if (origins.length === 0) return noteEmpty(byId("origins"), 8, "No origin was asked for yet.");
+              if (origins.length === 0) return noteEmpty(byId("origins"), 8, "No origin has been requested yet.");
               const make = () => element("tr", {},
                 element("td", {classes: "url"}), element("td", {classes: "number"}), element("td", {classes: "number"}), element("td"),
                 element("td", {classes: "number"}), element("td", {classes: "wide number"}), element("td", {classes: "wide number"}),
@@ -244,7 +244,7 @@
     }
 
     extension InspectorPage {
-        /// Script: the calls that ended last.
+        /// Script: the recently ended calls.
         static let calls = #"""
             const mostCalls = 100;
             let callList = [], newestCall = 0;
@@ -292,7 +292,7 @@
     }
 
     extension InspectorPage {
-        /// Script: the list of entries, its search and its pages, and the details of one.
+        /// Script: the list of entries, its search and its pages, and the details of one entry.
         static let entries = #"""
             const listing = {cursors: [null], next: null, at: 0, shown: [], ticket: 0};
             let opened = null;

@@ -4,10 +4,10 @@
 #if Proxy
     internal import Holdfast
 
-    /// What was counted in each of the last seconds: differences between looks at counters that only grow.
+    /// The traffic in each of the last seconds: differences between readings of counters that only grow.
     ///
-    /// A look is taken when something happens in a second in which none was taken yet, so what was counted since the look before
-    /// belongs to the second of that one.
+    /// A reading is made when something happens in a second without one, so what was counted since the previous reading
+    /// belongs to the second of that reading.
     struct TrafficHistory: Sendable {
         /// How many seconds are kept.
         static let length = 300
@@ -16,17 +16,17 @@
         private var known: TrafficFigures
         private var second: Int64
 
-        /// A history that begins in `second`, with counters that stand at `figures`.
+        /// Creates a history that begins in `second`, with counters at `figures`.
         init(second: Int64, figures: TrafficFigures) {
             self.second = second
             known = figures
         }
 
-        /// Takes a look at the counters; one from a second that is past counts for the running one.
+        /// Reads the counters; a reading for a past second counts for the current one.
         mutating func look(second now: Int64, figures: TrafficFigures) {
             let news = figures.since(known)
             ring[TrafficHistory.place(of: second)] += news
-            // Not `figures`: of two looks at the same time the older may come in last, and must not be counted back.
+            // Not `figures`: of two concurrent readings the older may come last, and must not be counted backward.
             known += news
             guard now > second else { return }
             let passed = min(now &- second, Int64(TrafficHistory.length))
@@ -34,7 +34,7 @@
             second = now
         }
 
-        /// The seconds up to the latest look, the oldest first, that of the look last.
+        /// The seconds up to the latest reading, the oldest first.
         var seconds: [TrafficFigures] {
             (0..<Int64(TrafficHistory.length)).reversed().map { ring[TrafficHistory.place(of: second &- $0)] }
         }
@@ -45,17 +45,17 @@
         }
     }
 
-    /// What a cache has done, in the few numbers that a chart shows.
+    /// What a cache has done, in the few figures that a chart shows.
     struct TrafficFigures: Sendable, Hashable {
         var requests = 0
         var hits = 0
-        /// Answered from the store although stale.
+        /// Answered from the store, although stale.
         var stale = 0
         var revalidated = 0
         var collapsed = 0
         var misses = 0
         var bypasses = 0
-        /// Body bytes that callers were given and that did not come over the network for them.
+        /// Body bytes that callers got without a transfer over the network.
         var bytesSaved = 0
         /// Body bytes that came over the network.
         var bytesFetched = 0
@@ -74,7 +74,8 @@
             bytesFetched = statistics.networkBytes
         }
 
-        /// What was counted between two looks; never less than nothing, since the counters of a cache are read one after another.
+        /// The difference between two readings; never negative, because the counters of a cache are read one after
+        /// another.
         func since(_ earlier: TrafficFigures) -> TrafficFigures {
             var difference = TrafficFigures()
             for figure in TrafficFigures.all {

@@ -9,9 +9,9 @@
     internal import NIOCore
     private import Synchronization
 
-    /// One request and its answer on one connection.
+    /// One request and its response on one connection.
     final class Exchange: Sendable {
-        /// What an exchange goes by.
+        /// The limits of an exchange.
         struct Rules: Sendable {
             var headLimits = HeadLimits(bytes: 256 << 10, fieldLines: 256)
             var interimLimit = 32
@@ -27,7 +27,7 @@
             var upload: Upload?
         }
 
-        /// Content up to this length leaves together with the head.
+        /// Content up to this length is sent together with the head.
         private static let joinedLength = 64 << 10
 
         private let connection: OriginConnection
@@ -50,8 +50,8 @@
             return isUploaded ? .bodySent : state.wasHeadSent ? .headSent : .notSent
         }
 
-        /// Whether the connection had been used, and broke before a byte of an answer came: as when the server closed it for being idle
-        /// just when the request was on its way (RFC 9112 §9.3.1).
+        /// Whether the connection had been used and broke before the first byte of a response, as happens if the server
+        /// closes an idle connection just when the request is on its way (RFC 9112 §9.3.1).
         func isStale(_ error: any Error) -> Bool {
             let (hasAnswer, upload) = state.withLock { ($0.hasAnswer, $0.upload) }
             guard connection.isReused, !hasAnswer, upload?.failure == nil, let fault = error as? ChannelFault else {
@@ -92,17 +92,17 @@
                 state.wasHeadSent = true
                 state.upload = upload
             }
-            // A caller on the connection's loop has sources that belong there; others may take their time.
+            // A caller on the connection's loop has sources that belong there; others may be slow.
             upload.start(on: channel.eventLoop.inEventLoop ? EventLoopExecutor(channel.eventLoop) : nil)
         }
 
         // MARK: Receiving
 
-        /// Waits for the final head and hands up the response behind it.
+        /// Waits for the final head, and returns the response.
         ///
         /// - Parameters:
-        ///   - end: what may break off the wait for the head, and nothing later.
-        ///   - onInterim: is told of interim responses, but for 100.
+        ///   - end: can interrupt the wait for the head, and nothing later.
+        ///   - onInterim: is called with interim responses, except 100.
         func response(
             to method: RequestMethod,
             url: URL?,
@@ -110,7 +110,7 @@
             onInterim: (ResponseHead) -> Void
         ) async throws -> Response {
             var (head, rest) = try await head(onInterim)
-            // Before the connection may go back: it is another exchange's then.
+            // Before the connection may go back to the pool: then it belongs to another exchange.
             guard end.finish() else { throw AttemptEnd.BrokenOff() }
             let framing = try ResponseFraming.judge(&head, answering: method)
             let status = head.head.status
@@ -118,7 +118,7 @@
                 state.isPersistent = framing.isPersistent
                 return state.upload
             }
-            // Whoever refuses does not want the rest (RFC 9112 §9.5).
+            // A server that rejects the request does not want the rest (RFC 9112 §9.5).
             if status.rawValue >= 300 { upload?.stop() }
             var decoder = BodyDecoder(framing.body)
             let first = try decoder.decode(rest)
@@ -134,7 +134,7 @@
             return Response(status: status, fields: head.head.fields, body: body, url: url)
         }
 
-        /// The final head, and the bytes that came behind it.
+        /// The final head, and the bytes that arrived after it.
         private func head(
             _ onInterim: (ResponseHead) -> Void
         ) async throws -> (head: ResponseHeadParser.Head, rest: ByteBuffer) {
@@ -155,7 +155,7 @@
                     }
                     interimCount += 1
                     guard interimCount <= rules.interimLimit else {
-                        throw MessageFault("More than \(rules.interimLimit) interim responses came.")
+                        throw MessageFault("There were more than \(rules.interimLimit) interim responses.")
                     }
                     if status != 100 { onInterim(found.head.head) }
                 }
@@ -176,7 +176,7 @@
             if keeps { pool.giveBack(connection) } else { pool.discard(connection) }
         }
 
-        /// The error for what ended the exchange before its head.
+        /// The error for a failure before the head.
         func failure(_ error: any Error) -> any Error {
             let upload = state.withLock { $0.upload }
             return OriginFailure.serviceError(
@@ -186,12 +186,12 @@
             )
         }
 
-        /// The error for the end of an attempt whose deadline has passed.
+        /// The error of an attempt whose deadline has passed.
         func timeout() -> ServiceError {
             OriginFailure.timeout(progress: progress, connectionReused: connection.isReused)
         }
 
-        /// The error for what ended a body.
+        /// The error for a failure of the body.
         func bodyFailure(_ error: any Error, hasDelivered: Bool) -> any Error {
             let upload = state.withLock { $0.upload }
             return OriginFailure.serviceError(
@@ -202,14 +202,15 @@
         }
     }
 
-    /// What ends an attempt from outside before its head is there: the caller's cancellation or the deadline, whichever comes first.
+    /// Ends an attempt from outside before its head has arrived: by the caller's cancellation or the deadline,
+    /// whichever comes first.
     final class AttemptEnd: Sendable {
         /// Why it ended.
         enum Reason: Sendable, Hashable {
             case cancelled, deadline
         }
 
-        /// Thrown by what the end broke off; whoever catches it asks for the ``reason``.
+        /// Thrown by an interrupted operation; the catcher checks the ``reason``.
         struct BrokenOff: Error {}
 
         private struct State {
@@ -220,10 +221,11 @@
 
         private let state = Mutex(State())
 
-        /// Why the attempt was ended; nil while it was not.
+        /// Why the attempt was ended; nil if it was not.
         var reason: Reason? { state.withLock { $0.reason } }
 
-        /// Says how what is being done now is broken off; in place of what was said before. At once where the attempt has ended.
+        /// Sets how to interrupt the current operation, replacing the previous action. Called at once if the attempt
+        /// has ended.
         func whenEnded(_ action: @escaping @Sendable () -> Void) {
             let hasEnded = state.withLock { state in
                 guard !state.isOver else { return false }
@@ -233,7 +235,7 @@
             if hasEnded { action() }
         }
 
-        /// Ends the attempt; without effect when it is over.
+        /// Ends the attempt; does nothing if it is over.
         func end(_ reason: Reason) {
             let action: (@Sendable () -> Void)? = state.withLock { state in
                 guard !state.isOver, state.reason == nil else { return nil }
@@ -244,9 +246,9 @@
             action?()
         }
 
-        /// The head is there: from now on nothing ends the attempt.
+        /// The head has arrived: from now on nothing ends the attempt.
         ///
-        /// - Returns: false when it has been ended before.
+        /// - Returns: false if it was ended before.
         func finish() -> Bool {
             state.withLock { state in
                 guard state.reason == nil else { return false }

@@ -8,13 +8,13 @@
     internal import NIOCore
     private import Synchronization
 
-    /// The body of a response, read off the connection as its reader asks for it.
+    /// The body of a response, read from the connection as its reader asks for it.
     final class OriginBody: ByteSource {
-        /// How much of a body that nobody wants is read so that its connection can be kept, and for how long.
+        /// How much of an unwanted body is read so that its connection can be kept, and for how long.
         private static let drain = (bytes: 64 << 10, time: TimeAmount.seconds(1))
 
         private struct State {
-            /// What came together with the head.
+            /// Bytes that arrived together with the head.
             var first: ByteChunk?
             var decoder: BodyDecoder
             var end: Result<Void, any Error>?
@@ -32,7 +32,7 @@
         private let state: Mutex<State>
 
         /// - Parameters:
-        ///   - first: what was decoded already.
+        ///   - first: the bytes that are already decoded.
         ///   - decoder: not at its end.
         init(_ exchange: Exchange, first: ByteChunk, decoder: BodyDecoder) {
             self.exchange = exchange
@@ -80,7 +80,7 @@
             Task { await OriginBody.drain(decoder, of: exchange) }
         }
 
-        /// Reads a small rest that nobody wants, so that the connection can be used again.
+        /// Reads a small unwanted rest, so that the connection can be used again.
         private static func drain(_ decoder: BodyDecoder, of exchange: Exchange) async {
             var decoder = decoder
             let deadline = NIODeadline.now() + drain.time
@@ -94,7 +94,7 @@
             exchange.finish(reusable: decoder.isAtEnd && !decoder.hasSurplus)
         }
 
-        /// Reads once; empty where nothing of the content came.
+        /// Reads once; empty if no content arrived.
         private func read() async throws -> ByteChunk {
             let outcome: Result<ByteBuffer?, any Error>
             do {
@@ -104,7 +104,7 @@
             }
             let (result, ending): (Result<ByteChunk, any Error>, Bool?) = state.withLock { state in
                 state.isReading = false
-                // Given up meanwhile.
+                // It was cancelled in the meantime.
                 if case .failure(let error) = state.end { return (.failure(error), nil) }
                 do {
                     guard let buffer = try outcome.get() else {
@@ -128,7 +128,7 @@
         }
     }
 
-    /// Takes a response's body out of the bytes that arrive behind its head.
+    /// Extracts a response's body from the bytes that arrive after its head.
     struct BodyDecoder: Sendable {
         private enum State: Sendable {
             case length(Int)
@@ -138,7 +138,8 @@
         }
 
         private var state: State
-        /// Whether bytes came behind the end of the body: nobody knows what they are, so the connection is of no further use.
+        /// Whether there were bytes after the end of the body: they cannot be interpreted, so the connection cannot be
+        /// used again.
         private(set) var hasSurplus = false
 
         init(_ body: ResponseFraming.Body) {
@@ -150,10 +151,10 @@
             }
         }
 
-        /// Whether the body has come whole.
+        /// Whether the body is complete.
         var isAtEnd: Bool { if case .ended = state { true } else { false } }
 
-        /// How many bytes are still to come, where that is known.
+        /// How many bytes are still to come, if known.
         var left: Int? {
             switch state {
             case .length(let left): left
@@ -162,9 +163,9 @@
             }
         }
 
-        /// Takes all of `buffer`.
+        /// Consumes all of `buffer`.
         ///
-        /// - Returns: the content in it; empty where there is none.
+        /// - Returns: the content in it; empty if there is none.
         mutating func decode(_ buffer: ByteBuffer) throws(MessageFault) -> ByteChunk {
             switch state {
             case .ended:
@@ -192,7 +193,7 @@
             }
         }
 
-        /// Notes that the server closed its side; false where the body was cut short.
+        /// Notes that the server closed its side; false if the body was cut short.
         mutating func endOfInput() -> Bool {
             if case .untilClose = state { state = .ended }
             return isAtEnd

@@ -8,18 +8,18 @@
     internal import NIOTLS
     private import Synchronization
 
-    /// Opens connections: name resolution, TCP to the first address that answers (RFC 8305), and TLS.
+    /// Opens connections: name resolution, TCP to the first address that responds (RFC 8305), and TLS.
     enum OriginConnector {
-        /// The connection, TLS included, was not there in time.
+        /// The connection, TLS included, was not ready in time.
         struct TimedOut: Error {}
 
         /// Opens a connection.
         ///
         /// - Parameters:
-        ///   - loop: where it is to live.
-        ///   - tls: with which TLS is spoken; nil: none.
+        ///   - loop: the event loop of the connection.
+        ///   - tls: the TLS context; nil: no TLS.
         ///   - timeout: for all of it.
-        ///   - end: breaks it off; what comes about afterwards is closed.
+        ///   - end: interrupts it; a connection that opens later is closed.
         static func connect(
             _ key: OriginKey,
             on loop: any EventLoop,
@@ -47,7 +47,7 @@
             tls: NIOSSLContext?,
             timeout: TimeAmount
         ) -> ClientBootstrap {
-            // An address is no name, so there is no SNI for it; the certificate must then bear the address (RFC 6066 §3).
+            // An IP address is not a name, so there is no SNI for it; the certificate must then contain the address (RFC 6066 §3).
             let isAddress = (try? SocketAddress(ipAddress: key.host, port: key.port)) != nil
             let name = isAddress ? nil : key.host
             return ClientBootstrap(group: loop)
@@ -60,7 +60,7 @@
                         if let tls { try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name)) }
                         let handshake = channel.eventLoop.makePromise(of: Void.self)
                         if tls == nil { handshake.succeed(()) }
-                        // In front of the end of the pipeline, which keeps errors to itself.
+                        // Before the end of the pipeline, which does not pass errors on.
                         let setup = ConnectionSetup(handshake)
                         try pipeline.addHandler(setup)
                         let bytes = try ByteChannel.attach(to: channel)
@@ -88,7 +88,7 @@
         }
     }
 
-    /// Sees the end of the handshake, and what went wrong with it.
+    /// Observes the end of the handshake, and its errors.
     private final class ConnectionSetup: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
 
@@ -119,10 +119,10 @@
         }
     }
 
-    /// Closes a connection as soon as TLS has said goodbye.
+    /// Closes a connection as soon as TLS has sent its close_notify.
     ///
-    /// It would wait for the peer's goodbye for seconds, and nobody reads any more: a peer that goes on sending would hold the
-    /// connection for as long.
+    /// Otherwise it would wait for the peer's for seconds, and no one reads any more: a peer that keeps sending would
+    /// hold the connection that long.
     private final class PromptClose: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 

@@ -8,9 +8,9 @@
     internal import NIOPosix
     internal import NIOSSL
 
-    /// What the errors beneath mean: the one table from them to ``ServiceError``.
+    /// What the underlying errors mean: the only table that maps them to ``ServiceError``.
     enum OriginFailure {
-        /// The error for what ended an exchange.
+        /// The error for a failed exchange.
         static func serviceError(
             for error: any Error,
             progress: TransportProgress,
@@ -22,8 +22,8 @@
                 let meaning = FailureMeaning(
                     code: .protocolError,
                     message: fault.isOverLimit
-                        ? "The head of the server's answer is too large; allow more of it (headBytes, headLines; --header-limit, --header-lines)."
-                        : "The server's answer is not valid HTTP/1.1: \(fault.message)"
+                        ? "The head of the server's response is too large. Raise the limits (headBytes, headLines; --header-limit, --header-lines)."
+                        : "The server's response is not valid HTTP/1.1: \(fault.message)"
                 )
                 return meaning.error(cause: fault, progress: progress, connectionReused: connectionReused)
             case let failure as Upload.Failure:
@@ -40,7 +40,7 @@
             }
         }
 
-        /// The cause of a failure as an operator reads it: each address that was tried with what the system said.
+        /// The cause of a failure for an operator: each address that was tried, with the system's error.
         static func text(of error: any Error) -> String {
             guard let error = error as? NIOConnectionError else { return "\(error)" }
             var parts = error.connectionErrors.map { "\($0.target): \($0.error)" }
@@ -48,7 +48,7 @@
             return "\(error.host):\(error.port): " + parts.joined(separator: "; ")
         }
 
-        /// The error for a connection that was not had.
+        /// The error for a connection that could not be opened.
         static func opening(_ error: any Error) -> any Error {
             switch error {
             case is CancellationError, is ServiceError: error
@@ -58,7 +58,7 @@
             }
         }
 
-        /// The end of an attempt whose deadline has passed.
+        /// The error of an attempt whose deadline has passed.
         static func timeout(progress: TransportProgress, connectionReused: Bool) -> ServiceError {
             FailureMeaning.timeout.error(progress: progress, connectionReused: connectionReused)
         }
@@ -113,36 +113,37 @@
         }
     }
 
-    /// What this transport can meet beside what every one can.
+    /// What this transport can meet in addition to the failures that all transports share.
     extension FailureMeaning {
         fileprivate static let shutDown = Self(
             code: .unsupported,
-            message: "The transport was shut down; make a new one, and shut it down after its last call."
+            message: "The transport was shut down; create a new one, and shut it down after its last call."
         )
         fileprivate static let lineIsFull = Self(
             code: .tooManyInFlight,
-            message: "Too many requests wait for a connection; allow more connections, or send less at once."
+            message: "Too many requests wait for a connection. Allow more connections, or send fewer requests at once."
         )
         fileprivate static let connect = Self(
             code: .connect,
-            message: "No connection could be made; check host and port, and that the server runs."
+            message: "No connection could be made. Check host and port, and that the server is running."
         )
         fileprivate static let connectTimeout = Self(
             code: .connect,
             message:
-                "No connection could be made in time; check host and port, and that nothing in between drops packets."
+                "No connection could be made in time. Check host and port, and that nothing in between drops packets."
         )
         fileprivate static let silence = Self(
             code: .timeout,
-            message: "The server was silent for too long; allow a longer stall timeout, or find out why it is slow."
+            message: "The server sent nothing for too long. Allow a longer stall timeout, or find out why it is slow."
         )
         fileprivate static let stalled = Self(
             code: .timeout,
-            message: "The server took no bytes for too long; allow a longer stall timeout, or find out why it is slow."
+            message:
+                "The server accepted no bytes for too long. Allow a longer stall timeout, or find out why it is slow."
         )
         fileprivate static let ended = Self(
             code: .connectionLost,
-            message: "The exchange was ended on this side, since the transport is being shut down."
+            message: "The exchange was ended because the transport is being shut down."
         )
     }
 #endif

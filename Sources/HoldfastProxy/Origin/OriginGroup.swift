@@ -6,16 +6,17 @@
     internal import HoldfastSemantics
     private import Synchronization
 
-    /// The servers behind a reverse proxy: whose turn it is, and who is left out because it fails.
+    /// The servers behind a reverse proxy: which one is next, and which are left out because they fail.
     ///
-    /// Round robin. A server that fails three times in a row is left out for 10 s, and for twice as long each further time, up to a
-    /// minute; its first success ends that. While all are left out, all are asked.
+    /// Uses the servers in turn. A server that fails three times in a row is not used for 10 s, and each further time
+    /// for twice as long, up to a minute; its first success ends that. A server that its checks found down is not used
+    /// until they find it up. If no server is left, the failing ones are used, and if all are down, all of them.
     final class OriginGroup: Sendable {
         /// A server.
         struct Member: Sendable {
             let origin: ProxyOrigin
             let key: OriginKey
-            /// What stands in Host.
+            /// The Host field.
             let authority: String
 
             init(_ origin: ProxyOrigin) {
@@ -31,6 +32,18 @@
             /// How often it was left out without a success in between.
             var ejections = 0
             var outUntil: MonotonicInstant?
+            /// The result of its checks; as at the start if there are none.
+            var health = CheckedHealth()
+
+            func isAsked(at now: MonotonicInstant) -> Bool { health.isUp && (outUntil.map { $0 <= now } ?? true) }
+        }
+
+        /// The state of a server.
+        struct Report: Sendable {
+            let name: String
+            /// Whether the server is used.
+            let isUp: Bool
+            let health: CheckedHealth
         }
 
         static let failuresAllowed = 3
@@ -49,28 +62,30 @@
             state = Mutex((0, origins.map { _ in Standing() }))
         }
 
-        /// Whose turn it is.
+        /// The next server.
         func next(at now: MonotonicInstant) -> Int {
             guard members.count > 1 else { return 0 }
             return state.withLock { state in
                 let start = state.turn
                 let order = members.indices.map { (start + $0) % members.count }
-                let chosen = order.first { index in state.standings[index].outUntil.map { $0 <= now } ?? true } ?? start
+                let chosen =
+                    order.first { state.standings[$0].isAsked(at: now) }
+                    ?? order.first { state.standings[$0].health.isUp } ?? start
                 state.turn = (chosen + 1) % members.count
                 return chosen
             }
         }
 
-        /// Takes note of how an exchange with a server went.
+        /// Notes the outcome of an exchange with a server.
         func note(_ index: Int, hasFailed: Bool, at now: MonotonicInstant) {
             guard members.count > 1 else { return }
             state.withLock { state in
                 guard hasFailed else {
-                    state.standings[index] = Standing()
+                    state.standings[index] = Standing(health: state.standings[index].health)
                     return
                 }
                 state.standings[index].failures += 1
-                // One that was left out is on probation: its first failure sends it out again.
+                // A server that was left out is on probation: its first failure puts it out again.
                 guard state.standings[index].failures >= OriginGroup.failuresAllowed else { return }
                 if let end = state.standings[index].outUntil, end > now { return }
                 let pause = OriginGroup.shortestPause * (1 << min(state.standings[index].ejections, 3))
@@ -79,10 +94,19 @@
             }
         }
 
-        /// The servers, and whether each is asked.
-        func standings(at now: MonotonicInstant) -> [(name: String, isUp: Bool)] {
+        /// Records the result of a check.
+        ///
+        /// - Returns: whether the server went down or came up with this result.
+        func note(_ index: Int, hasPassed: Bool) -> Bool {
+            state.withLock { $0.standings[index].health.note(hasPassed: hasPassed) }
+        }
+
+        /// The servers, and whether each is used.
+        func standings(at now: MonotonicInstant) -> [Report] {
             let standings = state.withLock { $0.standings }
-            return zip(members, standings).map { ($0.origin.description, $1.outUntil.map { $0 <= now } ?? true) }
+            return zip(members, standings).map { member, standing in
+                Report(name: member.origin.description, isUp: standing.isAsked(at: now), health: standing.health)
+            }
         }
     }
 #endif

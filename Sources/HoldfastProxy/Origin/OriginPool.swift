@@ -6,20 +6,20 @@
     internal import NIOCore
     internal import Synchronization
 
-    /// The connections of a transport: applies what its state decides.
+    /// The connections of a transport; carries out what its state decides.
     final class OriginPool: Sendable {
-        /// Why nobody gets a connection.
+        /// Why no connection is given.
         enum Refusal: Error {
             case lineIsFull, shutDown
         }
 
-        /// Opens a connection for whoever was given leave to.
+        /// Opens a connection for a caller that was allowed to.
         typealias Open =
             @Sendable (_ key: OriginKey, _ loop: any EventLoop, _ end: AttemptEnd) async throws -> ByteChannel
 
         typealias Waiter = CheckedContinuation<PoolState.Grant, any Error>
 
-        /// What the lock guards.
+        /// The state that the lock guards.
         struct State {
             var pool: PoolState
             var connections: [PoolState.ID: OriginConnection] = [:]
@@ -55,10 +55,10 @@
         /// A connection for one exchange, which ends with ``giveBack(_:)`` or ``discard(_:)``.
         ///
         /// - Parameters:
-        ///   - loop: where it should live if that can be had; nil: anywhere.
-        ///   - wantsNew: whether one that was used will not do.
-        ///   - end: breaks it off.
-        /// - Throws: ``Refusal``, ``AttemptEnd/BrokenOff``, or what opening fails with.
+        ///   - loop: the preferred event loop; nil: any.
+        ///   - wantsNew: whether a used connection is not acceptable.
+        ///   - end: interrupts it.
+        /// - Throws: ``Refusal``, ``AttemptEnd/BrokenOff``, or the error of opening.
         func connection(
             to key: OriginKey,
             on loop: (any EventLoop)?,
@@ -83,17 +83,17 @@
             }
         }
 
-        /// Takes a connection back that can carry another exchange.
+        /// Takes back a connection that can carry another exchange.
         func giveBack(_ connection: OriginConnection) {
             guard connection.isUsable else { return discard(connection) }
-            // Before the pool has it, since afterwards it may be another exchange's.
+            // Before the pool has it, because afterwards it may belong to another exchange.
             connection.channel.whenInputEnds { [weak self] in self?.dropIdle(connection) }
             change { $0.pool.release(connection.id, of: connection.key, on: connection.loop, at: .now()) }
             if connection.channel.hasInputOrEnded { dropIdle(connection) }
             sweepLater()
         }
 
-        /// Closes a connection that was handed out.
+        /// Closes a connection that was given out.
         func discard(_ connection: OriginConnection) {
             connection.channel.close()
             change { state in
@@ -102,9 +102,9 @@
             }
         }
 
-        /// Closes all, now: what is idle, and what is under way.
+        /// Closes everything now: idle connections and those in use.
         ///
-        /// - Returns: when each of them is closed.
+        /// - Returns: futures that complete when each of them is closed.
         func shutDown() -> [EventLoopFuture<Void>] {
             let (connections, waiters, sweep) = state.withLock { state in
                 _ = state.pool.shutDown()
@@ -117,7 +117,7 @@
             return connections.map(\.channel.closeFuture)
         }
 
-        /// Closes what is idle, now, and each other one when its exchange is over.
+        /// Closes idle connections now, and each other one when its exchange is over.
         func letGo() {
             let (closing, sweep) = state.withLock { state in
                 let (closing, _) = state.pool.shutDown()
@@ -139,7 +139,7 @@
             if wasIdle { connection.channel.close() }
         }
 
-        /// Comes back when the connection that is idle for longest has been so for too long.
+        /// Schedules a check for when the longest idle connection expires.
         private func sweepLater() {
             state.withLock { state in
                 guard state.sweep == nil, !state.pool.isShutDown, let next = state.pool.nextExpiry else { return }
@@ -155,7 +155,7 @@
             sweepLater()
         }
 
-        /// Leave to use a connection or to open one.
+        /// Permission to use a connection or to open one.
         func grant(
             _ key: OriginKey,
             on loop: (any EventLoop)?,
@@ -186,7 +186,7 @@
                 case .closed: waiter.resume(throwing: Refusal.shutDown)
                 }
             }
-            // The turn may have come just before the end did, and then somebody else is glad of it.
+            // The turn may have come just before the end, and another caller can then use it.
             guard end.reason == nil else {
                 switch grant {
                 case .open:
@@ -207,7 +207,7 @@
             waiter?.resume(throwing: AttemptEnd.BrokenOff())
         }
 
-        /// A connection that is opened with the leave of the pool.
+        /// A connection that is opened with the pool's permission.
         func opened(_ key: OriginKey, on loop: any EventLoop, end: AttemptEnd) async throws -> OriginConnection {
             let channel: ByteChannel
             do {
@@ -233,7 +233,7 @@
             return connection
         }
 
-        /// Changes the state and does what it says: closes connections, and wakes those whose turn has come.
+        /// Changes the state and carries out the result: closes connections, and wakes those whose turn has come.
         @discardableResult
         func change<Answer>(_ change: (inout sending State) -> (Answer, PoolState.Work)) -> Answer {
             let (answer, closing, served) = state.withLock { state in
@@ -249,17 +249,17 @@
             return answer
         }
 
-        /// As ``change(_:)``, where the state answers nothing.
+        /// Like ``change(_:)``, for changes without a result.
         func change(_ change: (inout sending State) -> PoolState.Work) {
             self.change { state in ((), change(&state)) }
         }
     }
 
-    /// The server that connections lead to, and how: connections with the same key can stand in for each other.
+    /// The server of connections, and how it is reached: connections with the same key are interchangeable.
     struct OriginKey: Sendable, Hashable, CustomStringConvertible {
-        /// Whether TLS is spoken.
+        /// Whether TLS is used.
         var isSecure: Bool
-        /// The host in lower case; an IPv6 address without its brackets.
+        /// The host in lower case; an IPv6 address without brackets.
         var host: String
         var port: Int
 
@@ -281,16 +281,16 @@
             self.channel = channel
         }
 
-        /// The loop it lives on, as the pool knows it.
+        /// Its loop, as the pool identifies it.
         var loop: PoolState.Loop { ObjectIdentifier(channel.eventLoop) }
 
-        /// Whether it carried an exchange before the one that it is handed out for.
+        /// Whether it carried an exchange before the current one.
         var isReused: Bool { exchanges.load(ordering: .relaxed) > 1 }
 
-        /// Whether a request can be sent on it: it stands, and the server has sent nothing that nobody asked for.
+        /// Whether a request can be sent on it: it is open, and the server has sent nothing unrequested.
         var isUsable: Bool { channel.isActive && !channel.hasInputOrEnded }
 
-        /// Notes that it is handed out.
+        /// Notes that it was given out.
         func beginExchange() {
             exchanges.add(1, ordering: .relaxed)
         }

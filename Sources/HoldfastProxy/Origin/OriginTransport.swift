@@ -16,28 +16,31 @@
         public import Foundation
     #endif
 
-    /// Sends requests over HTTP/1.1, with TLS or without, byte for byte as they are: the transport beneath a proxy.
+    /// Sends requests over HTTP/1.1, with or without TLS, byte for byte as they are; the transport of a proxy.
     ///
-    /// Method, target and fields go out as given, `CallOptions.exactHead` before the URLRequest's own; nothing is added but Host and
-    /// the framing of the content. Field values are ISO 8859-1 both ways. Responses are handed up at their head as they came: no
-    /// redirect is followed, no content coding undone, no cookie kept, no challenge answered, and interim (1xx) responses but 100 go to
-    /// `CallContext.report(interim:)`. Both bodies are streamed with back-pressure.
+    /// Method, target and fields are sent as given, those of `CallOptions.exactHead` instead of the URLRequest's own;
+    /// only Host and the framing of the content are added. Field values are ISO 8859-1 both ways. Responses are
+    /// returned unchanged when their head arrives: no redirect is followed, no content decoded, no cookie kept, no
+    /// challenge answered, and interim (1xx) responses except 100 go to `CallContext.report(interim:)`. Both bodies are
+    /// streamed with back-pressure.
     ///
-    /// Connections are kept and used again. The transport prefers the event loop it is called on, so that a call from there costs no
-    /// change of threads. It ends attempts at their deadline itself, and heeds `CallContext.wantsNewConnection`.
+    /// Connections are kept and reused. The transport prefers the event loop that it is called on, so that a call from
+    /// there needs no change of threads. It ends attempts at their deadline itself, and supports
+    /// `CallContext.wantsNewConnection`.
     ///
-    /// A transport that is dropped closes its unused connections; ``shutdown()`` closes all.
+    /// A transport that is released closes its unused connections; ``shutdown()`` closes all.
     public final class OriginTransport: Transport {
         private let configuration: Configuration
         private let group: any EventLoopGroup
         private let loops: Set<ObjectIdentifier>
         private let pool: OriginPool
 
-        /// A transport.
+        /// Creates a transport.
         ///
         /// - Parameters:
         ///   - configuration: timeouts, limits and TLS.
-        ///   - group: where its connections live; that of the process by default. It is not shut down with the transport.
+        ///   - group: the event loops for its connections; those of the process by default. They are not shut down with
+        ///     the transport.
         public init(
             configuration: Configuration = Configuration(),
             eventLoopGroup group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
@@ -65,9 +68,10 @@
         /// How many connections there are, and were.
         public var connections: ConnectionCounts { pool.counts }
 
-        /// Closes every connection, also those under way, whose exchanges end with `.connectionLost`; returns when they are closed.
+        /// Closes every connection, also those in use, whose exchanges end with `.connectionLost`; returns when they
+        /// are closed.
         ///
-        /// Calls afterwards fail with `.unsupported`. Idempotent.
+        /// Later calls fail with `.unsupported`. Idempotent.
         public func shutdown() async {
             for closed in pool.shutDown() { try? await closed.get() }
         }
@@ -88,7 +92,7 @@
                 group.note(turn, hasFailed: hasFailed, at: context.clock.now)
                 return response
             } catch {
-                // What the caller broke off, or sent wrong, says nothing of the server.
+                // A cancelled or invalid request says nothing about the server.
                 if let error = error as? ServiceError, error.code != .badRequest, error.code != .unsupported {
                     group.note(turn, hasFailed: true, at: context.clock.now)
                 }
@@ -122,7 +126,7 @@
             return try await attempt(outgoing, request: request, body: body, context: context, end: end)
         }
 
-        /// A connection for bytes of any kind, which the caller closes; the pool knows nothing of it.
+        /// A connection for arbitrary bytes, which the caller closes; the pool does not know it.
         ///
         /// - Throws: ``ServiceError``, or `CancellationError`.
         func tunnel(to key: OriginKey) async throws -> ByteChannel {
@@ -139,12 +143,12 @@
             }
         }
 
-        /// The server whose turn it is, of several; nil where each request names its own.
+        /// The next server, if there are several; nil if each request has its own.
         func nextOrigin(at now: MonotonicInstant) -> (member: OriginGroup.Member, keepsHost: Bool)? {
             configuration.origins.map { ($0.members[$0.next(at: now)], $0.keepsHost) }
         }
 
-        /// The loop the caller runs on, where it is one of the transport's.
+        /// The caller's event loop, if it is one of the transport's.
         private var currentLoop: (any EventLoop)? {
             guard let loop = MultiThreadedEventLoopGroup.currentEventLoop, loops.contains(ObjectIdentifier(loop)) else {
                 return nil
@@ -204,7 +208,7 @@
             }
         }
 
-        /// What to throw where the attempt was ended from outside.
+        /// The error to throw if the attempt was ended from outside.
         private func reason(_ end: AttemptEnd, orTimeout timeout: () -> ServiceError) -> (any Error)? {
             switch end.reason {
             case .cancelled: CancellationError()
@@ -215,44 +219,46 @@
 
         /// Timeouts and limits of a transport; everything has a default.
         public struct Configuration: Sendable {
-            /// How long a connection may take to come about, name resolution and TLS included; 5 s by default. It never goes beyond the
-            /// attempt's deadline.
+            /// How long opening a connection may take, name resolution and TLS included; 5 s by default. Never longer
+            /// than the attempt's deadline.
             public var connectTimeout: Duration = .seconds(5)
-            /// How long a body may stand still, on its way up or down; 60 s by default.
+            /// How long a body may stall, in either direction; 60 s by default.
             public var stallTimeout: Duration = .seconds(60)
-            /// How long a connection is kept that nobody uses; 4 s by default, less than the 5 s of servers on Node.js.
+            /// How long an unused connection is kept; 4 s by default, less than the 5 s of servers on Node.js.
             public var idleTimeout: Duration = .seconds(4)
-            /// How many connections there may be to one origin; further requests wait in line. 256 by default.
+            /// The most connections to one origin; further requests wait in line. 256 by default.
             public var connectionsPerOrigin = 256
-            /// How many connections there may be in all; 2048 by default.
+            /// The most connections in total; 2048 by default.
             public var connections = 2048
-            /// How many unused connections are kept to one origin; 64 by default.
+            /// The most unused connections to keep for one origin; 64 by default.
             public var idleConnectionsPerOrigin = 64
-            /// How many unused connections are kept in all; 256 by default.
+            /// The most unused connections to keep in total; 256 by default.
             public var idleConnections = 256
-            /// How many requests may wait for a connection; further ones fail with `.tooManyInFlight`. 16,384 by default.
+            /// The most requests that may wait for a connection; further ones fail with `.tooManyInFlight`. 16,384 by
+            /// default.
             public var waitingRequests = 16_384
-            /// The most bytes of a response's header; 256 KiB by default. A longer one is a `.protocolError`, and so are those below.
+            /// The most bytes of a response's header; 256 KiB by default. A longer one is a `.protocolError`, as with
+            /// the limits below.
             public var headBytes = 256 << 10
             /// The most lines of a response's header; 256 by default.
             public var headLines = 256
             /// The most interim responses to one request; 32 by default.
             public var interimResponses = 32
-            /// Whether a request is sent once more, over a connection of its own, when the used connection it went out on broke before any
-            /// byte of an answer, and sending it twice does no harm (RFC 9112 §9.3.1): its method is idempotent, or nothing of it had
-            /// left. True by default.
+            /// Whether a request is sent once more, over a new connection, if its used connection broke before any byte
+            /// of a response and sending it twice does no harm (RFC 9112 §9.3.1): its method is idempotent, or nothing
+            /// of it had been sent. True by default.
             public var resendsAfterStaleConnection = true
-            /// How TLS is spoken; nil, the default: TLS 1.2 or later, the system's roots, host names verified.
+            /// The TLS settings; nil, the default: TLS 1.2 or later, the system's roots, host names verified.
             public var tls: TLSConfiguration?
 
-            /// Throws where a connection that was made must not be used, by the IP address that a host led to; nil, the default: none
-            /// is refused.
+            /// Throws if a new connection must not be used, judging by the IP address of the host; nil, the default:
+            /// none is rejected.
             var admission: (@Sendable (_ host: String, _ port: Int, _ address: String?) throws -> Void)?
 
-            /// The servers that requests go to, whatever host they name; nil, the default: the one that each names.
+            /// The servers that all requests go to; nil, the default: each request's own server.
             var origins: OriginGroup?
 
-            /// All defaults.
+            /// Creates the default configuration.
             public init() {}
 
             var poolLimits: PoolState.Limits {
@@ -277,20 +283,20 @@
 
         /// How many connections a transport has and had.
         public struct ConnectionCounts: Sendable, Hashable {
-            /// Those that stand, idle ones included.
+            /// Open connections, idle ones included.
             public internal(set) var open = 0
-            /// Those that nobody uses at present.
+            /// Connections that are not in use.
             public internal(set) var idle = 0
-            /// The requests in line for one.
+            /// Requests that wait for a connection.
             public internal(set) var waiting = 0
             /// How many were opened so far.
             public internal(set) var opened = 0
-            /// How many exchanges went over a connection that had carried another one.
+            /// How many exchanges used a connection that had carried another one.
             public internal(set) var reused = 0
         }
     }
 
-    /// The TLS context of a transport, made when it is first needed: reading the system's roots takes a while.
+    /// The TLS context of a transport, made when it is first needed, because reading the system's roots takes a while.
     private final class LazyTLS: Sendable {
         private let configuration: TLSConfiguration
         private let made = Mutex<NIOSSLContext?>(nil)
@@ -312,7 +318,7 @@
     }
 
     extension Duration {
-        /// The same time for NIO, cut to what its deadlines can bear.
+        /// The same time for NIO, limited to what its deadlines allow.
         var timeAmount: TimeAmount {
             let century = Duration.seconds(100 * 365 * 86_400)
             let (seconds, attoseconds) = max(min(self, century), .zero).components

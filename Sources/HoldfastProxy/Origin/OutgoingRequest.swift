@@ -12,7 +12,7 @@
         internal import FoundationNetworking
     #endif
 
-    /// A request as it goes out, checked so that no server can read it as two (RFC 9112 §11.2).
+    /// A request as it is sent, checked so that no server can read it as two (RFC 9112 §11.2).
     struct OutgoingRequest: Sendable {
         /// How its content is framed.
         enum Framing: Sendable, Hashable {
@@ -25,17 +25,17 @@
         let method: RequestMethod
         private let target: String
         private var fields: [(name: String, value: String)]
-        /// The length that the request's own field gives its content.
+        /// The content length in the request's own field.
         let declaredLength: Int?
 
-        /// The request as a transport was given it.
+        /// Creates it from the request that the transport got.
         ///
-        /// - Parameter exact: the method and the target to send in place of the request's own.
+        /// - Parameter exact: the method and the target to send instead of the request's own.
         /// - Throws: ``ServiceError`` `.badRequest` or `.unsupported`, with progress `notSent`.
         init(_ request: URLRequest, exact: ExactRequestHead?) throws {
             guard let url = request.url, let parts = OutgoingURL(url.absoluteString) else {
                 throw OutgoingRequest.refusal(
-                    "The URL cannot be sent to; give it a host, and the scheme http or https."
+                    "The URL cannot be used. It needs a host, and the scheme http or https."
                 )
             }
             key = parts.key
@@ -49,14 +49,14 @@
             guard method != .connect else {
                 throw ServiceError(
                     .unsupported,
-                    "CONNECT asks for a tunnel, which this transport does not make; send another method.",
+                    "CONNECT requests a tunnel, which this transport does not support. Use another method.",
                     progress: .notSent
                 )
             }
             self.method = method
             guard target.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
                 throw OutgoingRequest.refusal(
-                    "The request's target holds a blank or control character; percent-encode it."
+                    "The request's target contains a space or control character. Percent-encode it."
                 )
             }
             var fields: [(name: String, value: String)] = []
@@ -64,12 +64,12 @@
             for (name, value) in request.allHTTPHeaderFields ?? [:] {
                 guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
                     throw OutgoingRequest.refusal(
-                        "A header field's name is no token (RFC 9110 §5.1); give it a valid one."
+                        "A header field's name is not a token (RFC 9110 §5.1). Use a valid name."
                     )
                 }
                 guard value.utf8.allSatisfy({ $0 != 0x0D && $0 != 0x0A && $0 != 0 }) else {
                     throw OutgoingRequest.refusal(
-                        "A header field's value holds CR, LF or NUL (RFC 9110 §5.5); take them out."
+                        "A header field's value contains CR, LF or NUL (RFC 9110 §5.5). Remove them."
                     )
                 }
                 switch name.loweringASCII() {
@@ -78,7 +78,7 @@
                 default: fields.append((name, value))
                 }
             }
-            // Foundation's fields have no order; theirs is at least always the same.
+            // Foundation's fields have no order; sorting makes it at least constant.
             fields.sort { $0.name < $1.name }
             if let host = fields.firstIndex(where: { $0.name.loweringASCII() == "host" }) {
                 fields.insert(fields.remove(at: host), at: 0)
@@ -89,9 +89,9 @@
             self.declaredLength = declaredLength
         }
 
-        /// Sends the request to a server, whatever host it names.
+        /// Sends the request to a server, whatever its URL says.
         ///
-        /// - Parameter keepingHost: whether Host stays what it is.
+        /// - Parameter keepingHost: whether Host stays unchanged.
         mutating func aim(at member: OriginGroup.Member, keepingHost: Bool) {
             key = member.key
             // The first line is Host.
@@ -102,14 +102,14 @@
         func framing(of length: Int?) -> Framing {
             guard let length = length ?? declaredLength else { return .chunked }
             guard length == 0 else { return .length(length) }
-            // RFC 9110 §8.6: methods that expect content say that there is none.
+            // RFC 9110 §8.6: methods that expect content state that there is none.
             let says = declaredLength != nil || method == .post || method == .put || method == .patch
             return says ? .length(0) : .none
         }
 
         /// The head's bytes.
         ///
-        /// - Parameter room: how many bytes the content takes that is to follow in the same buffer.
+        /// - Parameter room: the length of the content that will follow in the same buffer.
         func head(_ framing: Framing, room: Int = 0, allocator: ByteBufferAllocator) -> ByteBuffer {
             var size = method.rawValue.utf8.count + target.utf8.count + 64
             for field in fields { size += field.name.utf8.count + field.value.utf8.count + 4 }
@@ -143,10 +143,10 @@
         }
     }
 
-    /// The parts of a URL that a request is made of, verbatim: nothing is decoded, normalised or sorted.
+    /// The parts of a URL that a request needs, verbatim: nothing is decoded, normalized or sorted.
     struct OutgoingURL: Sendable, Hashable {
         let key: OriginKey
-        /// What stands in Host: without userinfo, and without a port that is the scheme's own.
+        /// The Host field: without user information, and without the scheme's default port.
         let authority: String
         /// Path and query.
         let target: String
@@ -182,7 +182,7 @@
                 target.first == UInt8(ascii: "/") ? String(Substring(target)) : "/" + String(Substring(target))
         }
 
-        /// Host, with its brackets where it has any, and port.
+        /// Host, with brackets if it has them, and port.
         private static func split(_ authority: Substring.UTF8View) -> (host: Substring.UTF8View, port: Int?)? {
             let hostEnd: Substring.UTF8View.Index
             if authority.first == UInt8(ascii: "[") {
@@ -195,14 +195,14 @@
             guard !rest.isEmpty else { return (authority, nil) }
             let digits = rest.dropFirst()
             guard rest.first == UInt8(ascii: ":"), digits.allSatisfy(\.isDigit) else { return nil }
-            // An empty port is the scheme's own (RFC 3986 §6.2.3).
+            // An empty port is the scheme's default (RFC 3986 §6.2.3).
             guard !digits.isEmpty else { return (authority[..<hostEnd], nil) }
             guard digits.count <= 5, let port = Int(Substring(digits)), port <= 65_535 else { return nil }
             return (authority[..<hostEnd], port)
         }
     }
 
-    /// The content of one sending of a request.
+    /// The content for sending a request once.
     enum OutgoingContent: Sendable {
         case bytes(ByteChunk)
         /// Nothing of it has been read.
@@ -228,7 +228,7 @@
             } catch {
                 throw ServiceError(
                     .badRequest,
-                    "The request body cannot be opened, so nothing was sent; see the cause, and check a file's path and rights.",
+                    "The request body cannot be opened, so nothing was sent; see the cause, and check a file's path and permissions.",
                     cause: error,
                     progress: .notSent
                 )
@@ -243,7 +243,7 @@
             }
         }
 
-        /// Lets go of a source.
+        /// Releases a source.
         func cancel() {
             if case .source(let source, _) = self { source.cancel() }
         }

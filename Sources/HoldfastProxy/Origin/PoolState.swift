@@ -4,12 +4,12 @@
 #if Proxy
     internal import NIOCore
 
-    /// Who may use which connection: the pool's state, which knows no socket and no clock.
+    /// Who may use which connection: the pool's state, which knows neither sockets nor clocks.
     ///
-    /// Every connection counts from the moment it may be opened until it is gone. Those who cannot have one stand in line, and the one who
-    /// has waited longest of all whom a connection can be given is served first.
+    /// Every connection counts from the moment it may be opened until it is gone. Requests that get none wait in line,
+    /// and of those for whom there is a connection, the one that has waited longest is served first.
     struct PoolState: Sendable {
-        /// How many there may be.
+        /// How many connections there may be.
         struct Limits: Sendable, Hashable {
             var perOrigin = 256
             var total = 2048
@@ -21,23 +21,24 @@
 
         /// A connection.
         typealias ID = UInt64
-        /// A place in line; the smaller one came first.
+        /// A place in line; smaller ones came first.
         typealias Ticket = UInt64
-        /// The loop that a connection lives on.
+        /// The event loop of a connection.
         typealias Loop = ObjectIdentifier
 
-        /// How one is served.
+        /// How a request is served.
         enum Grant: Sendable, Hashable {
             /// With this connection, which has carried an exchange before.
             case reuse(ID)
-            /// By leave to open one; ``leave(_:)`` gives it back, and ``release(_:of:on:at:)`` brings the connection.
+            /// With permission to open one; ``leave(_:)`` gives it back, and ``release(_:of:on:at:)`` adds the
+            /// connection.
             case open
         }
 
-        /// What a request for a connection gets.
+        /// The answer to a request for a connection.
         enum Answer: Sendable, Hashable {
             case granted(Grant)
-            /// Its turn comes.
+            /// It has to wait for its turn.
             case waits(Ticket)
             /// The line is too long.
             case full
@@ -45,11 +46,11 @@
             case closed
         }
 
-        /// What is to be done after a change.
+        /// What to do after a change.
         struct Work: Sendable, Hashable {
             /// Idle connections to close; the pool no longer has them.
             var closing: [ID] = []
-            /// Whose turn it is.
+            /// The requests whose turn has come.
             var served: [Ticket: Grant] = [:]
         }
 
@@ -65,9 +66,9 @@
         }
 
         private struct Origin {
-            /// The one that was used last at the end.
+            /// The most recently used one is last.
             var idle: [Idle] = []
-            /// Handed out, or being opened.
+            /// Given out, or being opened.
             var busy = 0
             var waiting: [Waiter] = []
 
@@ -90,9 +91,9 @@
         /// Asks for a connection.
         ///
         /// - Parameters:
-        ///   - loop: where it would best be; nil: anywhere.
-        ///   - wantsNew: whether one that was used will not do.
-        ///   - queues: whether to stand in line where there is none; if not, the answer is then `.full`.
+        ///   - loop: the preferred event loop; nil: any.
+        ///   - wantsNew: whether a used connection is not acceptable.
+        ///   - queues: whether to wait in line if there is none; otherwise the answer is `.full`.
         mutating func take(
             _ key: OriginKey,
             on loop: Loop?,
@@ -103,7 +104,7 @@
             guard !isShutDown else { return (.closed, Work()) }
             var work = Work()
             expire(key, at: now, work: &work)
-            // Nobody overtakes those in line, who may be waiting for what has just become free.
+            // No one overtakes those in line, who may be waiting for a connection that has just become free.
             if origins[key]?.waiting.isEmpty ?? true, let grant = grant(key, on: loop, wantsNew: wantsNew, work: &work)
             {
                 return (.granted(grant), work)
@@ -121,7 +122,7 @@
             return (.waits(ticket), work)
         }
 
-        /// Takes a connection back that can carry another exchange.
+        /// Takes back a connection that can carry another exchange.
         mutating func release(_ id: ID, of key: OriginKey, on loop: Loop, at now: NIODeadline) -> Work {
             var work = Work()
             guard !isShutDown else {
@@ -138,7 +139,7 @@
             return work
         }
 
-        /// Notes that a connection that was handed out is gone, or that none could be opened.
+        /// Notes that a connection in use is gone, or that none could be opened.
         mutating func leave(_ key: OriginKey) -> Work {
             forget(key)
             var work = Work()
@@ -146,7 +147,7 @@
             return work
         }
 
-        /// Notes that an idle connection is gone; false when it was not idle.
+        /// Notes that an idle connection is gone; false if it was not idle.
         mutating func drop(_ id: ID, of key: OriginKey) -> (wasIdle: Bool, work: Work) {
             var work = Work()
             guard let index = origins[key]?.idle.firstIndex(where: { $0.id == id }) else { return (false, work) }
@@ -158,7 +159,7 @@
             return (true, work)
         }
 
-        /// Leaves the line; false when the turn had come already.
+        /// Leaves the line; false if the turn had already come.
         mutating func abandon(_ ticket: Ticket, for key: OriginKey) -> Bool {
             guard let index = origins[key]?.waiting.firstIndex(where: { $0.ticket == ticket }) else { return false }
             origins[key]?.waiting.remove(at: index)
@@ -167,7 +168,7 @@
             return true
         }
 
-        /// Closes what has been idle for too long.
+        /// Closes connections that have been idle for too long.
         mutating func expire(at now: NIODeadline) -> Work {
             var work = Work()
             for key in Array(origins.keys) { expire(key, at: now, work: &work) }
@@ -175,12 +176,12 @@
             return work
         }
 
-        /// When something will have been idle for too long; nil when nothing is idle.
+        /// When the next connection will have been idle for too long; nil if none is idle.
         var nextExpiry: NIODeadline? {
             origins.values.compactMap { $0.idle.first?.since }.min().map { $0 + limits.idleTime }
         }
 
-        /// Ends all: what is idle is to be closed, and those in line get nothing.
+        /// Ends everything: idle connections are to be closed, and those in line get none.
         mutating func shutDown() -> (closing: [ID], refused: [Ticket]) {
             isShutDown = true
             let closing = origins.values.flatMap { $0.idle.map(\.id) }
@@ -195,13 +196,13 @@
             return (closing, refused)
         }
 
-        /// How many connections to an origin are handed out, or being opened, and how many are idle.
+        /// How many connections to an origin are given out or being opened, and how many are idle.
         func counts(of key: OriginKey) -> (busy: Int, idle: Int, waiting: Int) {
             let origin = origins[key]
             return (origin?.busy ?? 0, origin?.idle.count ?? 0, origin?.waiting.count ?? 0)
         }
 
-        /// Whether nothing is kept of any origin.
+        /// Whether nothing is stored for any origin.
         var isEmpty: Bool { origins.isEmpty }
     }
 
@@ -229,7 +230,7 @@
             return .open
         }
 
-        /// Serves whom it can, who came first first.
+        /// Serves as many as possible, in the order they came.
         private mutating func serve(_ work: inout Work) {
             while waitingCount > 0 {
                 var first: (key: OriginKey, waiter: Waiter)?

@@ -7,15 +7,16 @@
     internal import NIOCore
     private import Synchronization
 
-    /// Sends the content of one request, as fast as the server takes it, by a task of its own: the answer may come before its end.
+    /// Sends the content of one request, as fast as the server reads it, in its own task: the response may arrive
+    /// before its end.
     final class Upload: Sendable {
         /// Why content could not be sent.
         enum Failure: Error {
             /// Its source failed.
             case source(any Error)
-            /// It is longer or shorter than was announced.
+            /// It is longer or shorter than announced.
             case length
-            /// The server took nothing for too long.
+            /// The server read nothing for too long.
             case stalled
         }
 
@@ -26,7 +27,7 @@
             var failure: Failure?
         }
 
-        /// How much is handed to the connection at a time.
+        /// How much is given to the connection at a time.
         private static let pieceLength = 128 << 10
 
         private let source: any ByteSource
@@ -35,7 +36,7 @@
         private let stall: TimeAmount
         private let state = Mutex(State())
 
-        /// - Parameter stall: how long the server may take nothing.
+        /// - Parameter stall: how long the server may read nothing.
         init(
             _ source: any ByteSource,
             framing: OutgoingRequest.Framing,
@@ -48,13 +49,13 @@
             self.stall = stall
         }
 
-        /// Whether all was sent.
+        /// Whether everything was sent.
         var isDone: Bool { state.withLock { $0.isDone } }
 
-        /// What ended it, where that was not the connection.
+        /// The error that ended it, if it was not the connection's.
         var failure: Failure? { state.withLock { $0.failure } }
 
-        /// Begins to send; once.
+        /// Begins sending; called once.
         ///
         /// - Parameter executor: where the source is read; nil: on the cooperative pool.
         func start(on executor: EventLoopExecutor?) {
@@ -66,7 +67,7 @@
             if isStopped { task.cancel() }
         }
 
-        /// Sends no more.
+        /// Stops sending.
         func stop() {
             let task = state.withLock { state in
                 guard !state.isDone else { return nil as Task<Void, Never>? }
@@ -99,8 +100,8 @@
                     return failure != nil
                 }
                 source.cancel()
-                // What was sent must not be taken for the whole. Where the connection broke by itself, the server's last words may still
-                // be there to be read.
+                // What was sent must not be taken for the whole. If the connection broke by itself, the server's last
+                // bytes may still be there to be read.
                 if breaksOff { channel.close() }
             }
         }
@@ -122,7 +123,7 @@
             }
         }
 
-        /// The last chunk leaves only when the source says that it was the last, or a part would pass for the whole.
+        /// The last chunk is sent only when the source has ended, or an incomplete body would look complete.
         private func send(exactly length: Int) async throws {
             var left = length
             var last: ByteChunk?

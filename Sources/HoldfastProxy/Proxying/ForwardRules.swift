@@ -5,30 +5,31 @@
     internal import Holdfast
     internal import HoldfastSemantics
 
-    /// Whom a forward proxy sends to, and whom it serves.
+    /// The hosts that a forward proxy sends to, and the clients it serves.
     public struct ForwardRules: Sendable, Hashable {
-        /// Whether it may listen on an address that other machines reach; false by default.
+        /// Whether it may listen on an address that other machines can reach; false by default.
         ///
-        /// Whoever reaches an open proxy sends in its name: to what stands behind the same firewall, and to the world.
+        /// Anyone who can reach an open proxy sends in its name, to systems behind the same firewall and to the whole
+        /// Internet.
         public var isOpen = false
 
-        /// The hosts that may be asked for: names, `.example.com` for all beneath a name, IP addresses, each with `:port` where one port
-        /// is meant; none, the default, means all.
+        /// The allowed hosts: names, `.example.com` for all subdomains, IP addresses, each with `:port` for one port
+        /// only; none, the default, means all.
         public var allowedHosts: [String] = []
 
-        /// Whether loopback, private and link-local addresses are refused that ``allowedHosts`` does not name; nil, the default, means
-        /// where the proxy ``isOpen``.
+        /// Whether to refuse loopback, private and link-local addresses that are not in ``allowedHosts``; nil, the
+        /// default, means only if the proxy ``isOpen``.
         ///
-        /// Judged by the host of the target, and again by the address of the connection that was made, so that a name which leads
-        /// there does not help.
+        /// Checked for the host of the target, and again for the address of the connection, so that a name that
+        /// resolves to such an address does not help.
         public var deniesPrivateAddresses: Bool?
 
-        /// All hosts, for this machine alone.
+        /// Allows all hosts, for this machine only.
         public init() {}
 
         var deniesPrivate: Bool { deniesPrivateAddresses ?? isOpen }
 
-        /// Whether a host is named by the list.
+        /// Whether a host is in the list.
         func names(host: String, port: Int) -> Bool {
             let host = ForwardRules.bare(host.loweringASCII())
             return allowedHosts.contains { pattern in
@@ -40,28 +41,35 @@
             }
         }
 
-        /// Where a tunnel to `host:port` may lead: to a host that is named, at port 443 or the one that is named with it; nil: nowhere.
+        /// Where a tunnel to `host:port` may lead: to a host in the list, at port 443 or the port in the list; nil:
+        /// nowhere.
         func tunnel(to authority: String) -> OriginKey? {
             guard let colon = authority.lastIndex(of: ":"), let port = Int(authority[authority.index(after: colon)...]),
                 (1...65_535).contains(port)
             else { return nil }
             let host = ForwardRules.bare(String(authority[..<colon]).loweringASCII())
-            let isNamed = allowedHosts.contains { pattern in
+            return opens(host: host, port: port, usualPort: 443)
+                ? OriginKey(isSecure: false, host: host, port: port) : nil
+        }
+
+        /// Whether arbitrary bytes may be sent to a host: it is listed, and the port is the usual one or listed with
+        /// it.
+        func opens(host: String, port: Int, usualPort: Int) -> Bool {
+            allowedHosts.contains { pattern in
                 let hasPort = ForwardRules.parts(pattern.loweringASCII()).port != nil
                 var one = self
                 one.allowedHosts = [pattern]
-                return (port == 443 || hasPort) && one.names(host: host, port: port)
+                return (port == usualPort || hasPort) && one.names(host: host, port: port)
             }
-            return isNamed ? OriginKey(isSecure: false, host: host, port: port) : nil
         }
 
-        /// Refuses a host that is not to be asked.
+        /// Refuses a host that is not allowed.
         func check(host: String, port: Int) throws(ProxyRefusal) {
             if !allowedHosts.isEmpty {
                 guard names(host: host, port: port) else {
                     throw ProxyRefusal(
                         .forbidden,
-                        text: "this proxy may not ask that host; its list of allowed hosts lacks it"
+                        text: "this proxy may not send to that host, because it is not in the list of allowed hosts"
                     )
                 }
                 return
@@ -71,16 +79,16 @@
             }
         }
 
-        /// Refuses a connection that was made to an address which must not be asked.
+        /// Refuses a connection to an address that is not allowed.
         ///
-        /// - Parameter address: an IP address as text; nil where it has none.
+        /// - Parameter address: an IP address as text; nil if there is none.
         /// - Throws: ``ServiceError`` whose cause is the refusal, and which no retrier repeats.
         func admit(_ host: String, port: Int, address: String?) throws(ServiceError) {
             if !deniesPrivate || names(host: host, port: port) { return }
             if let address = address.flatMap({ NetworkAddress($0) }), !address.isPrivate { return }
             throw ServiceError(
                 .unsupported,
-                "The host leads to an address that must not be asked; name it among the allowed ones if it may.",
+                "The host has an address that is not allowed. If it should be, add the host to the allowed hosts.",
                 cause: ForwardRules.privateAddress,
                 progress: .notSent
             )
@@ -88,7 +96,7 @@
 
         private static let privateAddress = ProxyRefusal(
             .forbidden,
-            text: "this proxy asks no loopback, private or link-local address"
+            text: "this proxy does not send to loopback, private or link-local addresses"
         )
 
         /// A pattern's host and port.
@@ -107,25 +115,25 @@
         }
     }
 
-    /// Whether and how the origin is told who asked.
+    /// Whether and how the origin is told the client's address.
     public struct ClientAddressFields: Sendable, Hashable {
         enum Kind: Sendable, Hashable { case none, xForwardedFor, forwarded }
 
         let kind: Kind
 
-        /// It is not told; fields of the client's own pass as they are. The default.
+        /// It is not told; the client's own fields pass unchanged. The default.
         public static let none = ClientAddressFields(kind: .none)
-        /// The address is added to X-Forwarded-For, and X-Forwarded-Host and -Proto say what the client asked.
+        /// The address is added to X-Forwarded-For, and X-Forwarded-Host and -Proto say what the client requested.
         public static let xForwardedFor = ClientAddressFields(kind: .xForwardedFor)
         /// The address is added to Forwarded (RFC 7239).
         public static let forwarded = ClientAddressFields(kind: .forwarded)
 
-        /// Adds an address behind those that are there, and says anew what was asked: a client that could name another host there would
-        /// have the answer stored under this one.
+        /// Adds an address after existing ones, and replaces what was requested: a client that could give another host
+        /// there would have the response stored under this one.
         ///
         /// - Parameters:
-        ///   - address: an IP address without brackets and port; nil where there is none, as on a Unix domain socket.
-        ///   - host: the Host that the client sent; nil where it sent none.
+        ///   - address: an IP address without brackets and port; nil if there is none, as on a Unix domain socket.
+        ///   - host: the Host that the client sent; nil if it sent none.
         func add(_ address: String?, host: String?, scheme: String, to fields: inout HeaderFields) {
             switch kind {
             case .none:
@@ -142,37 +150,38 @@
         }
     }
 
-    /// The fields that are for the next hop alone, and how they stay behind (RFC 9110 §7.6.1).
+    /// The fields that are only for the next hop, and how they are removed (RFC 9110 §7.6.1).
     enum HopByHopFields {
-        /// The fields of a request that go on to the origin.
+        /// The fields of a request that are forwarded to the origin.
         ///
-        /// Gone are the connection's own, those that Connection names, Proxy-Authorization, which is for a proxy and for no one behind it, Host,
-        /// which the transport sets to the origin, Content-Length, which it makes from the content, and Expect, which the server has
-        /// answered by then. Connection cannot name Cache-Control: that is for all on the way.
+        /// Removed are the connection's own fields, those that Connection lists, Proxy-Authorization, which is only for
+        /// a proxy, Host, which the transport sets to the origin, Content-Length, which it derives from the content,
+        /// and Expect, which the server has answered by then. Connection cannot list Cache-Control, which is for all
+        /// recipients on the way.
         static func requestFields(_ fields: HeaderFields) -> HeaderFields {
             remaining(fields, without: requestBound, sparing: requestSpared)
         }
 
-        /// The fields of a response that go on to the client.
+        /// The fields of a response that are forwarded to the client.
         ///
-        /// Connection cannot take away what caches go by. What is for the client of a proxy (RFC 9110 §11.7) passes: a gateway is the
-        /// origin to its clients.
+        /// Connection cannot remove the fields that caches use. Fields for the client of a proxy (RFC 9110 §11.7) are
+        /// forwarded: a gateway is the origin to its clients.
         static func responseFields(_ fields: HeaderFields) -> HeaderFields {
             remaining(fields, without: connectionBound, sparing: responseSpared)
         }
 
         private static func remaining(
             _ fields: HeaderFields,
-            without dropped: Set<FieldName>,
+            without bound: Bound,
             sparing spared: Set<FieldName>
         ) -> HeaderFields {
-            guard fields.contains(where: { dropped.contains($0.name) }) else { return fields }
+            guard fields.contains(where: { bound.finder.number(of: $0.name.rawName) != nil }) else { return fields }
+            var dropped = bound.names
             guard fields.contains(.connection) else {
                 var kept = fields
                 kept.removeAll { dropped.contains($0.name) }
                 return kept
             }
-            var dropped = dropped
             for line in fields where line.name == .connection {
                 for option in line.value.split(separator: ",") {
                     let name = FieldName(String(option.trimming(while: { $0 == " " || $0 == "\t" })))
@@ -184,17 +193,31 @@
             return kept
         }
 
-        private static let connectionBound: Set<FieldName> = [
+        /// Names of fields that are not forwarded, and a finder for them in a message.
+        private struct Bound: Sendable {
+            let names: Set<FieldName>
+            let finder: FieldNameFinder
+
+            init(_ names: Set<FieldName>) {
+                self.names = names
+                finder = FieldNameFinder(names.map(\.canonicalName))
+            }
+        }
+
+        private static let connectionNames: Set<FieldName> = [
             .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade,
         ]
+        private static let connectionBound = Bound(connectionNames)
 
         private static let requestSpared: Set<FieldName> = [.cacheControl]
         private static let responseSpared: Set<FieldName> = [.age, .cacheControl, .date, .expires, .vary]
-        private static let requestBound = connectionBound.union([.host, .contentLength, .expect, .proxyAuthorization])
+        private static let requestBound = Bound(
+            connectionNames.union([.host, .contentLength, .expect, .proxyAuthorization])
+        )
     }
 
     extension Substring {
-        /// The part without what the predicate takes at its ends.
+        /// The part without the characters at its ends that match the predicate.
         fileprivate func trimming(while isTrimmed: (Character) -> Bool) -> Substring {
             var rest = drop(while: isTrimmed)
             while let last = rest.last, isTrimmed(last) { rest.removeLast() }
@@ -202,31 +225,32 @@
         }
     }
 
-    /// Max-Forwards: how many more may pass a TRACE or OPTIONS on (RFC 9110 §7.6.2).
+    /// Max-Forwards: how many more times a TRACE or OPTIONS may be forwarded (RFC 9110 §7.6.2).
     enum MaxForwards {
-        /// What becomes of a request.
+        /// What happens to a request.
         enum Judgement: Sendable, Hashable {
-            /// It goes on as it is.
+            /// It is forwarded unchanged.
             case pass
-            /// It goes on with this number.
+            /// It is forwarded with this number.
             case forward(Int)
-            /// It is to be answered here.
+            /// It is answered here.
             case answer
         }
 
         static let name: FieldName = "Max-Forwards"
 
-        /// Judges a request; a value that is no number is passed on, and of other methods it means nothing.
+        /// Decides about a request; an invalid value is forwarded, and for other methods it has no meaning.
         static func judge(_ method: RequestMethod, fields: HeaderFields) -> Judgement {
             guard method == .trace || method == .options, fields.contains(name) else { return .pass }
             let lines = fields.values(of: name)
             guard lines.count == 1, !lines[0].isEmpty, lines[0].utf8.allSatisfy(\.isDigit) else { return .pass }
-            // More digits than that count no hops that anyone would see the end of.
+            // More digits count no number of hops that would ever end.
             guard let number = Int(lines[0]) else { return .forward(Int.max - 1) }
             return number == 0 ? .answer : .forward(number - 1)
         }
 
-        /// What TRACE shows of a request: its line and its fields, without those that hold secrets (RFC 9110 §9.3.8).
+        /// What TRACE shows of a request: its line and its fields, without those that contain secrets (RFC 9110
+        /// §9.3.8).
         static func trace(_ method: RequestMethod, target: String, version: String, fields: HeaderFields)
             -> String
         {
@@ -237,19 +261,19 @@
         private static let secret: Set<FieldName> = [.authorization, .cookie, .proxyAuthorization]
     }
 
-    /// The Via field: who passed a message on, by which a loop is seen (RFC 9110 §7.6.3).
+    /// The Via field: who forwarded a message, which is used to detect loops (RFC 9110 §7.6.3).
     struct ViaField: Sendable {
-        /// The name that this proxy goes by: a token.
+        /// The name of this proxy: a token.
         let name: String
 
         /// Appends this proxy to the list, on a line of its own.
         ///
-        /// - Parameter version: that of the message as it was received, such as `1.1`.
+        /// - Parameter version: the version of the received message, such as `1.1`.
         func append(to fields: inout HeaderFields, version: String) {
             fields.append(.via, "\(version) \(name)")
         }
 
-        /// Whether the request has been here before: its list names this proxy.
+        /// Whether the request has been here before: its list contains this proxy.
         func hasPassed(_ fields: HeaderFields) -> Bool {
             let own = name.loweringASCII()
             return fields.values(of: .via).contains { value in
@@ -260,7 +284,7 @@
             }
         }
 
-        /// A name that no other proxy has, for one whose operator gave none.
+        /// A unique name for a proxy whose operator gave none.
         static func pseudonym(using generator: inout some RandomNumberGenerator) -> String {
             let number = String(UInt32.random(in: 0...UInt32.max, using: &generator), radix: 16)
             return "holdfast-" + String(repeating: "0", count: 8 - number.utf8.count) + number

@@ -5,94 +5,104 @@
     public import Holdfast
     internal import HoldfastSemantics
 
-    /// How a ``ProxyServer`` listens, whom it asks, what it keeps, and where its limits are.
+    /// The listener, the role, the cache and the limits of a ``ProxyServer``.
     public struct ProxyConfiguration: Sendable {
-        /// In front of whom it stands.
+        /// The servers that it is a proxy for.
         public var role: ProxyRole
 
-        /// The address to listen on: an IP address or a name; `127.0.0.1` by default, so that this machine alone reaches it.
-        /// `unix:/path` is a socket in the file system, `fd:3` a descriptor on which whoever started the process listens already.
+        /// The address to listen on: an IP address or a name; `127.0.0.1` by default, so that only this machine can
+        /// reach it. `unix:/path` is a socket in the file system, `fd:3` a descriptor on which the parent process is
+        /// already listening.
         ///
-        /// A forward proxy listens on another address only where its rules say that it ``ForwardRules/isOpen``.
+        /// A forward proxy listens on another address only if its rules are ``ForwardRules/isOpen``.
         public var host = "127.0.0.1"
 
-        /// The port to listen on; 8080 by default, 0: one that the system picks.
+        /// The port to listen on; 8080 by default, 0 for a free one.
         public var port = 8080
 
-        /// The cache; nil: none. By default one in memory of 64 MB for many users.
+        /// The cache; nil: none. By default a shared one in memory, of 64 MB.
         ///
-        /// It is the caller's to close, after the server.
+        /// The caller has to close it, after the server.
         public var cache: HTTPCache?
 
-        /// Makes the retrier of each call that fails; by default what a gateway may do: one retry, of idempotent methods alone.
+        /// Makes the retrier of each call that fails; by default what a gateway may do: one retry, only of idempotent
+        /// methods.
         public var retrierFactory: any RetrierFactory = .gateway
 
-        /// The name in Via, a token; nil, the default: a reverse proxy adds no Via, and a forward proxy makes a name up.
+        /// The name in Via, a token; nil, the default: a reverse proxy adds no Via, and a forward proxy makes up a
+        /// name.
         ///
-        /// With a name, a request that has passed this proxy before is answered 508.
+        /// With a name, a request that has passed this proxy before gets a 508.
         public var viaName: String?
 
-        /// Whether the origin is told who asked, for which host and by which scheme; it is not by default.
+        /// Whether the origin gets the client's address, the requested host and the scheme; not by default.
         ///
-        /// Where it is, and where ``keepsHost`` is set, responses are stored under the host that the client named, since the origin may
-        /// make another answer for each.
+        /// With this, or with ``keepsHost``, responses are stored under the host that the client requested, because the
+        /// origin may respond differently for each.
         public var clientAddressFields = ClientAddressFields.none
 
-        /// The scheme that the origin is told with ``clientAddressFields``: `https` where TLS ends in front of this proxy. nil, the default:
-        /// the one that the proxy speaks itself.
+        /// The scheme that the origin gets with ``clientAddressFields``: `https` if TLS ends in front of this proxy.
+        /// nil, the default: the proxy's own.
         public var clientScheme: String?
 
-        /// The certificate with which clients are served over TLS; nil, the default: they are served without.
+        /// The certificate for serving clients over TLS; nil, the default: no TLS.
         public var certificate: ProxyCertificate?
 
-        /// Whether a reverse proxy leaves Host as the client sent it; false by default: it is the origin's.
+        /// Whether a reverse proxy keeps the client's Host; false by default: it sends the origin's.
         ///
-        /// An origin of one site does not care, and can then be asked under any name, while clients cannot fill the cache with one copy
-        /// for each name that they think of. Set it for an origin of several sites, or one that writes its own URLs by Host.
+        /// An origin with one site does not need it and can then be requested under any name, while clients cannot fill
+        /// the cache with one copy for each name they make up. Set it for an origin with several sites, or one that
+        /// derives its own URLs from Host.
         public var keepsHost = false
 
-        /// Further servers that answer as the origin of a reverse proxy does: they take turns, and who fails is left out for a while.
+        /// More servers with the same content as the origin of a reverse proxy: they take turns, and those that fail
+        /// are left out for a while.
         public var furtherOrigins: [ProxyOrigin] = []
 
-        /// Where the operator asks for metrics, health, purges and the inspector; nil, the default: nowhere.
+        /// The active check of a reverse proxy's origins, in addition to their responses to requests; nil, the default:
+        /// no checks.
+        public var check: OriginCheck?
+
+        /// The listener for metrics, health, purges and the inspector; nil, the default: none.
         public var admin: AdminConfiguration?
 
-        /// The time the origin may take to answer, retries and waits included; 60 s by default, nil: no limit of the proxy's own.
+        /// How long the origin may take to respond, retries and waits included; 60 s by default, nil: no limit by the
+        /// proxy.
         ///
-        /// While content is sent that came in as a stream it is the time in which the origin may do nothing. It does not hold for
-        /// the body of the answer, which has ``Limits/stallTimeout``.
+        /// While streamed content is being sent, this is how long the origin may do nothing. It does not apply to the
+        /// body of the response, which has ``Limits/stallTimeout``.
         public var answerTimeout: Duration? = .seconds(60)
 
         /// Limits of connections and heads.
         public var limits = Limits()
 
-        /// How the origin is connected to. Whether a stale connection is made good by the transport or by the retrier follows from
-        /// ``retrierFactory``, so that nothing is sent more often than its rules say.
+        /// How connections to the origin are made. ``retrierFactory`` determines whether the transport or the retrier
+        /// resends after a stale connection, so that nothing is sent more often than its rules allow.
         public var transport = OriginTransport.Configuration()
 
-        /// Who is told what happens to calls; nobody by default.
+        /// Observers of calls; none by default.
         public var observers: [any EventObserver] = []
 
-        /// Is told of each answer once it has been handed over or has broken off; on an event loop, so it must neither wait nor block.
-        /// Nil by default.
+        /// Called for each response once it was delivered or has failed; on an event loop, so it must neither wait nor
+        /// block. Nil by default.
         public var onAnswer: (@Sendable (ProxyRecord) -> Void)?
 
-        /// Is told of what goes wrong: what the proxy answers itself and why, requests and connections that are refused, failures of
-        /// the store. As ``onAnswer`` otherwise.
+        /// Called for failures: responses that the proxy makes itself, with the reason, refused requests and
+        /// connections, failures of the store. Otherwise like ``onAnswer``.
         public var onFailure: (@Sendable (ProxyFailure) -> Void)?
 
-        /// The time that everything but connections goes by.
+        /// The clock for everything except connections.
         public var clock: any HoldfastClock = SystemClock()
 
-        /// The defaults, in front of someone.
+        /// Creates the default configuration for a role.
         public init(_ role: ProxyRole) {
             self.role = role
             cache = .inMemory(capacity: 64_000_000, options: .shared)
         }
 
-        /// Limits to what clients may cost.
+        /// Limits on what clients may use.
         public struct Limits: Sendable, Hashable {
-            /// How many client connections are served at a time; 10,000 by default. Further ones get a 503.
+            /// The most client connections at a time; 10,000 by default. Further ones get a 503.
             public var connections = 10_000
             /// The bytes of a request's head; 64 KiB by default. A larger one gets a 431.
             public var headBytes = 64 << 10
@@ -100,37 +110,38 @@
             public var headLines = 100
             /// The time for a request's head from its first byte; 30 s by default. Then 408.
             public var headTimeout: Duration = .seconds(30)
-            /// How long a connection may lie idle between requests; 75 s by default.
+            /// How long a connection may be idle between requests; 75 s by default.
             public var idleTimeout: Duration = .seconds(75)
-            /// How long a client may neither send content nor take the answer; 60 s by default.
+            /// How long a client may neither send content nor read the response; 60 s by default.
             public var stallTimeout: Duration = .seconds(60)
 
-            /// The defaults.
+            /// Creates the default limits.
             public init() {}
         }
 
-        /// Refuses what cannot work or must not be, each in one line.
+        /// Rejects a configuration that cannot work or is not allowed, with one line for each error.
         ///
         /// - Throws: ``ProxyConfigurationError``.
         public func validate() throws(ProxyConfigurationError) {
             guard (0...65_535).contains(port) else {
-                throw ProxyConfigurationError("the port \(port) is none; choose one from 1 to 65535, or 0 for any")
+                throw ProxyConfigurationError("the port \(port) is invalid; choose one from 1 to 65535, or 0 for any")
             }
             if let viaName, !ProxyConfiguration.isToken(viaName) {
-                throw ProxyConfigurationError("'\(viaName)' cannot stand in Via; choose letters, digits and hyphens")
+                throw ProxyConfigurationError("'\(viaName)' is not allowed in Via; use letters, digits and hyphens")
             }
             try admin?.validate()
+            try check?.validate()
             if let clientScheme, !["http", "https"].contains(clientScheme) {
-                throw ProxyConfigurationError("'\(clientScheme)' is no scheme of HTTP; it is http or https")
+                throw ProxyConfigurationError("'\(clientScheme)' is not an HTTP scheme; use http or https")
             }
             switch role.kind {
             case .forward(let rules):
-                guard furtherOrigins.isEmpty, !keepsHost else {
-                    throw ProxyConfigurationError("a forward proxy asks whom its clients name, and has no origin")
+                guard furtherOrigins.isEmpty, !keepsHost, check == nil else {
+                    throw ProxyConfigurationError("a forward proxy has no origin; its clients name the servers")
                 }
                 guard rules.isOpen || ProxyConfiguration.isLoopback(host) else {
                     throw ProxyConfigurationError(
-                        "a forward proxy on \(host) would be open to other machines; say so, or listen on 127.0.0.1"
+                        "a forward proxy on \(host) would be open to other machines; allow that, or listen on 127.0.0.1"
                     )
                 }
             case .reverse(let origin):
@@ -148,7 +159,7 @@
             return OriginGroup([origin] + furtherOrigins, keepsHost: keepsHost)
         }
 
-        /// The name in Via that is in force.
+        /// The name in Via that is used.
         var via: ViaField? {
             if let viaName { return ViaField(name: viaName) }
             guard role.isForward else { return nil }
@@ -156,7 +167,7 @@
             return ViaField(name: ViaField.pseudonym(using: &generator))
         }
 
-        /// Whether an address to listen on is reached from this machine alone.
+        /// Whether a listening address can only be reached from this machine.
         static func isLoopback(_ host: String) -> Bool {
             if host.loweringASCII() == "localhost" || host.hasPrefix("unix:") { return true }
             guard let bytes = NetworkAddress(host)?.bytes else { return false }
@@ -168,7 +179,7 @@
         }
     }
 
-    /// In front of whom a proxy stands.
+    /// What a proxy is for: one origin, or its clients.
     public struct ProxyRole: Sendable, Hashable {
         enum Kind: Sendable, Hashable {
             case reverse(ProxyOrigin)
@@ -177,12 +188,12 @@
 
         let kind: Kind
 
-        /// In front of one origin: it is asked for the path and the query of every target, whatever host that names.
+        /// A proxy for one origin, which gets the path and the query of every target, whatever its host.
         public static func reverse(_ origin: ProxyOrigin) -> ProxyRole {
             ProxyRole(kind: .reverse(origin))
         }
 
-        /// In front of its clients: each names the origin by an absolute URL, over plain http.
+        /// A proxy for its clients, which name the server with an absolute URL, over plain http.
         public static func forward(_ rules: ForwardRules = ForwardRules()) -> ProxyRole {
             ProxyRole(kind: .forward(rules))
         }
@@ -193,29 +204,30 @@
         }
     }
 
-    /// The origin that a reverse proxy stands in front of: scheme, host and port.
+    /// The origin of a reverse proxy: scheme, host and port.
     public struct ProxyOrigin: Sendable, Hashable, CustomStringConvertible {
-        /// The origin as a URI without a slash behind it, such as `http://127.0.0.1:3000`; a default port is left out.
+        /// The origin as a URI without a final slash, such as `http://127.0.0.1:3000`; a default port is left out.
         public let description: String
-        /// The host, an IPv6 address in its brackets.
+        /// The host; an IPv6 address in brackets.
         public let host: String
         /// The port.
         public let port: Int
 
         /// Reads an origin.
         ///
-        /// - Parameter text: an absolute http or https URL without a path: the targets of requests are passed on as they are.
-        /// - Throws: ``ProxyConfigurationError`` that says what is wrong with it.
+        /// - Parameter text: an absolute http or https URL without a path; the targets of requests are forwarded
+        ///   unchanged.
+        /// - Throws: ``ProxyConfigurationError`` with what is wrong.
         public init(_ text: String) throws(ProxyConfigurationError) {
             let uri: TargetURI
             do throws(TargetURI.Rejection) {
                 uri = try TargetURI(text)
             } catch {
-                throw ProxyConfigurationError("'\(text)' is no origin: \(error.message)")
+                throw ProxyConfigurationError("'\(text)' is not an origin: \(error.message)")
             }
             guard uri.userinfo == nil else {
                 throw ProxyConfigurationError(
-                    "an origin bears no user name and no password; leave what stands before '@' out"
+                    "an origin has no user name and password; remove everything before '@'"
                 )
             }
             guard uri.path == "/", uri.query == nil, !text.contains("#") else {
@@ -229,7 +241,7 @@
         }
     }
 
-    /// A configuration that cannot be used: what is wrong, in one line.
+    /// A configuration that cannot be used, with the reason in one line.
     public struct ProxyConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
         /// What is wrong and what to do about it.
         public let description: String

@@ -13,31 +13,32 @@
         internal import FoundationNetworking
     #endif
 
-    /// Answers the requests of clients through a pipeline: translates on the way in and out, and judges nothing of caching.
+    /// Answers the requests of clients with a pipeline: converts messages in both directions, and decides nothing about
+    /// caching.
     struct ProxyHandler: Sendable {
         /// Looks up, stores, sends and retries.
-        let pipeline: Pipeline
-        /// Who is asked.
+        let serving: ServingPipeline
+        /// Which server a request goes to.
         let targets: TargetRules
         /// The name in Via; nil for none.
         var via: ViaField?
-        /// Whether the origin is told who asked.
+        /// Whether the origin is told the client's address.
         var clientAddress = ClientAddressFields.none
-        /// The scheme that the origin is told.
+        /// The scheme that the origin gets.
         var clientScheme = "http"
-        /// The servers of a reverse proxy whose own URLs in Location become paths, since clients know it under another name; none where
-        /// they are told the client's Host.
+        /// The servers of a reverse proxy whose URLs in Location become paths, because clients know it under another
+        /// name; none if the origin gets the client's Host.
         var hiddenOrigins: [ProxyOrigin] = []
-        /// How long the origin may take to answer, or to take the next bytes of content.
+        /// How long the origin may take to respond, or to read the next bytes of content.
         var answerTimeout: Duration?
-        /// Opens tunnels; nil where there are none.
+        /// Opens tunnels; nil if there are none.
         var transport: OriginTransport?
-        /// Is told of every answer, once it is handed over whole or broken off.
+        /// Called for every response, once it was delivered or has failed.
         var onAnswer: (@Sendable (ProxyRecord) -> Void)?
-        /// Is told of what the proxy had to answer itself, and of bodies that broke off.
+        /// Called for responses that the proxy made itself, and for bodies that failed.
         var onFailure: (@Sendable (ProxyFailure) -> Void)?
 
-        /// What was made of the targets of late.
+        /// The recently parsed targets.
         private let heads: RecentHeads
 
         init(
@@ -49,7 +50,8 @@
             onAnswer: (@Sendable (ProxyRecord) -> Void)? = nil,
             onFailure: (@Sendable (ProxyFailure) -> Void)? = nil
         ) {
-            self.pipeline = pipeline
+            serving = ServingPipeline(pipeline)
+            clock = pipeline.configuration.clock
             self.targets = targets
             self.via = via
             self.clientAddress = clientAddress
@@ -59,9 +61,9 @@
             heads = RecentHeads()
         }
 
-        private var clock: any HoldfastClock { pipeline.configuration.clock }
+        private let clock: any HoldfastClock
 
-        /// The answer to a request; every failure is one as well.
+        /// The response to a request, also for every failure.
         func answer(_ request: ProxiedRequest) async -> Response {
             guard onAnswer != nil || onFailure != nil else { return await answerUnrecorded(request).response }
             let begun = clock.now
@@ -80,7 +82,7 @@
             }
             let body = RecordedBody(source) { [onAnswer, onFailure] bytes, error, isWhole in
                 if let error, !(error is CancellationError) {
-                    let text = "\(request.method) \(request.target) broke off after \(bytes) bytes: \(error)"
+                    let text = "\(request.method) \(request.target) was interrupted after \(bytes) bytes: \(error)"
                     let client = request.clientAddress ?? request.remoteAddress?.ipAddress
                     onFailure?(ProxyFailure(.origin, text: text, clientAddress: client))
                 }
@@ -94,6 +96,7 @@
         }
 
         private func tell(_ refusal: ProxyRefusal, of request: ProxiedRequest) {
+            if refusal.clientHasLeft { return }
             onFailure?(
                 ProxyFailure(
                     refusal.status.rawValue < 500 ? .request : .origin,
@@ -112,12 +115,12 @@
             }
         }
 
-        /// The answer to a request that goes no further.
+        /// The response to a request that is not forwarded.
         private func ownAnswer(_ request: ProxiedRequest) throws(ProxyRefusal) -> Response? {
             if let via, via.hasPassed(request.fields) {
                 throw ProxyRefusal(
                     .loopDetected,
-                    text: "the request has passed this proxy before; it goes round in a loop"
+                    text: "the request has passed this proxy before, so it is in a loop"
                 )
             }
             guard MaxForwards.judge(request.method, fields: request.fields) == .answer else { return nil }
@@ -134,7 +137,7 @@
             return response
         }
 
-        /// What the pipeline makes of a request.
+        /// The pipeline's response to a request.
         private func exchange(_ request: ProxiedRequest) async throws(ProxyRefusal) -> Response {
             let host = targets.asksByHost ? request.fields[.host] : nil
             let made = try heads.made(request.method, target: request.target, host: host) { () throws(ProxyRefusal) in
@@ -158,13 +161,14 @@
                     return try await upload(sent, length: length, source: source, options: options, limit: limit)
                 }
                 options.timeout = answerTimeout
-                return try await pipeline.send(sent, body: request.body, options: options)
+                return try await serving.current.pipeline.send(sent, body: request.body, options: options)
             } catch {
                 throw ProxyRefusal(error)
             }
         }
 
-        /// Sends content that comes from the client bit by bit, however long it takes, as long as the origin goes on.
+        /// Sends content that arrives from the client in pieces, for as long as it takes, while the origin makes
+        /// progress.
         private func upload(
             _ request: URLRequest,
             length: Int?,
@@ -175,11 +179,15 @@
             let upload = WatchedUpload(source, clock: clock)
             return try await withThrowingTaskGroup { group in
                 group.addTask {
-                    try await pipeline.send(request, body: .oneShot(length: length, upload), options: options)
+                    try await serving.current.pipeline.send(
+                        request,
+                        body: .oneShot(length: length, upload),
+                        options: options
+                    )
                 }
                 group.addTask {
                     try await upload.originStalled(for: limit)
-                    throw ServiceError(.timeout, "The origin took longer than it may.")
+                    throw ServiceError(.timeout, "The origin took too long.")
                 }
                 defer { group.cancelAll() }
                 guard let response = try await group.next() else { throw CancellationError() }
@@ -187,7 +195,7 @@
             }
         }
 
-        /// The fields of a request as they go to the origin.
+        /// The fields of a request for the origin.
         private func outgoing(_ request: ProxiedRequest) -> HeaderFields {
             var fields = HopByHopFields.requestFields(request.fields)
             via?.append(to: &fields, version: request.version)
@@ -203,13 +211,16 @@
             return fields
         }
 
-        /// A response of the pipeline as it goes to the client.
+        /// A response of the pipeline for the client.
         private func outgoing(_ response: Response) -> Response {
             if targets.role.isForward, response.status == .proxyAuthenticationRequired {
                 response.body.discard()
                 // A client would ask its user for the proxy's password, and send it here.
                 return self.response(
-                    ProxyRefusal(.badGateway, text: "the origin asked for credentials as only a proxy may [407]")
+                    ProxyRefusal(
+                        .badGateway,
+                        text: "the origin asked for credentials in a way that only a proxy may [407]"
+                    )
                 )
             }
             if response.source == .synthesized, response.body.length == 0, response.status == .gatewayTimeout {
@@ -217,7 +228,7 @@
                 let own = self.response(
                     ProxyRefusal(
                         .gatewayTimeout,
-                        text: "nothing usable is stored, and the origin cannot be asked" + reason
+                        text: "no usable response is stored, and the origin cannot be reached" + reason
                     )
                 )
                 var response = response
@@ -234,19 +245,19 @@
             return response
         }
 
-        /// The path that a Location of an origin's own means; nil for one that leads elsewhere.
+        /// The path in a Location of our origin; nil if it leads elsewhere.
         private func ownPath(_ location: String) -> String? {
             for origin in hiddenOrigins where location.hasPrefix(origin.description) {
                 let rest = location.dropFirst(origin.description.count)
                 if rest.isEmpty { return "/" }
                 if rest.hasPrefix("?") { return "/" + rest }
-                // What begins with two slashes would name a host.
+                // A path that begins with two slashes would name a host.
                 if rest.hasPrefix("/"), !rest.hasPrefix("//") { return String(rest) }
             }
             return nil
         }
 
-        /// An answer of the proxy's own.
+        /// A response that the proxy makes itself.
         private func response(_ refusal: ProxyRefusal) -> Response {
             var response = Response(status: refusal.status, source: .synthesized)
             response.fields.append(.date, HTTPDate(clock.timestamp).description)
@@ -260,7 +271,7 @@
     }
 
     extension ResponseSource {
-        /// Whether the origin was asked and its answer handed on.
+        /// Whether the origin was asked and its response forwarded.
         fileprivate var isFromOrigin: Bool {
             switch self {
             case .network, .revalidated: true
@@ -272,10 +283,14 @@
     extension ProxyHandler: ClientHandler {
         func answer(_ request: ClientRequest) async -> Response {
             var proxied = ProxiedRequest(method: request.method, target: request.target.text)
-            if request.version == .http10 { proxied.version = "1.0" }
+            switch request.version {
+            case .http10: proxied.version = "1.0"
+            case .http11: break
+            case .http2: proxied.version = "2.0"
+            }
             proxied.fields = request.fields
             proxied.body = request.body
-            // The text of an address costs an allocation, which most answers can be made without.
+            // The text of an address needs an allocation, which most responses can do without.
             proxied.remoteAddress = request.remoteAddress
             if clientAddress != .none || onAnswer != nil {
                 proxied.clientAddress = request.remoteAddress?.ipAddress
@@ -285,7 +300,7 @@
         }
     }
 
-    /// Tunnels of a forward proxy to hosts that are named, and WebSocket connections through a reverse proxy.
+    /// Tunnels of a forward proxy to listed hosts, and WebSocket connections to the origin or to listed hosts.
     extension ProxyHandler {
         func tunnel(_ request: ClientRequest) async -> TunnelOffer {
             guard let transport else { return .none }
@@ -293,23 +308,19 @@
             proxied.fields = request.fields
             proxied.clientAddress = request.remoteAddress?.ipAddress
             do {
-                switch targets.role.kind {
-                case .forward(let rules):
-                    guard request.method == .connect, let place = rules.tunnel(to: request.target.text) else {
-                        return .none
-                    }
-                    guard !targets.isOwn(place.host, port: place.port) else { return .none }
+                if case .forward(let rules) = targets.role.kind, request.method == .connect {
+                    guard let place = rules.tunnel(to: request.target.text),
+                        !targets.isOwn(place.host, port: place.port)
+                    else { return .none }
                     let other = try await transport.tunnel(to: place)
                     return opened(proxied, to: other, status: 200, fields: [:], rest: ByteBuffer())
-                case .reverse:
-                    guard request.method == .get, request.version == .http11, request.body.isNone,
-                        ProxyHandler.isWebSocket(request.fields),
-                        MaxForwards.judge(.get, fields: request.fields) == .pass,
-                        via?.hasPassed(request.fields) != true,
-                        let (member, keepsHost) = transport.nextOrigin(at: clock.now)
-                    else { return .none }
-                    return try await upgrade(proxied, over: transport, to: member, keepingHost: keepsHost)
                 }
+                guard request.method == .get, request.version == .http11, request.body.isNone,
+                    ProxyHandler.isWebSocket(request.fields),
+                    MaxForwards.judge(.get, fields: request.fields) == .pass,
+                    via?.hasPassed(request.fields) != true
+                else { return .none }
+                return try await upgrade(proxied, over: transport)
             } catch is CancellationError {
                 return .none
             } catch {
@@ -319,23 +330,23 @@
             }
         }
 
-        /// Asks for the other protocol over a connection of its own; one that is not granted is a request like any other.
-        private func upgrade(
-            _ request: ProxiedRequest,
-            over transport: OriginTransport,
-            to member: OriginGroup.Member,
-            keepingHost: Bool
-        ) async throws -> TunnelOffer {
+        /// Requests the other protocol on a new connection; if it is refused, the request is handled like any other.
+        private func upgrade(_ request: ProxiedRequest, over transport: OriginTransport) async throws -> TunnelOffer {
             let head = try targets.head(.get, target: request.target, host: request.fields[.host])
+            let turn = transport.nextOrigin(at: clock.now)
             var sent = head.makeRequest()
             var fields = outgoing(request)
             fields[.connection] = "Upgrade"
             fields[.upgrade] = "websocket"
-            if keepingHost { fields[.host] = request.fields[.host] }
+            if turn?.keepsHost == true { fields[.host] = request.fields[.host] }
             sent.allHTTPHeaderFields = ProxiedRequest.joined(fields)
             var outgoing = try OutgoingRequest(sent, exact: head)
-            outgoing.aim(at: member, keepingHost: keepingHost)
-            let other = try await transport.tunnel(to: member.key)
+            if let turn { outgoing.aim(at: turn.member, keepingHost: turn.keepsHost) }
+            if case .forward(let rules) = targets.role.kind {
+                // No rules apply to the data afterwards, as in a CONNECT tunnel.
+                guard rules.opens(host: outgoing.key.host, port: outgoing.key.port, usualPort: 80) else { return .none }
+            }
+            let other = try await transport.tunnel(to: outgoing.key)
             do {
                 try await other.write(outgoing.head(.none, allocator: other.channel.allocator))
                 var parser = ResponseHeadParser()
@@ -360,7 +371,8 @@
             }
         }
 
-        /// Whether Connection and Upgrade ask for WebSocket, or grant it, and nothing else: other protocols would pass these rules by.
+        /// Whether Connection and Upgrade request or grant WebSocket and nothing else: other protocols would bypass
+        /// these rules.
         private static func isWebSocket(_ fields: HeaderFields) -> Bool {
             let words = fields.values(of: .connection).flatMap { $0.split(separator: ",") }
             return fields.values(of: .upgrade).map { $0.loweringASCII() } == ["websocket"]
@@ -395,7 +407,7 @@
         }
     }
 
-    /// A request as a client sent it: what the rules of forwarding look at.
+    /// A request as a client sent it, as the forwarding rules see it.
     struct ProxiedRequest: Sendable {
         /// The method as it arrived.
         var method: RequestMethod
@@ -407,17 +419,18 @@
         var fields = HeaderFields()
         /// The content.
         var body = RequestBody.none
-        /// The address of the client, without its port; made only where something asks for it.
+        /// The address of the client, without its port; made only if it is needed.
         var clientAddress: String?
         var remoteAddress: SocketAddress?
         /// Sends an interim response to the client.
         var sendInterim: (@Sendable (ResponseHead) -> Void)?
 
-        /// The fields as URLRequest holds them: lines of one name joined, those of Cookie by "; " (RFC 9110 §5.3, RFC 6265 §5.4).
+        /// The fields as URLRequest has them: lines with the same name joined, those of Cookie by "; " (RFC 9110 §5.3,
+        /// RFC 6265 §5.4).
         static func joined(_ fields: HeaderFields) -> [String: String] {
             var joined: [String: String] = [:]
             joined.reserveCapacity(fields.count)
-            // The names as they were spelled first; most requests repeat none, and an array that short beats a set.
+            // The names in their first spelling; most requests repeat none, and a short array is faster than a set.
             var spellings: [FieldName] = []
             spellings.reserveCapacity(fields.count)
             for line in fields {
@@ -432,34 +445,34 @@
         }
     }
 
-    /// One request and how it was answered, for logs; told when the answer has been handed over, or has broken off.
+    /// One request and its response, for logs; reported when the response was delivered, or has failed.
     public struct ProxyRecord: Sendable {
         /// The method as it arrived.
         public let method: RequestMethod
-        /// The target as it arrived; it may bear credentials, and quotation marks.
+        /// The target as it arrived; it may contain credentials, and quotation marks.
         public let target: String
-        /// The version of HTTP that the client speaks, such as `1.1`.
+        /// The client's HTTP version, such as `1.1`.
         public let version: String
-        /// The address of the client, without its port; nil where it has none.
+        /// The address of the client, without its port; nil if it has none.
         public let clientAddress: String?
         /// The User-Agent and the Referer of the request.
         public let userAgent: String?
         public let referer: String?
-        /// The status of the answer.
+        /// The status of the response.
         public let status: StatusCode
-        /// How many bytes of its body were handed over to the connection.
+        /// How many bytes of its body were passed to the connection.
         public internal(set) var bodyBytes = 0
-        /// Whether that is all of the body: false where the origin broke off or the client went away.
+        /// Whether that is all of the body; false if the origin failed or the client left.
         public internal(set) var isComplete = true
-        /// What the cache did; nil where none was asked.
+        /// What the cache did; nil if there is none.
         public let decision: CacheDecision?
-        /// Where the answer came from.
+        /// Where the response came from.
         public let source: ResponseSource
         /// How many times the origin was asked.
         public let attempts: Int
-        /// How long the origin took to answer, all attempts together; nil where it was not asked for this request.
+        /// How long the origin took to respond, all attempts together; nil if it was not asked for this request.
         public let originDuration: Duration?
-        /// When the head of the answer was there, and how long that took.
+        /// When the head of the response was ready, and how long that took.
         public let start: Timestamp
         public let duration: Duration
     }
@@ -493,28 +506,28 @@
         }
     }
 
-    /// Something that went wrong, for a log of failures: one line without line breaks.
+    /// A failure for a log: one line without line breaks.
     public struct ProxyFailure: Sendable, Hashable {
-        /// Where it went wrong.
+        /// Where the failure was.
         public enum Kind: String, Sendable, Hashable, CaseIterable {
-            /// The origin could not be asked, did not answer, or broke off; the cause stands in the text.
+            /// The origin could not be reached, did not respond, or was interrupted; the text has the cause.
             case origin
-            /// A request was refused: by the rules, or because it could not be read.
+            /// A request was refused: by the rules, or because it could not be parsed.
             case request
-            /// A connection was refused or could not be taken: too many, or no descriptor left.
+            /// A connection was refused or could not be accepted: too many, or no descriptors left.
             case connection
             /// The store failed: a full disk, a Redis that cannot be reached.
             case store
         }
 
-        /// Where.
+        /// Where the failure was.
         public let kind: Kind
-        /// What happened, and the cause as the system names it; at most 1,024 characters, none of them a control character.
+        /// What happened, and the cause as the system reports it; at most 1,024 characters, without control characters.
         public let text: String
-        /// The address of the client, without its port, where there is one.
+        /// The address of the client, without its port, if there is one.
         public let clientAddress: String?
 
-        /// A failure; what cannot stand in a line is replaced.
+        /// Creates a failure; characters that are not allowed in a line are replaced.
         public init(_ kind: Kind, text: String, clientAddress: String? = nil) {
             self.kind = kind
             self.text = String(
@@ -528,7 +541,7 @@
         }
     }
 
-    /// A body whose end is told, and how much of it was read.
+    /// A body that reports its end, and how much of it was read.
     private final class RecordedBody: ByteSource {
         private struct State {
             var bytes = 0
@@ -574,15 +587,15 @@
         }
     }
 
-    /// What was made of the targets of late: a hot target is read once, and not for each request.
+    /// The recently parsed targets: a frequent target is parsed once, and not for each request.
     ///
-    /// Holds GET requests of short targets, and lets all of them go when there are too many.
+    /// Keeps GET requests with short targets, and drops all of them when there are too many.
     final class RecentHeads: Sendable {
         /// A head, and a request for it without fields.
         struct Made: Sendable {
             let head: ExactRequestHead
             let request: URLRequest
-            /// Whether a cache would key it by another target than the one that is sent.
+            /// Whether a cache would use another target for the key than the one that is sent.
             let isKeyedOtherwise: Bool
         }
 
@@ -590,9 +603,9 @@
         private static let count = 1_024
         private static let length = 512
 
-        /// What a target of a GET comes to.
+        /// The parsed target of a GET.
         ///
-        /// - Parameter make: reads it where it is not known.
+        /// - Parameter make: parses it if it is not known.
         func made(
             _ method: RequestMethod,
             target: String,

@@ -5,18 +5,21 @@
     internal import Holdfast
     internal import HoldfastSemantics
 
-    /// Why a proxy answers a request itself: a status, a line for people, and fields.
+    /// Why a proxy responds itself: a status, a line for people, and fields.
     struct ProxyRefusal: Error, Sendable, Hashable {
-        /// The status of the answer.
+        /// The status of the response.
         let status: StatusCode
         /// One line of plain text: what happened, and what to do.
         let text: String
-        /// How many seconds to stay away; nil where nobody knows.
+        /// How many seconds to wait; nil if unknown.
         var retryAfter: Int?
-        /// Every time the origin was asked.
+        /// Every attempt to reach the origin.
         var attempts: [AttemptRecord] = []
-        /// What went wrong as the system names it: for the operator, never for the client.
+        /// The error as the system reports it: for the operator, never for the client.
         var cause: String?
+
+        /// Whether the client cancelled the request, so that nothing failed and nobody reads this response.
+        var clientHasLeft = false
 
         init(_ status: StatusCode, text: String, retryAfter: Int? = nil) {
             self.status = status
@@ -24,12 +27,13 @@
             self.retryAfter = retryAfter
         }
 
-        /// What a client is told of a call that failed: 502, 503 or 504, and never anything of the origin's own
-        /// (RFC 9110 §15.6).
+        /// The response to a client for a failed call: 502, 503 or 504, and never details of the origin (RFC 9110
+        /// §15.6).
         init(_ error: any Error) {
             guard let error = error as? ServiceError else {
                 self.init(.badGateway, text: "the exchange with the origin failed")
                 cause = "\(error)"
+                clientHasLeft = error is CancellationError
                 return
             }
             if let refusal = error.cause as? ProxyRefusal {
@@ -39,7 +43,7 @@
             var (status, text) =
                 ProxyRefusal.answers[error.code] ?? (.badGateway, "the exchange with the origin failed")
             if let fault = error.cause as? MessageFault, fault.isOverLimit {
-                text = "the head of the origin's answer is larger than this proxy allows: \(fault.message)"
+                text = "the head of the origin's response is larger than this proxy allows: \(fault.message)"
             }
             let seconds = error.retryAfter.map { max(1, Int(clamping: ($0 + .milliseconds(999)).components.seconds)) }
             self.init(
@@ -55,20 +59,20 @@
             .badRequest: (.badRequest, "the request cannot be sent to the origin"),
             .resolve: (.badGateway, "the name of the origin could not be resolved"),
             .connect: (.badGateway, "no connection to the origin could be made"),
-            .connectionLost: (.badGateway, "the origin closed the connection before it had answered"),
-            .protocolError: (.badGateway, "the origin answered what is not HTTP/1.1"),
+            .connectionLost: (.badGateway, "the origin closed the connection before it responded"),
+            .protocolError: (.badGateway, "the origin's response is not HTTP/1.1"),
             .tls: (.badGateway, "no secure connection to the origin could be made"),
-            .certificate: (.badGateway, "the certificate of the origin is not to be trusted"),
+            .certificate: (.badGateway, "the certificate of the origin is not trusted"),
             .offline: (.badGateway, "this machine has no network"),
-            .bodyTooLarge: (.badGateway, "the answer of the origin is larger than a limit allows"),
-            .timeout: (.gatewayTimeout, "the origin did not answer in time"),
-            .deadlineExceeded: (.gatewayTimeout, "the origin did not answer in time"),
+            .bodyTooLarge: (.badGateway, "the origin's response is larger than a limit allows"),
+            .timeout: (.gatewayTimeout, "the origin did not respond in time"),
+            .deadlineExceeded: (.gatewayTimeout, "the origin did not respond in time"),
             .resourceUnavailable: (
-                .gatewayTimeout, "nothing usable is stored, and the request forbids to ask the origin"
+                .gatewayTimeout, "no usable response is stored, and the request does not allow asking the origin"
             ),
-            .throttled: (.serviceUnavailable, "the origin asked to be left alone for a while"),
-            .circuitOpen: (.serviceUnavailable, "the origin fails too often and is left alone for a while"),
-            .tooManyInFlight: (.serviceUnavailable, "too many requests to the origin are under way"),
+            .throttled: (.serviceUnavailable, "the origin asked for a pause"),
+            .circuitOpen: (.serviceUnavailable, "the origin fails too often, so nothing is sent to it for a while"),
+            .tooManyInFlight: (.serviceUnavailable, "there are too many current requests to the origin"),
             .unsupported: (.notImplemented, "this proxy cannot send such a request"),
         ]
     }

@@ -13,37 +13,37 @@
         private import Musl
     #endif
 
-    /// What a proxy makes of a request line: what is asked for, and of whom (RFC 9112 §3.2, RFC 9110 §7.4).
+    /// How a proxy interprets a request line: the target, and the server to send it to (RFC 9112 §3.2, RFC 9110 §7.4).
     struct TargetRules: Sendable {
         /// The origin of a reverse proxy, or the rules of a forward proxy.
         let role: ProxyRole
         /// Where the proxy itself listens.
         let ownHost: String
         let ownPort: BoundPort
-        /// Whether a reverse proxy asks, and stores, for the host that the client named.
+        /// Whether a reverse proxy sends, and stores, for the host that the client requested.
         var asksByHost = false
 
         /// The head to send.
         ///
-        /// - Parameter host: what the client's Host field says.
-        /// - Throws: ``ProxyRefusal`` where the proxy has to answer itself.
+        /// - Parameter host: the client's Host field.
+        /// - Throws: ``ProxyRefusal`` if the proxy has to respond itself.
         func head(
             _ method: RequestMethod,
             target: String,
             host: String? = nil
         ) throws(ProxyRefusal) -> ExactRequestHead {
             guard method != "PURGE" else {
-                throw ProxyRefusal(.forbidden, text: "purging is for the operator, at the admin listener (--admin)")
+                throw ProxyRefusal(.forbidden, text: "only the operator may purge, at the admin listener (--admin)")
             }
             guard method != .connect else {
                 throw ProxyRefusal(
                     .notImplemented,
                     text:
-                        "this proxy opens tunnels only to hosts that it is told to (--allow-host); https has to go past it"
+                        "this proxy only opens tunnels to allowed hosts (--allow-host); send https requests without it"
                 )
             }
             let (origin, rest) = try split(method, target: target, host: host)
-            // What stands behind it is no part of a request; a cache would key by what stands before, and the origin might not.
+            // A fragment is not part of a request; a cache would use the text before it for the key, but the origin might not.
             guard !rest.utf8.contains(UInt8(ascii: "#")) else {
                 throw ProxyRefusal(
                     .badRequest,
@@ -53,14 +53,14 @@
             do throws(ServiceError) {
                 return try ExactRequestHead(method: method, origin: origin, requestTarget: rest)
             } catch {
-                throw ProxyRefusal(.badRequest, text: "the request target holds a blank or a control character")
+                throw ProxyRefusal(.badRequest, text: "the request target contains a space or a control character")
             }
         }
 
-        /// Whether a path has segments `.` or `..`, their dots written as they may be (RFC 3986 §5.2.4, §6.2.2).
+        /// Whether a path has segments `.` or `..`, however their dots are written (RFC 3986 §5.2.4, §6.2.2).
         ///
-        /// Caches key by the path without them, and the target goes out as it came: an origin that takes them for names would
-        /// leave its answer under another path's key, for all who ask that.
+        /// Caches use the path without them for the key, but the target is sent unchanged: an origin that takes them
+        /// for names would leave its response under another path's key, for everyone who requests that.
         static func hasDotSegments(_ target: String) -> Bool {
             guard target.utf8.contains(UInt8(ascii: ".")) || target.utf8.contains(UInt8(ascii: "%")) else {
                 return false
@@ -73,8 +73,8 @@
             }
         }
 
-        /// Whether a target holds a "%" that begins no escape: one origin takes it for itself, another one refuses it, so that what is
-        /// answered must not be kept under the key of the escaped form.
+        /// Whether a target contains a "%" that does not begin an escape: some origins accept it and others reject it,
+        /// so the response must not be kept under the key of the escaped form.
         static func hasStrayPercent(_ target: String) -> Bool {
             let bytes = target.utf8
             guard var rest = bytes.firstIndex(of: UInt8(ascii: "%")).map({ bytes[$0...] }) else { return false }
@@ -86,7 +86,7 @@
             return false
         }
 
-        /// The origin, and the target as it is to be sent there.
+        /// The origin, and the target to send there.
         private func split(
             _ method: RequestMethod,
             target: String,
@@ -101,19 +101,19 @@
                 else { return (origin.description, named?.rest ?? target) }
                 let scheme = origin.description.prefix { $0 != ":" }
                 guard let uri = try? TargetURI("\(scheme)://\(host)/"), uri.userinfo == nil else {
-                    throw ProxyRefusal(.badRequest, text: "the field Host names no host")
+                    throw ProxyRefusal(.badRequest, text: "the Host field is not a valid host")
                 }
                 return (uri.origin, named?.rest ?? target)
             case .forward(let rules):
                 guard !isOriginForm else {
                     throw ProxyRefusal(
                         .badRequest,
-                        text: "this is a forward proxy: ask it for absolute URLs, as in GET http://example.com/"
+                        text: "this is a forward proxy: use absolute URLs, as in GET http://example.com/"
                     )
                 }
                 let (uri, rest) = try absolute(method, target: target)
                 guard uri.scheme == "http" else {
-                    throw ProxyRefusal(.notImplemented, text: "this forward proxy asks over plain http only")
+                    throw ProxyRefusal(.notImplemented, text: "this forward proxy only supports plain http")
                 }
                 let port = uri.port ?? 80
                 guard !isOwn(uri.host, port: port) else {
@@ -124,7 +124,7 @@
             }
         }
 
-        /// Reads an absolute-form target: its origin, and what it is sent as (RFC 9112 §3.2.2, §3.2.4).
+        /// Reads a target in absolute form: its origin, and the target to send (RFC 9112 §3.2.2, §3.2.4).
         private func absolute(
             _ method: RequestMethod,
             target: String
@@ -140,12 +140,12 @@
                 }
                 ?? bytes.endIndex
             guard let uri = try? TargetURI(String(target[..<end]) + "/") else {
-                throw ProxyRefusal(.badRequest, text: "the request target names no host of an http URL")
+                throw ProxyRefusal(.badRequest, text: "the request target has no host of an http URL")
             }
             guard uri.userinfo == nil else {
                 throw ProxyRefusal(
                     .badRequest,
-                    text: "the request target holds a user name; send Authorization instead"
+                    text: "the request target contains a user name; send Authorization instead"
                 )
             }
             let rest = String(target[end...])
@@ -153,25 +153,25 @@
             return (uri, rest.utf8.first == UInt8(ascii: "/") ? rest : "/" + rest)
         }
 
-        /// Whether an authority is where the proxy itself listens, as far as the text says.
+        /// Whether the proxy itself listens at an authority, as far as the text says.
         func isOwn(_ host: String, port: Int) -> Bool {
             guard port == ownPort.number else { return false }
             return TargetRules.isThisMachine(host) || host == ownHost || host == "[\(ownHost)]"
         }
 
-        /// Whether a host is a name of this machine that it has everywhere.
+        /// Whether a host is a standard name of this machine.
         static func isThisMachine(_ host: String) -> Bool {
             ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"].contains(host) || host.hasSuffix(".localhost")
                 || host.hasPrefix("127.") && NetworkAddress.isPrivate(host: host)
         }
     }
 
-    /// An IP address, as far as it is to be known whether the world can reach what stands behind it.
+    /// An IP address, to find out whether it is public.
     struct NetworkAddress: Sendable, Hashable {
-        /// The bytes of the address in network order: 4, or 16 where it is not an IPv4 address in disguise.
+        /// The bytes of the address in network order: 4, or 16 if it does not contain an IPv4 address.
         let bytes: [UInt8]
 
-        /// Reads an address in its usual form, without brackets; a zone behind an IPv6 address is left out.
+        /// Reads an address in its usual form, without brackets; the zone of an IPv6 address is ignored.
         init?(_ text: String) {
             var bytes = [UInt8](repeating: 0, count: 16)
             if inet_pton(AF_INET, text, &bytes) == 1 {
@@ -185,7 +185,8 @@
 
         /// Whether a host of a URI leads to this machine or its network, as far as its text says.
         ///
-        /// A name that ends in a number is no name: resolvers read `2130706433` and `0x7f.1` as addresses, in ways of their own.
+        /// A name that ends in a number is not a name: resolvers read `2130706433` and `0x7f.1` as addresses, each in
+        /// its own way.
         static func isPrivate(host: String) -> Bool {
             var name = host.loweringASCII()
             if name.hasPrefix("["), name.hasSuffix("]") {
@@ -198,8 +199,8 @@
             return last.utf8.allSatisfy(\.isDigit) || last.hasPrefix("0x")
         }
 
-        /// Whether the address is none of the world's: this machine, a private network, the link, a group, or nothing at all
-        /// (RFC 6890, RFC 1918, RFC 4193, RFC 6598).
+        /// Whether the address is not public: this machine, a private network, the link, a group, or unspecified (RFC
+        /// 6890, RFC 1918, RFC 4193, RFC 6598).
         var isPrivate: Bool {
             let blocks = bytes.count == 4 ? NetworkAddress.blocks4 : NetworkAddress.blocks6
             return blocks.contains { block in
@@ -211,7 +212,7 @@
             }
         }
 
-        /// An IPv4 address that an IPv6 one carries (mapped, compatible, NAT64, 6to4); else the address itself.
+        /// The IPv4 address in an IPv6 one (mapped, compatible, NAT64, 6to4); otherwise the address itself.
         private static func unwrapped(_ bytes: [UInt8]) -> [UInt8] {
             let zeros = [UInt8](repeating: 0, count: 10)
             if Array(bytes[..<10]) == zeros, bytes[10...11].allSatisfy({ $0 == 0xFF }) { return Array(bytes[12...]) }
@@ -226,7 +227,7 @@
         ]
 
         private static let blocks6: [(prefix: [UInt8], length: Int)] = [
-            // Nothing at all, loopback, and what once carried IPv4 addresses.
+            // Unspecified, loopback, and the old form for IPv4 addresses.
             ([UInt8](repeating: 0, count: 12), 96),
             ([0xFC], 7), ([0xFE, 0x80], 10), ([0xFE, 0xC0], 10), ([0xFF], 8),
         ]

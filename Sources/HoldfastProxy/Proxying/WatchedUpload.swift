@@ -6,14 +6,14 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// The content of a request on its way from the client to the origin, which tells who keeps whom waiting.
+    /// The content of a request on its way from the client to the origin, which records who is waiting for whom.
     ///
-    /// A time limit to the whole of an upload would end every large one; what is limited is how long the origin may do nothing.
+    /// A time limit for a whole upload would end every large one; this limits how long the origin may do nothing.
     final class WatchedUpload: ByteSource {
         private enum State {
-            /// The client is to send.
+            /// The client has to send.
             case awaitsClient
-            /// The origin is to take what is there, or to answer.
+            /// The origin has to read the available content, or to respond.
             case awaitsOrigin(since: MonotonicInstant)
         }
 
@@ -40,7 +40,7 @@
             upstream.cancel()
         }
 
-        /// Waits until the origin has done nothing for so long.
+        /// Waits until the origin has done nothing for this long.
         ///
         /// - Throws: `CancellationError` when the task is cancelled.
         func originStalled(for limit: Duration) async throws {

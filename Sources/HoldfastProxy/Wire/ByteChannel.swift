@@ -13,33 +13,45 @@
         private import Musl
     #endif
 
-    /// A channel of SwiftNIO as bytes that are pulled and pushed by tasks, with back-pressure both ways.
+    /// A SwiftNIO channel as bytes that tasks read and write, with back-pressure both ways.
     ///
-    /// At most one buffer is read ahead of what was asked for, so that the end of the input is noticed although nobody reads.
-    /// (When the peer closes, the channel hands over at once what the kernel still holds of it.) Reads and writes may be called on
-    /// any thread; on the channel's event loop they cost no hop, and no suspension where bytes are there or there is room. One task
-    /// reads at a time, and one writes. Dropping the last reference closes nothing: call ``close()``.
+    /// At most one buffer is read ahead of what was requested, so that the end of the input is noticed although no one
+    /// reads. (When the peer closes, the channel returns at once what the kernel still has of it.) Reads and writes may
+    /// be called on any thread; on the channel's event loop they need no hop, and no suspension if bytes are available
+    /// or there is room. Only one task may read at a time, and only one write. Releasing the last reference closes
+    /// nothing: call ``close()``.
     package final class ByteChannel: Sendable {
-        /// The channel beneath.
+        /// The underlying channel.
         package let channel: any Channel
         /// Its event loop.
         package let eventLoop: any EventLoop
 
         private let state = Mutex(ByteChannelState())
 
-        private init(_ channel: any Channel) {
+        /// Whether the channel is a socket; an HTTP/2 stream supports fewer options and traps on others.
+        private let isSocket: Bool
+
+        private init(_ channel: any Channel, isSocket: Bool) {
             self.channel = channel
+            self.isSocket = isSocket
             eventLoop = channel.eventLoop
         }
 
-        /// Makes a channel's end of pipeline a byte channel; to be called on its event loop, in a channel initializer for example.
+        /// Makes a byte channel the end of a channel's pipeline; call it on the event loop, for example in a channel
+        /// initializer.
         ///
-        /// Turns automatic reading off and half-closure on; handlers that are there already, TLS for example, stay in front.
-        package static func attach(to channel: any Channel) throws -> ByteChannel {
-            let bytes = ByteChannel(channel)
+        /// Turns automatic reading off and half-closure on; existing handlers, such as TLS, stay in front.
+        ///
+        /// - Parameter isSocket: false for an HTTP/2 stream.
+        package static func attach(to channel: any Channel, isSocket: Bool = true) throws -> ByteChannel {
+            let bytes = ByteChannel(channel, isSocket: isSocket)
             if let options = channel.syncOptions {
                 try options.setOption(.autoRead, value: false)
-                // Channels for tests know neither; sockets do.
+                guard isSocket else {
+                    try channel.pipeline.syncOperations.addHandler(ByteChannelHandler(bytes))
+                    return bytes
+                }
+                // Channels for tests support neither; sockets do.
                 try? options.setOption(.maxMessagesPerRead, value: 1)
                 try? options.setOption(.allowRemoteHalfClosure, value: true)
             }
@@ -47,18 +59,19 @@
             return bytes
         }
 
-        /// Whether the connection stands, as far as this side knows.
+        /// Whether the connection is open, as far as this side knows.
         package var isActive: Bool { channel.isActive }
 
         /// Whether ``close()`` was called.
         package var isClosedHere: Bool { state.withLock { $0.isClosedHere } }
 
-        /// Whether bytes lie here that nobody took, or the input has ended: an idle client connection is then of no use.
+        /// Whether there are unread bytes, or the input has ended: an idle client connection is then useless.
         package var hasInputOrEnded: Bool { state.withLock { $0.isReadable } }
 
-        /// Calls `action` once, on the event loop, when the peer closes its side or the connection breaks; at once if it has.
+        /// Calls `action` once, on the event loop, when the peer closes its side or the connection breaks; at once if
+        /// it has.
         ///
-        /// A later action takes the place of the one before, nil removes it.
+        /// A later action replaces the previous one, nil removes it.
         package func whenInputEnds(_ action: (@Sendable () -> Void)?) {
             let hasEnded = state.withLock { state in
                 let ended = state.hasEnded
@@ -70,10 +83,11 @@
 
         // MARK: Reading
 
-        /// The next bytes, at least one; nil once the peer has closed its side and all was handed out.
+        /// The next bytes, at least one; nil once the peer has closed its side and everything was returned.
         ///
         /// - Parameter deadline: when a wait ends with `.readTimedOut`, by the event loop's clock; nil: never.
-        /// - Throws: ``ChannelFault``, or `CancellationError` as soon as the waiting task is cancelled; nothing is lost by either.
+        /// - Throws: ``ChannelFault``, or `CancellationError` as soon as the waiting task is cancelled; nothing is lost
+        ///   in either case.
         package func read(by deadline: NIODeadline? = nil) async throws -> ByteBuffer? {
             switch state.withLock({ $0.read() }) {
             case .bytes(let bytes, let asksForMore):
@@ -85,7 +99,7 @@
             }
         }
 
-        /// Puts bytes back in front of what is read next.
+        /// Puts bytes back to be read next.
         package func putBack(_ bytes: ByteBuffer) {
             state.withLock { $0.putBack(bytes) }
         }
@@ -125,9 +139,10 @@
 
         /// Sends bytes; waits only while more than the channel's high-water mark is unsent.
         ///
-        /// - Parameter stallLimit: how long the peer may take nothing of what is unsent before the wait ends with `.writeStalled`;
-        ///   nil: for ever.
-        /// - Throws: ``ChannelFault``; `CancellationError` when the task is cancelled while it waits: the bytes are then not sent.
+        /// - Parameter stallLimit: how long the peer may read nothing before the wait ends with `.writeStalled`; nil:
+        ///   forever.
+        /// - Throws: ``ChannelFault``; `CancellationError` if the task is cancelled while it waits: the bytes are then
+        ///   not sent.
         package func write(_ bytes: ByteBuffer, stallLimit: TimeAmount? = nil) async throws {
             if eventLoop.inEventLoop, channel.isWritable {
                 if let fault = state.withLock({ $0.outputFault }) { throw fault }
@@ -136,12 +151,12 @@
             try await waitToWrite(bytes, stallLimit: stallLimit)
         }
 
-        /// Waits until all that was written has left this process; limits and errors as of ``write(_:stallLimit:)``.
+        /// Waits until everything written has left this process; limits and errors as for ``write(_:stallLimit:)``.
         package func flush(stallLimit: TimeAmount? = nil) async throws {
             try await waitToWrite(nil, stallLimit: stallLimit)
         }
 
-        /// Sends bytes without waiting, or drops them when there is no room; in the order of calls from one thread.
+        /// Sends bytes without waiting, or drops them if there is no room; in the order of calls from one thread.
         package func offer(_ bytes: ByteBuffer) {
             onLoop { if self.channel.isWritable { self.channel.writeAndFlush(bytes, promise: nil) } }
         }
@@ -168,7 +183,7 @@
             state.withLock { $0.takeWrite() }?.continuation.resume(throwing: CancellationError())
         }
 
-        /// Sends what waits, if there is room.
+        /// Sends waiting bytes, if there is room.
         func pump() {
             let isWritable = channel.isWritable
             let now = eventLoop.now
@@ -197,11 +212,11 @@
             if let deadline { arm(deadline) }
         }
 
-        private var unsent: Int? { try? channel.syncOptions?.getOption(.bufferedWritableBytes) }
+        private var unsent: Int? { !isSocket ? nil : try? channel.syncOptions?.getOption(.bufferedWritableBytes) }
 
         // MARK: Deadlines
 
-        /// Lets the one timer go off at `deadline`; it arms itself again for what has become due later since.
+        /// Sets the single timer to `deadline`; it sets itself again for later deadlines.
         private func arm(_ deadline: NIODeadline) {
             onLoop {
                 let timer = self.eventLoop.scheduleTask(deadline: deadline) { [weak self] () -> Void in self?.expire() }
@@ -227,7 +242,7 @@
 
         // MARK: Closing
 
-        /// Closes at once, dropping what has not left; who waits ends with `.closed`. Idempotent, on any thread.
+        /// Closes at once and drops unsent bytes; waiting calls end with `.closed`. Idempotent, on any thread.
         package func close() {
             let ended = state.withLock { state in
                 state.isClosedHere = true
@@ -238,12 +253,12 @@
             channel.close(mode: .all, promise: nil)
         }
 
-        /// Tells the peer that nothing more comes; call ``flush(stallLimit:)`` first. The input stays open.
+        /// Tells the peer that nothing more follows; call ``flush(stallLimit:)`` first. The input stays open.
         package func closeOutput() {
             channel.close(mode: .output, promise: nil)
         }
 
-        /// Becomes complete when the connection is closed.
+        /// Completes when the connection is closed.
         package var closeFuture: EventLoopFuture<Void> { channel.closeFuture }
 
         // MARK: From the handler, on the event loop
@@ -287,7 +302,8 @@
             if eventLoop.inEventLoop { work() } else { eventLoop.execute(work) }
         }
 
-        /// Closes at once with a reset, so that a peer that counts on the end of the connection sees that something is missing.
+        /// Closes at once with a reset, so that a peer that relies on the end of the connection sees that something is
+        /// missing.
         package func reset() {
             if let options = channel as? any SocketOptionProvider {
                 let work = { @Sendable in _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0)) }
@@ -296,8 +312,8 @@
             close()
         }
 
-        /// Gives way to the other channels of the event loop, which `Task.yield()` does not: a loop runs what is to run now before
-        /// it looks for what has arrived.
+        /// Yields to the other channels of the event loop, which `Task.yield()` does not do: a loop runs what is
+        /// already scheduled before it checks for arrived bytes.
         package func yield() async {
             await withCheckedContinuation { continuation in
                 eventLoop.scheduleTask(in: .microseconds(50)) {}.futureResult.whenComplete { _ in continuation.resume()
@@ -306,7 +322,7 @@
         }
     }
 
-    /// The end of a pipeline whose bytes a ``ByteChannel`` hands out.
+    /// The end of a pipeline whose bytes a ``ByteChannel`` returns.
     final class ByteChannelHandler: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
@@ -336,7 +352,7 @@
         }
 
         func channelReadComplete(context: ChannelHandlerContext) {
-            // Asked for here, the next read costs no system call.
+            // Requested here, the next read needs no system call.
             if channel.wantsBytes { context.read() }
         }
 
@@ -360,14 +376,14 @@
         }
     }
 
-    /// Runs tasks on one event loop, so that what they do with its channels needs no hop.
+    /// Runs tasks on one event loop, so that they use its channels without a hop.
     ///
-    /// Hand it to `Task(executorPreference:)`. What runs there must not block: all connections of the loop would wait.
+    /// Pass it to `Task(executorPreference:)`. Code there must not block: all connections of the loop would wait.
     package final class EventLoopExecutor: TaskExecutor {
         /// The loop.
         package let eventLoop: any EventLoop
 
-        /// An executor for this loop.
+        /// Creates an executor for this loop.
         package init(_ eventLoop: any EventLoop) {
             self.eventLoop = eventLoop
         }
@@ -380,17 +396,17 @@
         }
     }
 
-    /// Why a ``ByteChannel`` can be read or written no further.
+    /// Why a ``ByteChannel`` can no longer be read or written.
     package struct ChannelFault: Error, Sendable, CustomStringConvertible {
         /// The kinds of fault.
         package enum Kind: Sendable, Hashable {
             /// This side closed the channel.
             case closed
-            /// The connection broke, or the peer closed it while something was being written.
+            /// The connection broke, or the peer closed it during a write.
             case broken
-            /// The deadline of a read passed; the channel is as it was.
+            /// The deadline of a read passed; the channel is unchanged.
             case readTimedOut
-            /// The peer took nothing for the time given; what was written may have left in part.
+            /// The peer read nothing for the given time; part of what was written may have been sent.
             case writeStalled
         }
 
@@ -399,7 +415,7 @@
         /// What the channel reported, if anything.
         package let cause: (any Error)?
 
-        /// A fault.
+        /// Creates a fault.
         package init(_ kind: Kind, cause: (any Error)? = nil) {
             self.kind = kind
             self.cause = cause
@@ -410,8 +426,8 @@
                 switch kind {
                 case .closed: "The connection was closed on this side."
                 case .broken: "The connection broke."
-                case .readTimedOut: "Nothing came for too long."
-                case .writeStalled: "The peer took nothing for too long."
+                case .readTimedOut: "Nothing was received for too long."
+                case .writeStalled: "The peer read nothing for too long."
                 }
             return text + (cause.map { " (\($0))" } ?? "")
         }

@@ -4,12 +4,12 @@
 #if Proxy
     internal import NIOCore
 
-    /// What a ``ByteChannel`` knows, judged without effects: its methods answer what is to be done once the lock is released.
+    /// The state of a ``ByteChannel`` without effects: its methods return what to do after releasing the lock.
     struct ByteChannelState {
         typealias Reader = CheckedContinuation<ByteBuffer?, any Error>
         typealias Writer = CheckedContinuation<Void, any Error>
 
-        /// A write that waits for the channel to become writable, or, without bytes, for all bytes to have left.
+        /// A write that waits for the channel to become writable or, without bytes, for all bytes to be sent.
         struct PendingWrite {
             let continuation: Writer
             let bytes: ByteBuffer?
@@ -19,13 +19,13 @@
             var unsent = Int.max
         }
 
-        /// How a read goes on.
+        /// How a read continues.
         enum Reading {
-            /// Hand this out.
+            /// Return these bytes.
             case bytes(ByteBuffer, asksForMore: Bool)
             case end
             case failure(ChannelFault)
-            /// Nothing is there; the reader waits.
+            /// Nothing is available; the reader waits.
             case wait
         }
 
@@ -34,9 +34,10 @@
             case failure(ChannelFault)
         }
 
-        /// What arrived and nobody took yet: in general one buffer.
+        /// Unread bytes that arrived; usually one buffer.
         private var held: ByteBuffer?
-        /// What the reader gave back; it comes first, and nothing more is asked for on its behalf, so that both are bounded.
+        /// Bytes that the reader gave back. They come first, and nothing more is requested for them, so that both are
+        /// limited.
         private var returned: ByteBuffer?
         private var inputEnd: End?
         /// Set once nothing can be written any more.
@@ -46,17 +47,17 @@
         var pendingWrite: PendingWrite?
         var isClosedHere = false
         var onInputEnd: (@Sendable () -> Void)?
-        /// The one timer of the channel, and when it goes off.
+        /// The single timer of the channel, and its deadline.
         var timer: Scheduled<Void>?
         private var armedFor: NIODeadline?
 
-        /// Whether the next bytes are to be asked for: nothing is held, so one buffer of look-ahead may come.
+        /// Whether to request the next bytes: nothing is held, so one buffer may be read ahead.
         var wantsBytes: Bool { held == nil && inputEnd == nil }
 
-        /// Whether the input has ended, whatever is still held of it.
+        /// Whether the input has ended, even if some of it is still held.
         var hasEnded: Bool { inputEnd != nil }
 
-        /// Whether there is anything to read, the end of the input included.
+        /// Whether there is anything to read, including the end of the input.
         var isReadable: Bool { returned != nil || held != nil || inputEnd != nil }
 
         mutating func read() -> Reading {
@@ -109,7 +110,7 @@
             returned = all
         }
 
-        /// The input ended; nil when that was known.
+        /// The input ended; nil if that was known.
         mutating func endInput() -> (reader: Reader?, action: (@Sendable () -> Void)?)? {
             guard inputEnd == nil else { return nil }
             inputEnd = isClosedHere ? .failure(ChannelFault(.closed)) : .input
@@ -128,7 +129,7 @@
             return (takeReader(), takeWrite()?.continuation, action)
         }
 
-        /// What a waiting reader is told after the input ended.
+        /// What a waiting reader gets after the input ended.
         func outcome() -> Result<ByteBuffer?, any Error> {
             if case .failure(let fault) = inputEnd { .failure(fault) } else { .success(nil) }
         }
@@ -138,7 +139,7 @@
             return pendingWrite
         }
 
-        /// When the timer has to go off earlier than it will.
+        /// The timer's new deadline, if it has to fire earlier.
         mutating func deadlineToArm() -> NIODeadline? {
             let reading = reader == nil ? nil : readDeadline
             guard let earliest = [reading, pendingWrite?.deadline].compactMap(\.self).min() else { return nil }
@@ -147,7 +148,7 @@
             return earliest
         }
 
-        /// The timer went off: who has waited for too long.
+        /// The timer fired; returns those who have waited for too long.
         mutating func expire(now: NIODeadline, unsent: Int?) -> (reader: Reader?, writer: Writer?) {
             armedFor = nil
             timer = nil

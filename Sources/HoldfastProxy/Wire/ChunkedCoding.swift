@@ -4,17 +4,18 @@
 #if Proxy
     package import NIOCore
 
-    /// Reads a message body in the chunked transfer coding (RFC 9112 §7.1) from bytes that arrive piecemeal.
+    /// Reads a message body in the chunked transfer coding (RFC 9112 §7.1) from bytes that arrive in pieces.
     ///
-    /// Sizes, chunk extensions and trailers are bounded; extensions and trailers are dropped.
+    /// Sizes, chunk extensions and trailers are limited; extensions and trailers are dropped.
     package struct ChunkedDecoder: Sendable {
-        /// What comes next in the bytes given.
+        /// What comes next in the given bytes.
         package enum Step: Sendable, Hashable {
-            /// `skipped` bytes of framing and then `count` bytes of content, at least one: give the next call what follows them.
+            /// `skipped` bytes of framing and then `count` bytes of content, at least one; pass the bytes after them to
+            /// the next call.
             case content(skipped: Int, count: Int)
-            /// All bytes were framing; more must come.
+            /// All bytes were framing; more are needed.
             case needsMore
-            /// The body ends after so many bytes; what follows is another message.
+            /// The body ends after this many bytes; another message follows.
             case end(skipped: Int)
         }
 
@@ -32,9 +33,10 @@
         private var digits = 0
         private var lineBytes = 0
 
-        /// A decoder for one body.
+        /// Creates a decoder for one body.
         ///
-        /// - Parameter toleratesPadding: whether blanks may follow a chunk's size, as some old servers send them; false by default.
+        /// - Parameter toleratesPadding: whether spaces may follow a chunk's size, as some old servers send them; false
+        ///   by default.
         package init(toleratesPadding: Bool = false) {
             self.toleratesPadding = toleratesPadding
         }
@@ -42,9 +44,9 @@
         /// Whether the body has ended.
         package var isAtEnd: Bool { if case .ended = state { true } else { false } }
 
-        /// Goes on over `bytes`, each of which is given once.
+        /// Continues with `bytes`; each byte is passed once.
         ///
-        /// - Throws: 400, and then the connection is of no further use.
+        /// - Throws: 400, after which the connection cannot be used again.
         package mutating func next(in bytes: UnsafeRawBufferPointer) throws(MessageFault) -> Step {
             var index = 0
             while true {
@@ -71,7 +73,7 @@
                 } else if byte == UInt8(ascii: ";") {
                     state = .extensions
                 } else if !byte.isBlank {
-                    throw MessageFault("A chunk's size is followed by something else than its end.")
+                    throw MessageFault("A chunk's size is followed by something other than its end.")
                 }
                 try countLine()
             case .extensions:
@@ -96,7 +98,7 @@
                     state = .lastEnd
                 } else {
                     guard FieldLines.isToken(byte) else {
-                        throw MessageFault("A trailer field line begins with no name.")
+                        throw MessageFault("A trailer field line does not begin with a name.")
                     }
                     state = .trailer
                     try countLine()
@@ -136,7 +138,7 @@
                 guard toleratesPadding else { throw MessageFault("White space follows a chunk's size.") }
                 state = .padding
             default:
-                throw MessageFault("A chunk's size is followed by something else than its end.")
+                throw MessageFault("A chunk's size is followed by something other than its end.")
             }
         }
 
@@ -146,7 +148,7 @@
 
         private mutating func requireText(_ byte: UInt8) throws(MessageFault) {
             guard byte >= 0x20 && byte != 0x7F || byte == UInt8(ascii: "\t") else {
-                throw MessageFault("A chunk extension or trailer holds a control character.")
+                throw MessageFault("A chunk extension or trailer contains a control character.")
             }
             try countLine()
         }
@@ -179,7 +181,7 @@
         /// The most bytes that `begin` writes.
         package static let overhead = 20
 
-        /// Writes what stands before a chunk of `count` bytes, at least one.
+        /// Writes what precedes a chunk of `count` bytes, at least one.
         package static func begin(_ count: Int, in buffer: inout ByteBuffer) {
             var shift = max(0, (Int.bitWidth - 1 - max(count, 1).leadingZeroBitCount) / 4 * 4)
             while shift >= 0 {
@@ -190,7 +192,7 @@
             end(in: &buffer)
         }
 
-        /// Writes what stands behind a chunk.
+        /// Writes what follows a chunk.
         package static func end(in buffer: inout ByteBuffer) {
             buffer.writeInteger(0x0D0A as UInt16)
         }

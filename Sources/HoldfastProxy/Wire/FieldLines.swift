@@ -6,9 +6,9 @@
 
     /// Reads the field lines of a head (RFC 9112 §5).
     package enum FieldLines {
-        /// What is let pass beside the grammar.
+        /// Deviations from the grammar that are accepted.
         package struct Rules: Sendable, Hashable {
-            /// A line that begins with white space goes on with the one before (RFC 9112 §5.2).
+            /// A line that begins with white space continues the previous one (RFC 9112 §5.2).
             package var acceptsFolding = false
             /// A line feed alone ends a line (RFC 9112 §2.2).
             package var acceptsBareLineFeeds = false
@@ -17,9 +17,9 @@
             /// Control characters in values are kept; never CR, LF and NUL (RFC 9110 §5.5).
             package var acceptsControls = false
 
-            /// Nothing: what a server asks of requests.
+            /// None, as a server requires of requests.
             package static let request = Rules()
-            /// What a proxy must put right in responses.
+            /// The deviations that a proxy must correct in responses.
             package static let response = Rules(
                 acceptsFolding: true,
                 acceptsBareLineFeeds: true,
@@ -28,15 +28,15 @@
             )
         }
 
-        static let bareLineFeed = MessageFault("A line must end with CR LF; a line feed stands alone.")
-        private static let bareReturn = MessageFault("A carriage return stands alone.")
+        static let bareLineFeed = MessageFault("A line must end with CR LF, but there is a single line feed.")
+        private static let bareReturn = MessageFault("There is a single carriage return.")
 
         /// Reads the lines through the empty line that ends them, or through the last byte.
         ///
         /// - Parameters:
-        ///   - bytes: the field lines, the first of them at the beginning.
+        ///   - bytes: the field lines, beginning with the first.
         ///   - limits: how many lines there may be.
-        /// - Returns: the lines in order, names as spelled, values as ISO 8859-1 without the white space at their ends.
+        /// - Returns: the lines in order, names as spelled, values as ISO 8859-1 without white space at their ends.
         package static func read(
             _ bytes: UnsafeRawBufferPointer,
             limits: HeadLimits,
@@ -83,9 +83,9 @@
 
         private struct Line {
             let start: Int
-            /// Behind the text, where the line's end begins.
+            /// The end of the text, where the line's end begins.
             let textEnd: Int
-            /// Where the next line begins.
+            /// The start of the next line.
             let end: Int
             var isEmpty: Bool { textEnd == start }
         }
@@ -119,7 +119,7 @@
             for byte in part where byte < 0x20 && byte != UInt8(ascii: "\t") || byte == 0x7F {
                 if byte == UInt8(ascii: "\r") { throw bareReturn }
                 guard rules.acceptsControls, byte != 0 else {
-                    throw MessageFault("A header field value holds a control character.")
+                    throw MessageFault("A header field value contains a control character.")
                 }
             }
             return FieldText.string(part)
@@ -133,11 +133,11 @@
             }
             if colon == line.start { return MessageFault("A header field line has no name.") }
             return bytes[colon - 1].isBlank
-                ? MessageFault("White space stands between a header field's name and its colon.")
-                : MessageFault("A header field's name is no token.")
+                ? MessageFault("There is white space between a header field's name and its colon.")
+                : MessageFault("A header field's name is not a token.")
         }
 
-        /// tchar of RFC 9110 §5.6.2, as two masks of 64 bits, since every byte of every name is asked.
+        /// tchar of RFC 9110 §5.6.2, as two 64-bit masks, because it is called for every byte of every name.
         @inline(__always)
         static func isToken(_ byte: UInt8) -> Bool {
             guard byte < 0x80 else { return false }
@@ -154,9 +154,9 @@
 
     /// Field values as bytes and as text: each byte is one scalar from U+0000 to U+00FF (ISO 8859-1), both ways.
     ///
-    /// What arrived is so sent on byte for byte (RFC 9110 §5.5).
+    /// Received values are therefore sent on byte for byte (RFC 9110 §5.5).
     package enum FieldText {
-        /// The text of bytes off the wire; costs one pass, and no more than a copy where they are ASCII.
+        /// The text of received bytes; needs one pass, and only a copy if they are ASCII.
         package static func string(_ bytes: UnsafeRawBufferPointer) -> String {
             guard let base = bytes.baseAddress, bytes.count > 0 else { return "" }
             var highBytes = 0
@@ -183,9 +183,9 @@
             }
         }
 
-        /// Writes the bytes of a text to `target`, which must have room for the text's UTF-8, and answers how many they are.
+        /// Writes the bytes of a text to `target`, which must have room for the text's UTF-8, and returns their number.
         ///
-        /// A scalar above U+00FF, which cannot have come off the wire, is written as UTF-8.
+        /// A scalar above U+00FF, which cannot come from received bytes, is written as UTF-8.
         package static func write(_ text: String, to target: UnsafeMutableRawPointer) -> Int {
             var text = text
             return text.withUTF8 { utf8 in
@@ -224,7 +224,7 @@
         }
     }
 
-    /// Names of header fields off the wire; those that most messages bear are made once.
+    /// Names of header fields from received bytes; the most frequent ones are made only once.
     package enum FieldNames {
         private struct Known: Sendable {
             let bytes: [UInt8]
@@ -242,7 +242,7 @@
             return table
         }()
 
-        /// The name that the bytes spell; nil where they are no token.
+        /// The name that the bytes spell; nil if they are not a token.
         package static func name(_ bytes: UnsafeRawBufferPointer) -> FieldName? {
             if bytes.count < byLength.count {
                 for known in byLength[bytes.count] where known.bytes.withUnsafeBytes({ equal($0, to: bytes) }) {

@@ -4,33 +4,33 @@
 #if Proxy
     package import HoldfastSemantics
 
-    /// Finds where a head ends in bytes that arrive piecemeal; looks at each byte once.
+    /// Finds the end of a head in bytes that arrive in pieces; checks each byte once.
     package struct HeadScanner: Sendable {
         private let limits: HeadLimits
         private let rules: FieldLines.Rules
         private var scanned = 0
         private var lineStart = 0
-        /// Where the head begins: behind an empty line in front of it, which is skipped (RFC 9112 §2.2).
+        /// Where the head begins: after a leading empty line, which is skipped (RFC 9112 §2.2).
         package private(set) var start = 0
 
-        /// A scanner for the next message of a connection.
+        /// Creates a scanner for the next message of a connection.
         package init(limits: HeadLimits = HeadLimits(), rules: FieldLines.Rules) {
             self.limits = limits
             self.rules = rules
         }
 
-        /// Looks through the bytes that are new.
+        /// Scans the new bytes.
         ///
-        /// - Parameter bytes: all bytes of the message so far: those of the last call, and what came since.
-        /// - Returns: the offset behind the head's empty line; nil while it has not come.
-        /// - Throws: 400 for a line feed without its carriage return where the rules ask for it, or for a first byte that
-        ///   begins no message; 414 and 431 when the head exceeds its limit.
+        /// - Parameter bytes: all bytes of the message so far: those of the last call, and the new ones.
+        /// - Returns: the offset after the head's empty line; nil if it has not arrived.
+        /// - Throws: 400 for a line feed without its carriage return if the rules require one, or for a first byte that
+        ///   cannot begin a message; 414 and 431 if the head exceeds its limit.
         package mutating func end(in bytes: UnsafeRawBufferPointer) throws(MessageFault) -> Int? {
             let bound = min(bytes.count, limits.bytes)
             while scanned < bound {
                 guard bytes[scanned] == UInt8(ascii: "\n") else {
                     if scanned == start, !FieldLines.isToken(bytes[scanned]), bytes[scanned] != UInt8(ascii: "\r") {
-                        throw MessageFault("The first byte begins no HTTP/1.1 message; is this TLS?")
+                        throw MessageFault("The first byte is not the beginning of an HTTP/1.1 message. Is this TLS?")
                     }
                     scanned += 1
                     continue
@@ -49,7 +49,7 @@
             return nil
         }
 
-        /// Whether nothing of the head has come, an empty line in front of it aside.
+        /// Whether nothing of the head has arrived, except for a leading empty line.
         package var isUntouched: Bool { scanned <= start }
 
         private var overflow: MessageFault {
@@ -59,7 +59,7 @@
         }
     }
 
-    /// How much of a message's head is read before it is refused.
+    /// The limits of a message's head.
     package struct HeadLimits: Sendable, Hashable {
         /// The bytes of a head, from the start line through the empty line; 64 KiB by default.
         package var bytes: Int
@@ -68,7 +68,7 @@
         /// The bytes of a request's target; 8 KiB by default, as in nginx and Apache.
         package var target: Int
 
-        /// Limits; a longer target is answered 414, more bytes or lines 431 (RFC 9110 §15.5.15, RFC 6585 §5).
+        /// Creates limits; a longer target gets a 414, more bytes or lines a 431 (RFC 9110 §15.5.15, RFC 6585 §5).
         package init(bytes: Int = 64 << 10, fieldLines: Int = 100, target: Int = 8 << 10) {
             self.bytes = max(bytes, 64)
             self.fieldLines = max(fieldLines, 1)
@@ -76,25 +76,25 @@
         }
     }
 
-    /// Why bytes are no HTTP/1.1 message: the status that a server answers with, and a text for whoever sent them.
+    /// Why bytes are not an HTTP/1.1 message: the status of the response, and a text for the sender.
     package struct MessageFault: Error, Sendable, Hashable, CustomStringConvertible {
-        /// What a server answers; of no meaning where the bytes are a response.
+        /// The status of a server's response; meaningless if the bytes are a response.
         package let status: StatusCode
         /// What is wrong, in one sentence that repeats nothing of the message.
         package let message: String
 
-        /// A fault that a server answers with 400.
+        /// Creates a fault with status 400.
         package init(_ message: String) {
             self.init(400, message: message)
         }
 
-        /// A fault that a server answers with this status.
+        /// Creates a fault with this status.
         package init(_ status: Int, message: String) {
             self.status = StatusCode(status)
             self.message = message
         }
 
-        /// Whether the message may be right, and is only larger than a limit.
+        /// Whether the message may be valid, and is only larger than a limit.
         var isOverLimit: Bool { status.rawValue == 431 || status.rawValue == 414 }
 
         /// The message.

@@ -4,7 +4,7 @@
 #if Proxy
     internal import HoldfastSemantics
 
-    /// What a request's fields say of its content and of its connection, in one pass over the lines.
+    /// What a request's fields say about its content and its connection, from one pass over the lines.
     struct RequestFraming: Sendable, Hashable {
         /// How the content ends.
         enum Content: Sendable, Hashable {
@@ -15,16 +15,17 @@
 
         /// How the content ends (RFC 9112 §6.3).
         private(set) var content = Content.none
-        /// Whether the connection is kept after the answer, as far as the client goes (RFC 9112 §9.3).
+        /// Whether the client allows the connection to stay open after the response (RFC 9112 §9.3).
         private(set) var keepsAlive: Bool
         /// Whether the client waits for a 100 before it sends its content (RFC 9110 §10.1.1).
         private(set) var awaitsContinue = false
-        /// Whether it expects what nobody knows.
+        /// Whether it has an unknown expectation.
         private(set) var expectsUnknown = false
 
         /// Reads the fields of a request.
         ///
-        /// - Throws: 400 and 501 for what two recipients could read in two ways: that is how requests are smuggled (RFC 9112 §11.2).
+        /// - Throws: 400 and 501 for anything that two recipients could read differently, which is how requests are
+        ///   smuggled (RFC 9112 §11.2).
         init(_ fields: HeaderFields, version: HTTPVersion) throws(MessageFault) {
             keepsAlive = version == .http11
             var length: Int?
@@ -38,12 +39,12 @@
                     guard hosts == 1 else { throw MessageFault("There are two Host fields.") }
                     var host = line.value
                     guard host.withUTF8({ HostField.isValid(UnsafeRawBufferPointer($0)) }) else {
-                        throw MessageFault("The Host field names no host.")
+                        throw MessageFault("The Host field is not a valid host.")
                     }
                 case .contentLength:
                     guard length == nil else { throw MessageFault("There are two Content-Length fields.") }
                     guard let number = RequestFraming.length(line.value) else {
-                        throw MessageFault("The Content-Length is no number of bytes.")
+                        throw MessageFault("The Content-Length is not a number of bytes.")
                     }
                     length = number
                 case .transferEncoding:
@@ -67,7 +68,7 @@
             guard hosts == 1 || version == .http10 else { throw MessageFault("There is no Host field.") }
             if closes { keepsAlive = false }
             if let codings {
-                guard version == .http11 else { throw MessageFault("HTTP/1.0 knows no Transfer-Encoding.") }
+                guard version == .http11 else { throw MessageFault("HTTP/1.0 has no Transfer-Encoding.") }
                 guard length == nil else {
                     throw MessageFault("Content-Length and Transfer-Encoding contradict each other.")
                 }
@@ -79,7 +80,7 @@
             if content == .none { awaitsContinue = false }
         }
 
-        /// The number that decimal digits spell, up to 18 of them, so that nothing overflows; nil for anything else.
+        /// The number in up to 18 decimal digits, so that nothing overflows; nil for anything else.
         static func length(_ text: String) -> Int? {
             let digits = text.utf8
             guard digits.count > 0, digits.count <= 18 else { return nil }
@@ -94,15 +95,15 @@
         private static func requireChunked(_ codings: [Substring]) throws(MessageFault) {
             for coding in codings {
                 guard !coding.isEmpty, coding.utf8.allSatisfy(FieldLines.isToken) else {
-                    throw MessageFault("The Transfer-Encoding is no list of codings.")
+                    throw MessageFault("The Transfer-Encoding is not a list of codings.")
                 }
             }
             let chunked = codings.indices.filter { matches(codings[$0], word: "chunked") }
             guard chunked == [codings.count - 1] else {
-                throw MessageFault("The Transfer-Encoding does not end in chunked, or names it twice.")
+                throw MessageFault("The Transfer-Encoding does not end in chunked, or has it twice.")
             }
             guard codings.count == 1 else {
-                throw MessageFault(501, message: "No transfer coding but chunked is known.")
+                throw MessageFault(501, message: "The only supported transfer coding is chunked.")
             }
         }
 
@@ -115,7 +116,7 @@
             }
         }
 
-        /// Whether a text is a word, letter case aside; the word is in lower case.
+        /// Whether a text equals a word, ignoring case; the word is in lower case.
         static func matches(_ text: Substring, word: StaticString) -> Bool {
             guard text.utf8.count == word.utf8CodeUnitCount else { return false }
             return word.withUTF8Buffer { word in
@@ -136,14 +137,14 @@
         }
 
         var body: Body
-        /// Whether the connection can be used again once the body has been read.
+        /// Whether the connection can be reused once the body has been read.
         var isPersistent: Bool
 
-        /// Judges a final head that answers `method`.
+        /// Determines the framing of a final head in response to `method`.
         ///
-        /// Where Content-Length stands beside Transfer-Encoding it is a lie, and taken off the head (RFC 9112 §6.3).
+        /// A Content-Length next to Transfer-Encoding is wrong, and is removed from the head (RFC 9112 §6.3).
         ///
-        /// - Throws: where the fields contradict themselves.
+        /// - Throws: if the fields contradict each other.
         static func judge(
             _ head: inout ResponseHeadParser.Head,
             answering method: RequestMethod
@@ -166,7 +167,7 @@
             return ResponseFraming(body: .length(length), isPersistent: isPersistent)
         }
 
-        /// The one length that all lines and members give; nil without any.
+        /// The single length that all lines and members give; nil without any.
         private static func length(_ fields: HeaderFields) throws(MessageFault) -> Int? {
             var found: Int?
             for line in fields where line.name == .contentLength {
@@ -194,14 +195,14 @@
         }
 
         private static let unclearLength = MessageFault(
-            "Content-Length is no number, or several different ones, so nobody knows where the body ends."
+            "Content-Length is not a number, or has several different ones, so the end of the body is unknown."
         )
 
         /// Whether chunked is the last coding.
         private static func endsChunked(_ lines: [String]) throws(MessageFault) -> Bool {
             let codings = lines.flatMap { FieldScanner.members(of: $0) }.map { $0.loweringASCII() }
             guard codings.filter({ $0 == "chunked" }).count <= 1 else {
-                throw MessageFault("Transfer-Encoding names chunked twice.")
+                throw MessageFault("Transfer-Encoding contains chunked twice.")
             }
             return codings.last == "chunked"
         }

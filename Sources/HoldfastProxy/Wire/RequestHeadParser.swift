@@ -5,26 +5,26 @@
     package import HoldfastSemantics
     package import NIOCore
 
-    /// Reads the head of one request from bytes that arrive piecemeal, in linear time however they are cut.
+    /// Reads the head of one request from bytes that arrive in pieces, in linear time however they are cut.
     package struct RequestHeadParser: Sendable {
         private let limits: HeadLimits
         private var scanner: HeadScanner
         private var gathered: ByteBuffer?
 
-        /// A parser for the next request of a connection.
+        /// Creates a parser for the next request of a connection.
         package init(limits: HeadLimits = HeadLimits()) {
             self.limits = limits
             scanner = HeadScanner(limits: limits, rules: .request)
         }
 
-        /// Whether nothing of a request has come, an empty line aside.
+        /// Whether nothing of a request has arrived, except for an empty line.
         package var isUntouched: Bool { scanner.isUntouched }
 
-        /// Goes on with new bytes.
+        /// Continues with new bytes.
         ///
-        /// - Parameter bytes: what came; once a head is whole, what follows it remains in there.
-        /// - Returns: the request; nil while its head is not whole.
-        /// - Throws: what the client is to be answered, before the connection is closed.
+        /// - Parameter bytes: the new bytes; once a head is complete, what follows it remains there.
+        /// - Returns: the request; nil if its head is incomplete.
+        /// - Throws: the fault that the client gets as response before the connection is closed.
         package mutating func parse(_ bytes: inout ByteBuffer) throws(MessageFault) -> RequestMessage? {
             var all: ByteBuffer
             if let former = gathered {
@@ -72,10 +72,10 @@
         package let fields: HeaderFields
         let framing: RequestFraming
 
-        /// Reads a whole head.
+        /// Reads a complete head.
         ///
         /// - Parameter bytes: from the request line through the empty line, as ``HeadScanner`` found them.
-        /// - Throws: what the client is answered.
+        /// - Throws: the fault that the client gets as response.
         package init(_ bytes: UnsafeRawBufferPointer, limits: HeadLimits = HeadLimits()) throws(MessageFault) {
             var lineEnd = 0
             while lineEnd < bytes.count, bytes[lineEnd] != UInt8(ascii: "\n") { lineEnd += 1 }
@@ -115,17 +115,19 @@
                 && bytes[6] == UInt8(ascii: ".") && bytes[7].isDigit
             guard isVersion else { throw MessageFault("The request line does not end with a space and a version.") }
             guard bytes[5] == UInt8(ascii: "1"), bytes[7] <= UInt8(ascii: "1") else {
-                throw MessageFault(505, message: "Only HTTP/1.0 and HTTP/1.1 are spoken here.")
+                throw MessageFault(505, message: "Only HTTP/1.0 and HTTP/1.1 are supported.")
             }
             return bytes[7] == UInt8(ascii: "1") ? .http11 : .http10
         }
     }
 
-    /// The versions that are spoken; closed, since other ones are refused.
+    /// The supported versions; closed, because other ones are rejected.
     package enum HTTPVersion: Sendable, Hashable {
         /// HTTP/1.0 (RFC 1945).
         case http10
         /// HTTP/1.1 (RFC 9112).
         case http11
+        /// HTTP/2 (RFC 9113), over TLS.
+        case http2
     }
 #endif

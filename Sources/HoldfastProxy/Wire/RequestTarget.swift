@@ -4,13 +4,13 @@
 #if Proxy
     internal import HoldfastSemantics
 
-    /// What a request line asks for, as it arrived (RFC 9112 §3.2).
+    /// The target of a request line, as it arrived (RFC 9112 §3.2).
     package struct RequestTarget: Sendable, Hashable {
-        /// The forms a target has; closed.
+        /// The forms of a target; closed.
         package enum Form: Sendable, Hashable {
-            /// A path and maybe a query: `/path?query`.
+            /// A path with an optional query: `/path?query`.
             case origin
-            /// A whole URI, as it is sent to a forward proxy.
+            /// A whole URI, as sent to a forward proxy.
             case absolute
             /// Host and port, with `CONNECT` only.
             case authority
@@ -20,13 +20,13 @@
 
         /// The form.
         package let form: Form
-        /// The target's text, nothing decoded.
+        /// The target's text, not decoded.
         package let text: String
 
-        /// The target that the bytes spell.
+        /// Reads the target in the bytes.
         ///
-        /// - Throws: 400 for what is no target of the method: white space, control characters, a fragment, bytes that are no UTF-8,
-        ///   another form than the method has.
+        /// - Throws: 400 for an invalid target: white space, control characters, a fragment, bytes that are not UTF-8,
+        ///   or a form that the method does not have.
         init(_ bytes: UnsafeRawBufferPointer, method: RequestMethod) throws(MessageFault) {
             guard let first = bytes.first else { throw RequestTarget.malformed }
             var combined: UInt8 = 0
@@ -36,7 +36,7 @@
             }
             if combined >= 0x80 {
                 guard let text = String(validating: bytes, as: UTF8.self) else {
-                    throw MessageFault("The request's target is no UTF-8; percent-encode it.")
+                    throw MessageFault("The request's target is not UTF-8. Percent-encode it.")
                 }
                 self.text = text
             } else {
@@ -44,13 +44,13 @@
             }
             if method == .connect {
                 guard HostField.isValid(bytes, needsPort: true) else {
-                    throw MessageFault("CONNECT asks for something else than host and port.")
+                    throw MessageFault("The target of CONNECT is not a host and port.")
                 }
                 form = .authority
             } else if first == UInt8(ascii: "/") {
                 form = .origin
             } else if bytes.count == 1, first == UInt8(ascii: "*") {
-                guard method == .options else { throw MessageFault("Only OPTIONS can ask for *.") }
+                guard method == .options else { throw MessageFault("Only OPTIONS can have the target *.") }
                 form = .asterisk
             } else {
                 guard RequestTarget.isAbsolute(bytes) else { throw RequestTarget.malformed }
@@ -58,9 +58,11 @@
             }
         }
 
-        private static let malformed = MessageFault("The request line holds no target; percent-encode what is none.")
+        private static let malformed = MessageFault(
+            "The request line has no valid target. Percent-encode invalid characters."
+        )
 
-        /// A scheme, `://`, and something of an authority.
+        /// A scheme, `://`, and the beginning of an authority.
         private static func isAbsolute(_ bytes: UnsafeRawBufferPointer) -> Bool {
             guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0, bytes[0].isLetter,
                 bytes[..<colon].allSatisfy({ byte in
@@ -76,7 +78,7 @@
 
     /// The grammar of the Host field: `uri-host [ ":" port ]` (RFC 9110 §7.2, RFC 3986 §3.2.2).
     enum HostField {
-        /// Whether the bytes are a host, with or without a port; an empty host is one, where no port is needed.
+        /// Whether the bytes are a host, with or without a port; an empty host is valid if no port is needed.
         static func isValid(_ bytes: UnsafeRawBufferPointer, needsPort: Bool = false) -> Bool {
             var index = 0
             if bytes.first == UInt8(ascii: "[") {
@@ -104,7 +106,7 @@
             return number <= 65_535 && (!needsPort || !port.isEmpty && index > 0)
         }
 
-        /// What an address in brackets holds beside hexadecimal digits.
+        /// What an address in brackets may contain besides hexadecimal digits.
         private static let literal: [UInt8] = [UInt8(ascii: ":"), UInt8(ascii: ".")]
 
         /// unreserved and sub-delims of RFC 3986 §2.

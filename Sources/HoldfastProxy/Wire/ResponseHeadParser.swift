@@ -6,20 +6,21 @@
 
     /// Reads the head of a response as it arrives (RFC 9112 §4, §5).
     ///
-    /// Strict where two readers could see two messages in the same bytes, and tolerant of what old servers do and nobody can misread: no
-    /// reason phrase, a lone LF at the end of a line, white space before a colon, folded lines, an empty line in front.
+    /// Strict if two readers could see two messages in the same bytes, but tolerant of what old servers do and no one
+    /// can misread: no reason phrase, a single LF at the end of a line, white space before a colon, folded lines, a
+    /// leading empty line.
     struct ResponseHeadParser: Sendable {
-        /// A head that came whole.
+        /// A complete head.
         struct Head: Sendable, Hashable {
             /// The status and the fields, values as ISO 8859-1.
             var head: ResponseHead
-            /// Whether it is of HTTP/1.0.
+            /// Whether its version is HTTP/1.0.
             var isVersion10: Bool
         }
 
         private let limits: HeadLimits
         private var scanner: HeadScanner
-        /// The beginning of a head whose end has not come.
+        /// The beginning of an incomplete head.
         private var held: [UInt8] = []
 
         init(limits: HeadLimits = HeadLimits()) {
@@ -27,13 +28,13 @@
             scanner = HeadScanner(limits: limits, rules: .response)
         }
 
-        /// Whether a part of a head has come.
+        /// Whether a part of a head has arrived.
         var isMidway: Bool { !held.isEmpty }
 
-        /// Takes the next bytes.
+        /// Consumes the next bytes.
         ///
-        /// - Returns: the head once it is whole, and how many of `bytes` belong to it; nil where more is needed, and then all of them do.
-        ///   The parser is then ready for the next head.
+        /// - Returns: the head once it is complete, and how many of `bytes` belong to it; nil if more are needed, and
+        ///   then all of them do. The parser is then ready for the next head.
         mutating func read(_ bytes: UnsafeRawBufferPointer) throws(MessageFault) -> (head: Head, count: Int)? {
             if held.isEmpty {
                 if let found = try head(in: bytes) { return found }
@@ -55,16 +56,16 @@
             return (found.head, found.count - before)
         }
 
-        /// The head at the start of `bytes`, which are all of it that came so far, and its length.
+        /// The head at the start of `bytes`, which are all of it that has arrived, and its length.
         private mutating func head(
             in bytes: UnsafeRawBufferPointer
         ) throws(MessageFault) -> (head: Head, count: Int)? {
             let end = try scanner.end(in: bytes)
-            // What is not HTTP is told at once, since its end may never come. A CR may begin an empty line in front.
+            // Anything that is not HTTP is reported at once, because its end may never come. A CR may begin a leading empty line.
             let start = scanner.start
             let begins = bytes.count == 1 && bytes.first == UInt8(ascii: "\r") ? "" : "HTTP/"
             guard zip(bytes[min(start, bytes.count)...], begins.utf8).allSatisfy({ $0 == $1 }) else {
-                throw MessageFault("The answer is not HTTP; check that the port speaks HTTP/1.1 without TLS.")
+                throw MessageFault("The response is not HTTP. Check that the port uses HTTP/1.1 without TLS.")
             }
             guard let end else { return nil }
             let head = try ResponseHeadParser.parse(
@@ -89,13 +90,13 @@
             return result
         }
 
-        /// `HTTP/1.x SP 3DIGIT [SP reason]`; whatever the reason says.
+        /// `HTTP/1.x SP 3DIGIT [SP reason]`, with any reason.
         private static func statusLine(_ line: UnsafeRawBufferPointer) throws(MessageFault) -> Head {
             guard line.count >= 8, line[5].isDigit, line[6] == UInt8(ascii: "."), line[7].isDigit else {
                 throw malformed
             }
             guard line[5] == UInt8(ascii: "1") else {
-                throw MessageFault(505, message: "The answer is of another version of HTTP than 1.x.")
+                throw MessageFault(505, message: "The response has an HTTP version other than 1.x.")
             }
             let isComplete = line.count == 12 || line.count > 12 && line[12] == UInt8(ascii: " ")
             guard isComplete, line[8] == UInt8(ascii: " ") else { throw malformed }

@@ -7,21 +7,21 @@
 
     /// Writes heads of HTTP/1.1 messages, in one pass into one buffer.
     package enum ResponseHeadWriter {
-        /// What the server says of the message itself, in place of what the fields say.
+        /// The server's own framing fields, which replace those in the fields.
         package struct Framing: Sendable, Hashable {
             /// How the content ends.
             package enum Content: Sendable, Hashable {
-                /// Nothing is said: there is none, or it ends with the connection.
+                /// No field: there is no content, or it ends with the connection.
                 case unsaid
                 /// `Content-Length` with this number of bytes.
                 case length(Int)
-                /// The fields' own `Content-Length` lines stay.
+                /// The existing `Content-Length` lines stay.
                 case asGiven
                 /// `Transfer-Encoding: chunked`.
                 case chunked
             }
 
-            /// What the Connection field says; nothing where it need not.
+            /// The Connection field; none if it is not needed.
             package enum Connection: Sendable, Hashable {
                 case unsaid
                 case close
@@ -38,11 +38,11 @@
             }
         }
 
-        /// Writes a status line, the field lines but Connection, Transfer-Encoding and Content-Length, those of the framing, and
-        /// the empty line.
+        /// Writes a status line, the field lines except Connection, Transfer-Encoding and Content-Length, those of the
+        /// framing, and the empty line.
         ///
         /// - Parameters:
-        ///   - room: how many bytes the caller will write behind the head, so that the buffer grows once.
+        ///   - room: how many bytes the caller will write after the head, so that the buffer grows only once.
         package static func write(
             _ status: StatusCode,
             fields: HeaderFields,
@@ -140,7 +140,7 @@
         }
     }
 
-    /// The phrases that follow status codes; of no meaning (RFC 9112 §4).
+    /// The reason phrases of status codes, which have no meaning (RFC 9112 §4).
     enum ReasonPhrase {
         static func of(_ status: StatusCode) -> StaticString {
             switch status.rawValue {

@@ -6,13 +6,14 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// The bytes of a body on their way to the server, shared by their writer and those who follow it.
+    /// The bytes of a body on their way to the server, shared by the writer and its followers.
     ///
-    /// What is not a whole chunk yet lies here. Unless an entry has taken them over, the chunks go when the last of those goes.
+    /// Bytes that do not fill a chunk yet are kept here. Unless an entry has taken over the chunks, they are removed when
+    /// nobody uses them any more.
     final class BodyUpload: StoredBody {
-        /// A little less than a power of two, so that a piece and what Redis puts before it fit where the allocator keeps 256 KiB.
+        /// Slightly less than a power of two, so that a chunk and what Redis puts before it fit into an allocation of 256 KiB.
         static let chunkLength = (256 << 10) - 64
-        /// Shorter bodies lie beside their description.
+        /// Shorter bodies are stored together with their description.
         static let inlineLength = 16 << 10
 
         private struct State {
@@ -48,11 +49,11 @@
             release()
         }
 
-        /// Bytes taken in so far.
+        /// Bytes received so far.
         var count: Int { state.withLock { $0.tailStart + $0.tail.count } }
         /// Chunks that the server has.
         var chunkCount: Int { state.withLock { $0.sent } }
-        /// The bytes that no chunk holds.
+        /// The bytes that are not in a chunk.
         var tail: [UInt8] { state.withLock { $0.tail } }
 
         var length: Int? { progress.wholeLength }
@@ -87,7 +88,7 @@
             }
         }
 
-        /// Takes bytes in, and sends the chunks that are whole by them.
+        /// Adds bytes, and sends the chunks that they complete.
         func append(_ bytes: ByteChunk, _ send: (_ number: Int, _ bytes: [UInt8]) async throws(StoreError) -> Void)
             async throws(StoreError)
         {
@@ -104,7 +105,7 @@
             }
         }
 
-        /// Sends what is left as a last chunk.
+        /// Sends the remaining bytes as a last chunk.
         func finish(_ send: (_ number: Int, _ bytes: [UInt8]) async throws(StoreError) -> Void) async throws(StoreError)
         {
             let last: (number: Int, bytes: [UInt8])? = state.withLock { $0.tail.isEmpty ? nil : ($0.sent, $0.tail) }
@@ -123,18 +124,18 @@
             }
         }
 
-        /// The entry has the chunks now, and the body is whole.
+        /// The entry now owns the chunks, and the body is complete.
         func handOver() {
             state.withLock { $0.isOwned = true }
             progress.end(.whole)
         }
 
-        /// The body is whole although no entry came of it.
+        /// The body is complete, although no entry was stored.
         func end() {
             progress.end(.whole)
         }
 
-        /// The body will not become whole.
+        /// The body will not be completed.
         func abandon() {
             progress.end(.failed(BodyUpload.abandoned))
             release()
@@ -152,8 +153,8 @@
 
         static let abandoned = StoreError(
             .abandoned,
-            "The writer gave up before the body was whole; send the request again."
+            "The writer gave up before the body was complete; send the request again."
         )
-        static let lost = StoreError(.superseded, "The body has left Redis meanwhile; send the request again.")
+        static let lost = StoreError(.superseded, "Redis no longer has the body; send the request again.")
     }
 #endif

@@ -6,7 +6,8 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// The body of a committed entry, in chunks on the server; they stay as long as somebody reads, and ten minutes after his last read.
+    /// The body of a committed entry, in chunks on the server; they stay while someone reads, and ten minutes after the last
+    /// read.
     final class ChunkedBody: StoredBody {
         let length: Int?
         var bytesInMemory: ByteChunk? { nil }
@@ -14,7 +15,7 @@
         private let name: String
         private let space: SharedSpace
         private let onRead: @Sendable (Int) -> Void
-        /// The chunk that was read last: readers go on where they stopped.
+        /// The chunk that was read last: readers continue where they stopped.
         private let last = Mutex<(number: Int, bytes: ByteChunk)?>(nil)
 
         init(_ name: String, length: Int, in space: SharedSpace, onRead: @escaping @Sendable (Int) -> Void) {
@@ -54,7 +55,7 @@
         }
     }
 
-    /// A body that came along with its entry.
+    /// A body that arrived with its entry.
     struct InlineBody: StoredBody {
         let bytes: ByteChunk
         let onRead: @Sendable (Int) -> Void

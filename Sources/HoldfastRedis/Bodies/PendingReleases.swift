@@ -6,11 +6,11 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// What was given up and is being taken from the server: who needs room waits until that is done.
+    /// Removals of abandoned writes in progress; whoever needs room waits until they are done.
     final class PendingReleases: Sendable {
         private let tasks = Mutex<(next: UInt64, running: [UInt64: Task<Void, Never>])>((0, [:]))
 
-        /// Takes what a writer has written from the server, in a task of its own.
+        /// Removes what a writer has written from the server, in its own task.
         func add(_ writer: String, _ body: String, _ chunks: Int, in space: SharedSpace) {
             tasks.withLock { tasks in
                 let number = tasks.next
@@ -22,7 +22,7 @@
             }
         }
 
-        /// Waits until all that was given up by now has left the server, or the server did not answer.
+        /// Waits until everything abandoned so far is removed, or the server does not answer.
         func settle() async {
             for task in tasks.withLock({ Array($0.running.values) }) { await task.value }
         }

@@ -6,17 +6,18 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// Asks a Redis server, over a few connections with a thread each; what waits together is sent together.
+    /// Sends commands to a Redis server over a few connections with a thread each; commands that wait together are sent
+    /// together.
     ///
-    /// No call blocks a cooperative thread. A server that is gone or slow costs the calls under way their timeout, and from then
-    /// on every call fails at once with `.resting`, until one that is let through finds it back.
+    /// No call blocks a cooperative thread. If the server is lost or slow, the calls in progress wait for their timeout. After
+    /// that every call fails at once with `.resting`, until a call that is let through gets an answer.
     final class RedisClient: Sendable {
-        /// How a client treats its server.
+        /// The client's settings.
         struct Options: Sendable {
             var connections = 4
             var connectTimeout = Duration.milliseconds(500)
             var commandTimeout = Duration.milliseconds(500)
-            /// Commands that wait at most; more are refused.
+            /// The most commands that may wait; more are refused.
             var waiting = 4_096
             var firstRest = Duration.milliseconds(250)
             var longestRest = Duration.seconds(5)
@@ -36,7 +37,7 @@
         private let work = DispatchSemaphore(value: 0)
         private let clock = ContinuousClock()
 
-        /// A client; connects when first asked. `close()` ends its threads.
+        /// Creates a client; it connects when first used. `close()` ends its threads.
         init(_ address: RedisAddress, options: Options = Options()) {
             self.address = address
             self.options = options
@@ -44,18 +45,18 @@
             state = Mutex(State(gate: gate))
         }
 
-        /// Whether the server answered when last asked, or was not asked yet.
+        /// Whether the server answered the last time, or was not asked yet.
         var isReachable: Bool { state.withLock { $0.gate.isOpen } }
 
         /// Sends one command.
         ///
-        /// - Throws: `.io` where the server cannot be reached or answers too late, `.resting` where that was so a moment ago,
-        ///   `.closed`, `.cancelled` at once when the task is cancelled: the command may still be carried out.
+        /// - Throws: `.io` if the server cannot be reached or answers too late, `.resting` if that happened recently,
+        ///   `.closed`, or `.cancelled` at once when the task is cancelled; the command may still be executed.
         func send(_ command: RedisCommand) async throws(StoreError) -> RedisReply {
             try await send([command])[0]
         }
 
-        /// Sends commands one behind the other over one connection; as ``send(_:)`` otherwise.
+        /// Sends commands in order over one connection; otherwise like ``send(_:)``.
         func send(_ commands: [RedisCommand]) async throws(StoreError) -> [RedisReply] {
             guard !commands.isEmpty else { return [] }
             let job = RedisJob(commands)
@@ -68,13 +69,13 @@
             return try result.get()
         }
 
-        /// Sends commands whose replies nobody needs; nothing is told of a failure.
+        /// Sends commands whose replies are not needed; failures are not reported.
         func post(_ commands: [RedisCommand]) {
             guard !commands.isEmpty else { return }
             _ = enqueue(RedisJob(commands))
         }
 
-        /// Ends the threads once they have done what they took; what waits fails with `.closed`. Idempotent.
+        /// Ends the threads after their current work; waiting commands fail with `.closed`. Idempotent.
         func close() {
             let (jobs, workers) = state.withLock { state in
                 state.isClosed = true
@@ -96,13 +97,15 @@
             let (refusal, starts) = state.withLock { state -> (StoreError?, Bool) in
                 if state.isClosed { return (RedisClient.closed, false) }
                 guard state.queue.count < limit else {
-                    return (StoreError(.resting, "Too much waits for Redis; it is left out for this call."), false)
+                    return (
+                        StoreError(.resting, "Too many commands wait for Redis, so this call does not use it."), false
+                    )
                 }
                 guard state.gate.admits(now: now) else {
-                    return (StoreError(.resting, "Redis did not answer a moment ago; it is asked again soon."), false)
+                    return (StoreError(.resting, "Redis did not answer recently. It is tried again soon."), false)
                 }
                 state.queue.append(job)
-                // A thread more only where those that are there are busy.
+                // Another thread only if the existing ones are busy.
                 let starts = state.workers < most && state.queue.count > (state.workers == 0 ? 0 : 1)
                 if starts { state.workers += 1 }
                 return (nil, starts)
@@ -127,7 +130,7 @@
             thread.start()
         }
 
-        /// What waits, in order, up to a bound; nil at the end.
+        /// The waiting jobs, in order, up to a limit; nil at the end.
         private func take() -> [RedisJob]? {
             state.withLock { state in
                 if state.isClosed { return nil }
@@ -141,7 +144,7 @@
             }
         }
 
-        /// - Returns: the connection, where it can be used again.
+        /// - Returns: the connection, if it can be used again.
         private func run(
             _ batch: [RedisJob],
             over connection: RedisConnection?,
@@ -170,7 +173,7 @@
                     job.finish(.success(Array(replies.prefix(job.commands.count))))
                     replies = replies.dropFirst(job.commands.count)
                 }
-                // A server that has become a replica, or wants a password now, is looked up and greeted anew.
+                // A server that became a replica, or now wants a password, needs a new connection.
                 return isUnfit ? nil : used
             } catch {
                 let now = clock.now
@@ -179,7 +182,7 @@
                     defer { state.queue = [] }
                     return state.queue
                 }
-                // Who waits behind would wait for the same.
+                // Jobs that wait behind would wait for the same.
                 for job in jobs + waiting { job.finish(.failure(error)) }
                 return nil
             }
@@ -188,7 +191,7 @@
         private static let closed = StoreError(.closed, "The store is closed; open it again.")
     }
 
-    /// Commands on their way, and who waits for their replies.
+    /// Commands on their way, and the caller that waits for their replies.
     private final class RedisJob: Sendable {
         private enum Progress {
             case begun

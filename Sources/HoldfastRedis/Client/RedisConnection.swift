@@ -13,16 +13,18 @@
         private import Glibc
     #endif
 
-    /// One connection, by hiredis; it blocks, so it lives and dies on one thread of its own.
+    /// One connection, using hiredis. It blocks, so it is used on one thread only.
     final class RedisConnection {
         private let context: UnsafeMutablePointer<redisContext>
         private let commandTimeout: Duration
-        /// Each time so much has passed, the time-out begins anew: large answers may take longer, slow drops may not.
+        /// The timeout starts again each time this many bytes were moved: large replies may take longer, but a very slow
+        /// connection may not.
         private static let bytesOfTimeout = 1 << 20
 
-        /// Connects, and says who asks and which database is meant.
+        /// Connects, logs in and selects the database.
         ///
-        /// - Throws: `.io` where it cannot be reached, and what ``RedisReply/refusal`` says where it refuses; shows no password.
+        /// - Throws: `.io` if the server cannot be reached, and the error of ``RedisReply/refusal`` if it refuses; shows no
+        ///   password.
         init(_ address: RedisAddress, connectTimeout: Duration, commandTimeout: Duration) throws(StoreError) {
             let timeout = connectTimeout.timeValue
             let made =
@@ -30,7 +32,7 @@
                 case .host(let host, let port): redisConnectWithTimeout(host, port, timeout)
                 case .socket(let path): redisConnectUnixWithTimeout(path, timeout)
                 }
-            guard let made else { throw StoreError(.io, "There is no memory for a connection to Redis.") }
+            guard let made else { throw StoreError(.io, "There is not enough memory for a connection to Redis.") }
             context = made
             self.commandTimeout = commandTimeout
             guard made.pointee.err == 0 else {
@@ -40,7 +42,7 @@
                 )
             }
             if case .host = address.place { redisEnableKeepAlive(made) }
-            // From here on nothing blocks but `poll`, so that one deadline bounds a whole exchange.
+            // From here on only `poll` blocks, so that one deadline limits a whole exchange.
             made.pointee.flags &= ~Int32(REDIS_BLOCK)
             _ = fcntl(made.pointee.fd, F_SETFL, fcntl(made.pointee.fd, F_GETFL) | O_NONBLOCK)
             var greetings: [RedisCommand] = []
@@ -55,12 +57,12 @@
             greetings.append(RedisCommand("CLIENT", "SETNAME", "holdfast"))
             for (index, reply) in try exchange(greetings).enumerated() {
                 guard let text = reply.errorText, let refusal = reply.refusal else { continue }
-                // A server may not know how to name clients, or not let this user do it.
+                // A server may not support naming clients, or may not allow it for this user.
                 if index == greetings.count - 1, !text.hasPrefix("NOAUTH") { continue }
                 if refusal.code != .corrupt { throw refusal }
                 throw StoreError(
                     .badConfiguration,
-                    "Redis at \(address) refuses: \(text.prefix(200)); correct user, password or database."
+                    "Redis at \(address) refused the login: \(text.prefix(200)); correct user, password or database."
                 )
             }
         }
@@ -69,16 +71,16 @@
             redisFree(context)
         }
 
-        /// Whether the peer has closed the connection, or said something that nobody asked for.
+        /// Whether the peer has closed the connection, or sent something unrequested.
         var isStale: Bool {
             var byte: UInt8 = 0
             let count = recv(context.pointee.fd, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
             return count >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK)
         }
 
-        /// Sends commands in one go and takes their replies in order.
+        /// Sends commands together and receives their replies in order.
         ///
-        /// - Throws: `.io`; the connection must then be dropped, since nobody knows what has been done.
+        /// - Throws: `.io`; the connection must then be closed, because it is unknown what was executed.
         func exchange(_ commands: [RedisCommand]) throws(StoreError) -> [RedisReply] {
             for command in commands { try append(command) }
             var replies: [RedisReply] = []
@@ -99,7 +101,7 @@
                     var isDone: Int32 = 0
                     guard redisBufferWrite(context, &isDone) == REDIS_OK else { throw failure }
                     isSent = isDone != 0
-                    // hiredis does not say how much it wrote; each write of a socket's buffer counts.
+                    // hiredis does not report how much it wrote, so each write counts as one socket buffer.
                     let step = min(unsent, 128 << 10)
                     (unsent, moved) = (unsent - step, moved + step)
                 }
@@ -115,7 +117,7 @@
             return replies
         }
 
-        /// Sends a command whose replies come when they come.
+        /// Sends a command without waiting for its replies.
         func post(_ command: RedisCommand) throws(StoreError) {
             try append(command)
             var isDone: Int32 = 0
@@ -123,12 +125,12 @@
                 guard redisBufferWrite(context, &isDone) == REDIS_OK else { throw failure }
                 if isDone != 0 { return }
                 guard wait(for: commandTimeout, toWrite: true) != nil else {
-                    throw StoreError(.io, "Redis takes no command within \(commandTimeout).")
+                    throw StoreError(.io, "Redis did not accept a command within \(commandTimeout).")
                 }
             }
         }
 
-        /// The next reply that comes within a time; nil where none does.
+        /// The next reply that arrives within a time; nil if none does.
         func nextReply(within time: Duration) throws(StoreError) -> RedisReply? {
             if let reply = try nextReply() { return reply }
             guard wait(for: time, toWrite: false) != nil else { return nil }
@@ -136,7 +138,7 @@
             return try nextReply()
         }
 
-        /// The next reply of those that were read; nil where it is not whole yet.
+        /// The next reply in what was read; nil if it is incomplete.
         private func nextReply() throws(StoreError) -> RedisReply? {
             var raw: UnsafeMutableRawPointer?
             guard redisGetReplyFromReader(context, &raw) == REDIS_OK else { throw failure }
@@ -145,7 +147,7 @@
             return RedisReply(raw.assumingMemoryBound(to: redisReply.self), depth: 0)
         }
 
-        /// Waits until the server can be read from, or written to; nil when the time is up.
+        /// Waits until the connection can be read or written; nil when the time is up.
         private func wait(for time: Duration, toWrite: Bool) -> (isReadable: Bool, isWritable: Bool)? {
             let events = Int16(POLLIN) | (toWrite ? Int16(POLLOUT) : 0)
             var descriptor = pollfd(fd: context.pointee.fd, events: events, revents: 0)
@@ -154,7 +156,7 @@
         }
 
         private func append(_ command: RedisCommand) throws(StoreError) {
-            // One block for all words, so that each pointer stays good until hiredis has copied what it points to.
+            // One block for all words, so that each pointer stays valid until hiredis has copied the data.
             let lengths = command.words.map(\.count)
             var block: [UInt8] = []
             block.reserveCapacity(lengths.reduce(1, +))
@@ -183,7 +185,7 @@
     }
 
     extension RedisReply {
-        /// Copies a reply; what lies deeper than scripts of ours answer counts as nothing.
+        /// Copies a reply; arrays deeper than our scripts return become null.
         fileprivate init(_ reply: UnsafePointer<redisReply>, depth: Int) {
             let content = reply.pointee
             switch content.type {
@@ -216,7 +218,7 @@
             return Int(seconds) * 1_000 + Int(attoseconds / 1_000_000_000_000_000)
         }
 
-        /// As the system's calls take it, at least a millisecond: 0 would mean for ever.
+        /// For system calls, at least one millisecond: 0 would mean forever.
         fileprivate var timeValue: timeval {
             let milliseconds = max(1, wholeMilliseconds)
             return timeval(tv_sec: milliseconds / 1_000, tv_usec: numericCast(milliseconds % 1_000 * 1_000))

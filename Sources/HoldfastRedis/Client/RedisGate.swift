@@ -2,13 +2,14 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Redis
-    /// Whether a server may be asked: after a failure it is left alone for a while, and then one caller finds out whether it is back.
+    /// Decides whether a server may be asked: after a failure it is left alone for a while, and then one caller finds out
+    /// whether it is back.
     ///
-    /// A value whose methods say what to do; times are instants of a clock that the caller reads.
+    /// A value without effects; times are instants of a clock that the caller reads.
     struct RedisGate: Sendable {
         /// The first wait after a failure.
         let firstRest: Duration
-        /// No wait is longer.
+        /// The longest wait.
         let longestRest: Duration
 
         private var failures = 0
@@ -20,10 +21,10 @@
             self.longestRest = longestRest
         }
 
-        /// Whether everybody may ask.
+        /// Whether everyone may ask.
         var isOpen: Bool { closedUntil == nil }
 
-        /// Whether this caller may ask; where it may although the gate is closed, it is the one who finds out.
+        /// Whether this caller may ask; if it may while the gate is closed, it is the one that finds out.
         mutating func admits(now: ContinuousClock.Instant) -> Bool {
             guard let closedUntil else { return true }
             guard now >= closedUntil, !isProbing else { return false }
@@ -40,9 +41,9 @@
 
         /// The server did not answer, or not in time.
         ///
-        /// Failures of what was asked before the gate closed do not lengthen the wait.
+        /// Failures of commands sent before the gate closed do not lengthen the wait.
         ///
-        /// - Parameter share: a random number from 0 to 1, so that a fleet does not come back all at once.
+        /// - Parameter share: a random number from 0 to 1, so that a fleet does not return all at once.
         mutating func noteFailure(now: ContinuousClock.Instant, share: Double) {
             if let closedUntil, !isProbing, now < closedUntil { return }
             isProbing = false

@@ -4,14 +4,14 @@
 #if Redis
     internal import HoldfastStorage
 
-    /// What a server answered to one command; closed, as its protocol is.
+    /// A server's reply to one command; closed, like its protocol.
     enum RedisReply: Sendable, Hashable {
         case bytes([UInt8])
         case status(String)
         case integer(Int)
         case array([RedisReply])
         case null
-        /// The server refuses the command; nothing else is wrong.
+        /// The server refused the command; nothing else is wrong.
         case error(String)
 
         /// The bytes of a string; nil for anything else.
@@ -23,7 +23,7 @@
             }
         }
 
-        /// A number, also where it is written as a string.
+        /// A number, also if it is written as a string.
         var integer: Int? {
             switch self {
             case .integer(let number): number
@@ -37,17 +37,17 @@
             if case .array(let elements) = self { elements } else { nil }
         }
 
-        /// What the server said against the command.
+        /// The server's error text.
         var errorText: String? {
             if case .error(let text) = self { text } else { nil }
         }
     }
 
     extension RedisReply {
-        /// What a refusal means, and what to do; nil where the server refused nothing.
+        /// What a refusal means, and what to do; nil if nothing was refused.
         ///
-        /// `.badConfiguration` and `.readOnly` last until somebody changes the server or the address, `.resting` passes, `.noSpace` needs
-        /// room, and `.corrupt` concerns this one command. A script's refusal may stand behind words of the server's own.
+        /// `.badConfiguration` and `.readOnly` last until the server or the address is changed, `.resting` passes, `.noSpace`
+        /// needs room, and `.corrupt` is only about this command. A script's refusal may follow text of the server's own.
         var refusal: StoreError? { errorText.map(RedisReply.refusal(for:)) }
 
         static func refusal(for text: String) -> StoreError {
@@ -56,40 +56,43 @@
             if has("NOAUTH", "WRONGPASS", "invalid password", "AUTH <password>") {
                 return StoreError(
                     .badConfiguration,
-                    "Redis wants a user and password; write redis://user:password@host, or redis://:password@host. \(said)"
+                    "Redis requires a user and password. Use redis://user:password@host, or redis://:password@host. \(said)"
                 )
             }
             if has("MOVED ", "ASK ", "CROSSSLOT", "CLUSTERDOWN") {
                 return StoreError(
                     .badConfiguration,
-                    "Redis is a node of a cluster, and the store's keys are another one's; name that node. \(said)"
+                    "Redis is a node of a cluster, and another node has the store's keys. Use the address of that node. \(said)"
                 )
             }
             if has("READONLY", "MASTERDOWN") {
-                return StoreError(.readOnly, "Redis is a replica, which takes no writes; name its primary. \(said)")
+                return StoreError(
+                    .readOnly,
+                    "Redis is a replica, which accepts no writes. Use the address of its primary. \(said)"
+                )
             }
             if has("publish to the channel", "channels used") {
                 return StoreError(
                     .badConfiguration,
-                    "The ACL of this user lacks the store's channels; give it &holdfast:2:{PREFIX}:*. \(said)"
+                    "The ACL of this user does not include the store's channels. Add &holdfast:2:{PREFIX}:*. \(said)"
                 )
             }
             if has("NOPERM", "No permissions", "user executing the script") {
                 return StoreError(
                     .badConfiguration,
-                    "The ACL of this user lacks commands or keys that docs/operating/redis.md lists. \(said)"
+                    "The ACL of this user does not include all commands and keys that docs/operating/redis.md lists. \(said)"
                 )
             }
             if has("OOM ") {
                 return StoreError(
                     .noSpace,
-                    "Redis has no memory left; raise its maxmemory or lower the capacity. \(said)"
+                    "Redis has no memory left. Raise its maxmemory, or lower the store's capacity. \(said)"
                 )
             }
             if has("LOADING", "BUSY ", "TRYAGAIN", "MISCONF", "NOREPLICAS") {
-                return StoreError(.resting, "Redis takes no commands for now; it is asked again soon. \(said)")
+                return StoreError(.resting, "Redis accepts no commands at the moment. It is tried again soon. \(said)")
             }
-            return StoreError(.corrupt, "Redis refuses a command; look into its configuration. \(said)")
+            return StoreError(.corrupt, "Redis refused a command. Check its configuration. \(said)")
         }
     }
 
@@ -101,7 +104,7 @@
             self.words = words
         }
 
-        /// A command of text alone.
+        /// A command of texts.
         init(_ words: String...) {
             self.words = words.map { Array($0.utf8) }
         }

@@ -6,28 +6,28 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// Listens to channels of a server, on a connection and a thread of its own, and comes back after it was lost.
+    /// Listens to channels of a server, on its own connection and thread, and reconnects after a loss.
     final class RedisSubscription: Sendable {
-        /// What is heard; closed.
+        /// What a subscription reports; closed.
         enum Event: Sendable, Hashable {
-            /// From here on nothing is missed, until ``lost``.
+            /// From here on no message is missed, until ``lost``.
             case listening
-            /// Messages may be missed from here on.
+            /// From here on messages may be missed.
             case lost
             /// A message on a channel.
             case message(channel: [UInt8], payload: [UInt8])
-            /// The server cannot be reached or does not let this user listen.
+            /// The server cannot be reached or does not allow this user to listen.
             case failed(String)
         }
 
         private let isEnded = Atomic(false)
 
-        /// Begins to listen.
+        /// Starts listening.
         ///
         /// - Parameters:
         ///   - channels: names of channels.
-        ///   - client: names the server and how long it may take.
-        ///   - handler: is told what is heard, in order, from the subscription's thread; must be quick.
+        ///   - client: has the address of the server and the timeouts.
+        ///   - handler: is called with each event, in order, on the subscription's thread; must be quick.
         init(to channels: [String], of client: RedisClient, handler: @escaping @Sendable (Event) -> Void) {
             let (address, options) = (client.address, client.options)
             let thread = Thread { [weak self] in
@@ -36,7 +36,7 @@
                     let end: @Sendable () -> Bool = { [weak subscription] in subscription?.isOver ?? true }
                     let wasUp = RedisSubscription.listen(to: channels, at: address, options, isOver: end, handler)
                     rest = wasUp ? options.firstRest : min(rest * 2, options.longestRest)
-                    // In short steps, so that an end need not be waited for.
+                    // In short steps, so that ending does not have to wait.
                     var left = rest * Double.random(in: 0.5...1)
                     while left > .zero, !end() {
                         Thread.sleep(forTimeInterval: 0.05)
@@ -48,7 +48,7 @@
             thread.start()
         }
 
-        /// Ends it within a second; what is heard until then is still told.
+        /// Ends it within a second; events until then are still reported.
         func end() {
             isEnded.store(true, ordering: .releasing)
         }
@@ -59,7 +59,7 @@
 
         private var isOver: Bool { isEnded.load(ordering: .acquiring) }
 
-        /// - Returns: whether it ever listened.
+        /// - Returns: whether it was ever listening.
         private static func listen(
             to channels: [String],
             at address: RedisAddress,
@@ -80,10 +80,10 @@
                 while !isOver() {
                     guard let reply = try connection.nextReply(within: .milliseconds(500)) else {
                         silence += 1
-                        // A peer that vanished says nothing; one that lives answers this.
+                        // A peer that vanished says nothing; a live one answers this.
                         if silence == 4 { try connection.post(RedisCommand("PING")) }
                         if silence > 4 + max(2, options.commandTimeout.wholeMilliseconds / 500) {
-                            throw StoreError(.io, "Redis fell silent.")
+                            throw StoreError(.io, "Redis stopped answering.")
                         }
                         continue
                     }
@@ -103,7 +103,7 @@
                     }
                 }
             } catch {
-                // Tried again; that it is lost is said below.
+                // It is tried again; the loss is reported below.
                 handler(.failed(error.message))
             }
             if isListening { handler(.lost) }

@@ -5,18 +5,18 @@
     internal import HoldfastStorage
     private import Synchronization
 
-    /// Those of this process who wait for the leases of others, by token.
+    /// The tasks of this process that wait for leases of others, by token.
     final class LeaseBoard: Sendable {
         private struct State {
             var waiters: [String: [UInt64: CheckedContinuation<LeaseOutcome?, Never>]] = [:]
-            /// Ends that were told while nobody waited for them yet, but somebody was about to.
+            /// Ends that were reported while no one was waiting yet, but someone was about to.
             var expected: [String: (count: Int, outcome: LeaseOutcome?)] = [:]
             var nextID: UInt64 = 0
         }
 
         private let state = Mutex(State())
 
-        /// Somebody is about to wait for a lease; to be followed by ``forget(_:)``.
+        /// Announces a wait for a lease; must be followed by ``forget(_:)``.
         func expect(_ token: String) {
             state.withLock { $0.expected[token, default: (0, nil)].count += 1 }
         }
@@ -39,7 +39,7 @@
             for continuation in woken.values { continuation.resume(returning: outcome) }
         }
 
-        /// Waits for the end of a lease that is expected; nil where the task was cancelled.
+        /// Waits for the end of an expected lease; nil if the task was cancelled.
         func outcome(of token: String) async -> LeaseOutcome? {
             let id = state.withLock { state in
                 state.nextID &+= 1
@@ -65,7 +65,7 @@
             }
         }
 
-        /// How many wait.
+        /// How many tasks wait.
         var count: Int { state.withLock { $0.waiters.values.reduce(0) { $0 + $1.count } } }
     }
 #endif

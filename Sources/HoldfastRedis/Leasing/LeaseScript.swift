@@ -4,13 +4,13 @@
 #if Redis
     internal import HoldfastStorage
 
-    /// The scripts by which leases change, each of them in one step for all processes.
+    /// The scripts that change leases, each in one step for all processes.
     ///
-    /// A lease is a string with the holder's token that expires; beside it lies for some seconds what came of the last one, as
-    /// "token outcome". Both lie in the slot of their store. Who deletes or prolongs a lease shows its
-    /// token first: a holder whose lease has run out harms nobody's.
+    /// A lease is a string with the holder's token that expires. Next to it, the outcome of the last lease is kept for some
+    /// seconds, as "token outcome". Both are in the slot of their store. To delete or prolong a lease one must show its token,
+    /// so a holder whose lease has expired cannot harm another one.
     enum LeaseScript {
-        /// KEYS lease, end; ARGV token, milliseconds. Gives "granted outcome" ("-" where none is known) or "held token".
+        /// KEYS lease, end; ARGV token, milliseconds. Returns "granted outcome" ("-" if none is known) or "held token".
         static let take = """
             local holder = redis.call('GET', KEYS[1])
             if holder then return 'held ' .. holder end
@@ -19,14 +19,14 @@
             return 'granted ' .. (last and string.match(last, '%S+$') or '-')
             """
 
-        /// KEYS lease; ARGV token, milliseconds. Gives "kept" or "lost".
+        /// KEYS lease; ARGV token, milliseconds. Returns "kept" or "lost".
         static let renew = """
             if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 'lost' end
             redis.call('PEXPIRE', KEYS[1], ARGV[2])
             return 'kept'
             """
 
-        /// KEYS lease, end; ARGV token, outcome, milliseconds of memory, channel. Gives "ended" or "lost".
+        /// KEYS lease, end; ARGV token, outcome, milliseconds of memory, channel. Returns "ended" or "lost".
         static let end = """
             if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 'lost' end
             local word = ARGV[1] .. ' ' .. ARGV[2]
@@ -36,7 +36,8 @@
             return 'ended'
             """
 
-        /// KEYS lease, end; ARGV token. Gives "out milliseconds", "ended outcome", or "gone" where nothing is known of it any more.
+        /// KEYS lease, end; ARGV token. Returns "out milliseconds", "ended outcome", or "gone" if nothing is known about it any
+        /// more.
         static let look = """
             if redis.call('GET', KEYS[1]) == ARGV[1] then return 'out ' .. redis.call('PTTL', KEYS[1]) end
             local last = redis.call('GET', KEYS[2])
@@ -47,14 +48,14 @@
             """
     }
 
-    /// Where a lease lies.
+    /// The keys of a lease.
     struct LeasePlace: Sendable {
         let lease: String
         let end: String
 
         /// - Parameters:
-        ///   - prefix: what all keys of the store begin with, its hash tag included.
-        ///   - digest: of the primary key, in hexadecimal.
+        ///   - prefix: the beginning of all keys of the store, its hash tag included.
+        ///   - digest: the digest of the primary key, in hexadecimal.
         init(prefix: String, digest: String, variant: StoreKey) {
             let name = "\(prefix)fill:\(digest):\(variant.bytes.map { LeasePlace.hex($0) }.joined())"
             lease = name

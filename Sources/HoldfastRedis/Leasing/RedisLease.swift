@@ -5,7 +5,7 @@
     internal import HoldfastStorage
     private import Synchronization
 
-    /// A lease that this process holds in a Redis.
+    /// A lease that this process holds in Redis.
     final class RedisLease: FillLease {
         let followsFill: Bool
         private let token: String
@@ -38,12 +38,12 @@
             guard isFirst else { return }
             let arguments = [token, outcome.rawValue, RedisLeases.milliseconds(RedisLeases.memory), channel]
             let keys = [place.lease, place.end]
-            // Nobody waits for it: a server that is lost forgets the lease by itself.
+            // No one waits for this: a lost server lets the lease expire.
             Task { [server] in _ = await server.evaluate(LeaseScript.end, keys: keys, arguments: arguments) }
         }
     }
 
-    /// Another process's lease in a Redis.
+    /// Another process's lease in Redis.
     struct SeenRedisLease: ForeignLease {
         let token: String
         let place: LeasePlace

@@ -7,17 +7,18 @@
     package import HoldfastStorage
     private import Synchronization
 
-    /// The leases of a Redis: which one of the processes that share it fetches what is missing.
+    /// The leases in Redis, which decide which of the processes that share it fetches a missing response.
     ///
-    /// A lease is a key that only one can set and that expires by the server's clock. Its end is published on one channel for all;
-    /// who waits also looks now and then, since a message may be missed and a holder that has died publishes nothing. A server
-    /// that is lost, or that does not answer in time, grants nothing and ends every wait: the requests go on without.
+    /// A lease is a key that only one process can set, and that expires by the server's clock. Its end is published on one
+    /// channel for all. A process that waits also checks now and then, because a message may be missed and a holder that died
+    /// publishes nothing. A server that is lost, or does not answer in time, grants nothing and ends every wait: the requests
+    /// continue without leases.
     package final class RedisLeases: FillLeasing {
-        /// For how long it is remembered what came of a lease.
+        /// How long the outcome of a lease is remembered.
         static let memory = Duration.seconds(10)
-        /// How often one who waits looks although no message has come.
+        /// How often a waiting task checks although no message has arrived.
         private static let longestTrust = Duration.seconds(1)
-        /// The answer of a server that is not lost comes long before; its client has a time-out of its own.
+        /// A server that is not lost answers long before this; its client has its own timeout.
         private static let longestAsking = Duration.seconds(10)
 
         let server: any LeaseServer
@@ -28,8 +29,8 @@
         private let subscription = Mutex<Task<Void, Never>?>(nil)
 
         /// - Parameters:
-        ///   - prefix: what all keys of the store begin with.
-        ///   - clock: for how long to trust that a message will come, and to wait for an answer.
+        ///   - prefix: the beginning of all keys of the store.
+        ///   - clock: measures how long to wait for a message and for an answer.
         package init(_ server: any LeaseServer, prefix: String, clock: any HoldfastClock = SystemClock()) {
             self.server = server
             self.prefix = prefix
@@ -44,7 +45,7 @@
             let place = LeasePlace(prefix: prefix, digest: digest, variant: variant)
             let end = clock.now.advanced(by: RedisLeases.longestAsking)
             do {
-                // Who leaves must not leave a lease behind that nobody ends: the asking itself goes on.
+                // A caller that leaves must not leave a lease that no one ends, so the request itself continues.
                 return try await withDeadline(end, on: clock, discard: RedisLeases.giveBack) { [self] in
                     await Task { await ask(place, for: length) }.value
                 }
@@ -76,7 +77,7 @@
                 ? .held(SeenRedisLease(token: words[1], place: place, leases: self)) : .unavailable
         }
 
-        /// Waits for the end of another one's lease.
+        /// Waits for the end of another process's lease.
         func end(of token: String, at place: LeasePlace) async -> LeaseOutcome? {
             board.expect(token)
             defer { board.forget(token) }
@@ -102,26 +103,26 @@
                     }
                     if let told { return told }
                 } catch {
-                    // No message has come so far.
+                    // No message has arrived so far.
                     if error.isCancellation { return nil }
                 }
             }
             return nil
         }
 
-        /// Listens for the ends of leases, from the first wait on.
+        /// Starts listening for the ends of leases, from the first wait on.
         private func listen() {
             subscription.withLock { subscription in
                 guard subscription == nil else { return }
                 subscription = Task { [server, board, channel, weak self] in
                     await server.subscribe(channel) { board.receive($0) }
-                    // The next one who waits tries again.
+                    // The next task that waits tries again.
                     self?.subscription.withLock { $0 = nil }
                 }
             }
         }
 
-        /// How many wait for the leases of others.
+        /// How many tasks wait for leases of others.
         package var waiting: Int { board.count }
 
         static func milliseconds(_ duration: Duration) -> String {

@@ -6,13 +6,13 @@
     internal import Foundation
     internal import HoldfastStorage
 
-    /// Descriptions and entries as the scripts take and give them.
+    /// Descriptions and entries as the scripts receive and return them.
     enum EntryWords {
-        /// What an entry costs beside its bytes, as measured: the keys, its hash and its places in the index.
+        /// What an entry costs besides its bytes, as measured: the keys, its hash and its places in the index.
         static let overhead = 3_072
         private static let never = "never"
 
-        /// Metadata, the instant of uselessness, tags.
+        /// Metadata, the instant from which the entry is useless, tags.
         static func words(of description: EntryDescription) -> [[UInt8]] {
             [
                 description.metadata.array,
@@ -21,21 +21,21 @@
             ]
         }
 
-        /// The bytes an entry takes against the capacity; nil beyond all numbers.
+        /// The bytes that an entry counts against the capacity; nil if the number would overflow.
         static func size(_ key: StoreKey, _ variant: StoreKey, _ description: EntryDescription, body: Int) -> Int? {
             let marks = kept(description.tags).reduce(0) { $0 + 2 * $1.utf8.count + 192 }
             let (sum, overflow) =
                 (overhead + key.bytes.count + variant.bytes.count + description.metadata.count + marks)
                 .addingReportingOverflow(max(0, body))
             if overflow { return nil }
-            // Allocators round up: strings of some kilobytes by an eighth at most, the pieces of a body by little.
+            // Allocators round up: strings of some kilobytes by an eighth at most, the chunks of a body by little.
             let (whole, isTooMuch) = sum.addingReportingOverflow(min(sum / 8, 2_048 + max(0, body) / 32))
             return isTooMuch ? nil : whole
         }
 
-        /// The entry that a script shows; nil where it is none.
+        /// The entry that a script returned; nil if it is invalid.
         ///
-        /// - Parameter key: the primary key, where the script leaves it out.
+        /// - Parameter key: the primary key, if the script omits it.
         static func entry(_ shown: [RedisReply], of key: StoreKey?) -> (entry: StoredEntry, bytes: Int)? {
             guard shown.count == 10, let bytes = shown[0].bytes, let variant = shown[1].bytes,
                 let metadata = shown[2].bytes,
@@ -64,12 +64,12 @@
             )
         }
 
-        /// Instants that a server's numbers hold exactly; what is later is never.
+        /// Instants that a server's numbers can represent exactly; later ones are never.
         static func instant(_ instant: StoreInstant) -> String {
             abs(instant.milliseconds.clamped) < 1 << 52 ? "\(instant.milliseconds)" : never
         }
 
-        /// The description as it is kept.
+        /// The description as it is stored.
         static func bounded(_ description: EntryDescription) -> EntryDescription {
             var bounded = description
             bounded.tags = kept(description.tags)
@@ -89,7 +89,7 @@
     }
 
     extension Int64 {
-        /// A number whose magnitude is one too.
+        /// A number whose magnitude can also be represented.
         fileprivate var clamped: Int64 { Swift.max(self, -.max) }
     }
 #endif

@@ -3,7 +3,7 @@
 
 #if Redis
 
-    /// SHA-1 (FIPS 180-4), by which Redis names scripts; nothing here rests on it being hard to collide.
+    /// SHA-1 (FIPS 180-4), which Redis names scripts by; nothing here depends on its collision resistance.
     struct ScriptDigest: Sendable {
         let hex: String
 

@@ -3,19 +3,20 @@
 
 #if Redis
 
-    /// What happens within the server in one step for all processes: one script a kind of change, each beginning with the same functions.
+    /// A change that the server makes in one step for all processes: one script for each kind, all with the same functions at
+    /// the start.
     ///
-    /// All keys begin with KEYS[1], which holds the hash tag, so that they lie in one slot. The last four arguments of each are the
-    /// caller's secret, its name, and the epoch and the number it was last told. Every script answers
-    /// `{answer, bytes used, entries held, entries evicted, epoch, number, secret, what the server said against a message}`.
+    /// All keys begin with KEYS[1], which has the hash tag, so that they are in one slot. The last four arguments of each
+    /// script are the caller's secret, its name, and the epoch and number that it last received. Every script returns `{answer,
+    /// bytes used, entries held, entries evicted, epoch, number, secret, what the server said against a message}`.
     ///
-    /// Nothing that is lost makes an entry visible that was removed: an entry is shown only while its epoch is the store's, its key's
-    /// index has its version, and each of its tags' sets has its name. Whoever finds that the sums and the index do not agree begins
-    /// a new epoch. In a full server a command that needs memory is taken once the script has deleted something, so scripts that
-    /// must not fail delete first. The layout stands in `docs/operating/redis.md`.
+    /// No loss of a key can make a removed entry visible: an entry is shown only while its epoch is the store's, the index of
+    /// its key has its version, and the set of each of its tags has its name. If the sums and the index do not agree, a new
+    /// epoch begins. A full server accepts a command that needs memory once the script has deleted something, so scripts that
+    /// must not fail delete first. The layout is documented in `docs/operating/redis.md`.
     struct SharedScript: Sendable {
         let text: String
-        /// The digest by which a server that has run it knows it.
+        /// The digest by which a server that has run the script knows it.
         let digest: String
 
         init(_ body: String) {

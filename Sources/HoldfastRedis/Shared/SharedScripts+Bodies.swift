@@ -5,7 +5,8 @@
 
     /// Bodies, lists and purges.
     extension SharedScript {
-        /// ARGV id, version. Opens a body: gives {body, chunks, inline bytes} or "gone"; a body in chunks is kept for its reader.
+        /// ARGV id, version. Opens a body: returns {body, chunks, inline bytes} or "gone"; a body in chunks is kept for its
+        /// reader.
         static let open = SharedScript(
             """
             local h = redis.call('HMGET', K..'e:'..ARGV[1], 'n', 'b', 'c', 'i')
@@ -19,7 +20,7 @@
             """
         )
 
-        /// ARGV body. A reader is done with it.
+        /// ARGV body. A reader has finished with it.
         static let close = SharedScript(
             """
             local k = K..'r:'..ARGV[1]
@@ -35,7 +36,7 @@
             """
         )
 
-        /// ARGV body, number. Gives a chunk, and keeps what follows for its reader.
+        /// ARGV body, number. Returns a chunk, and keeps the following ones for the reader.
         static let read = SharedScript(
             """
             if redis.call('EXPIRE', K..'r:'..ARGV[1], 600) == 1 and redis.call('EXISTS', K..'o:'..ARGV[1]) == 1 then
@@ -46,7 +47,7 @@
             """
         )
 
-        /// ARGV after, limit. Gives {id, shown …} in the order of ids, and those that are gone as an id alone.
+        /// ARGV after, limit. Returns {id, shown …} in the order of ids, and only the id for those that are gone.
         static let list = SharedScript(
             """
             local found = {}
@@ -57,7 +58,7 @@
             """
         )
 
-        /// Gives {writer, key, variant, metadata, useless, tags} of all who write, a thousand at most.
+        /// Returns {writer, key, variant, metadata, useless, tags} of all writers, at most a thousand.
         static let writers = SharedScript(
             """
             local found = {}
@@ -69,7 +70,7 @@
             """
         )
 
-        /// ARGV writers. What they write will not appear.
+        /// ARGV writers. Their entries will not appear.
         static let stop = SharedScript(
             """
             for i = 1, #ARGV - 4 do dropwriter(ARGV[i]) end
@@ -77,11 +78,11 @@
             """
         )
 
-        /// ARGV kind ("all", "tag", "prefix" or "none"), word. Makes what it names invisible, in one step; of a tag gives the set
-        /// that ``sweepTag`` takes away.
+        /// ARGV kind ("all", "tag", "prefix" or "none"), word. Makes the selected entries invisible, in one step; for a tag
+        /// returns the set that ``sweepTag`` removes.
         ///
-        /// A prefix is not marked: only those who write are stopped, and the entries are taken by ``sweepPrefix``. Where the index
-        /// is not whole nobody could find what a purge names, so everything goes.
+        /// A prefix is not marked: only the writers are stopped, and ``sweepPrefix`` removes the entries. If the index is
+        /// incomplete, no one could find what a purge selects, so everything is removed.
         static let mark = SharedScript(
             """
             force()
@@ -115,7 +116,8 @@
             """
         )
 
-        /// ARGV after. Takes what is marked as gone away, some hundred a time; gives {how many, last id}, and no id at the end.
+        /// ARGV after. Removes what is marked as gone, some hundred at a time; returns {how many, last id}, and no id at the
+        /// end.
         static let sweep = SharedScript(
             """
             local ids = ask('ZRANGEBYLEX', K..'ids', ARGV[1], '+', 'LIMIT', 0, 300) or {}
@@ -125,7 +127,7 @@
             """
         )
 
-        /// ARGV set. As ``sweep``, of what a tag's set named; gives {how many, whether there is more}.
+        /// ARGV set. Like ``sweep``, for the set of a tag; returns {how many, whether there is more}.
         static let sweepTag = SharedScript(
             """
             local ids = ask('SPOP', K..ARGV[1], 300) or {}
@@ -135,7 +137,7 @@
             """
         )
 
-        /// ARGV prefix, after. Takes keys that begin with a prefix, all variants of a key in one step; as ``sweep``.
+        /// ARGV prefix, after. Removes keys that begin with a prefix, all variants of a key in one step; like ``sweep``.
         static let sweepPrefix = SharedScript(
             """
             local ids = ask('ZRANGEBYLEX', K..'ids', ARGV[2], '+', 'LIMIT', 0, 200) or {}

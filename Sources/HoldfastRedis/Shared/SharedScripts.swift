@@ -3,9 +3,9 @@
 
 #if Redis
 
-    /// Looking, writing and changing single entries.
+    /// Lookups, writes and changes of single entries.
     extension SharedScript {
-        /// ARGV digest, key. Gives what is shown of each variant, newest first.
+        /// ARGV digest, key. Returns what is shown of each variant, newest first.
         static let look = SharedScript(
             """
             local found = {}
@@ -29,7 +29,7 @@
             """
         )
 
-        /// Begins an epoch where there is none, or none that is whole, and sees whether messages can be told.
+        /// Begins an epoch if there is none, or none that is complete, and checks whether messages can be published.
         static let agree = SharedScript(
             """
             force()
@@ -39,7 +39,7 @@
             """
         )
 
-        /// Takes everything: a new epoch. The last resort for what cannot be removed by itself.
+        /// Removes everything by starting a new epoch. The last resort for what cannot be removed on its own.
         static let renew = SharedScript(
             """
             renew()
@@ -47,7 +47,7 @@
             """
         )
 
-        /// ARGV bytes, now. Evicts as much as that.
+        /// ARGV bytes, now. Evicts that many bytes.
         static let shrink = SharedScript(
             """
             force()
@@ -56,8 +56,9 @@
             """
         )
 
-        /// ARGV writer, digest, key, variant, metadata, useless, tags, body. Registers a writer, with when its key last changed; gives
-        /// {"begun", milliseconds now}, or "superseded" where its key may have been made with another secret.
+        /// ARGV writer, digest, key, variant, metadata, useless, tags, body. Registers a writer, with the time when its key
+        /// last changed; returns {"begun", milliseconds now}, or "superseded" if its key may have been made with another
+        /// secret.
         static let begin = SharedScript(
             """
             if not sound() then renew() end
@@ -76,7 +77,7 @@
             """
         )
 
-        /// ARGV writer, body, number, bytes, capacity, now. Stores a chunk; "full" where there is no room.
+        /// ARGV writer, body, number, bytes, capacity, now. Stores a chunk; "full" if there is no room.
         static let chunk = SharedScript(
             """
             local k = K..'b:'..ARGV[2]..':'..ARGV[3]
@@ -98,8 +99,8 @@
             """
         )
 
-        /// ARGV writer, id, metadata, useless, tags, length, size, inline bytes, capacity, now, when it was asked for (0: not known).
-        /// Gives {"stored", version, pinned}, "superseded" or "full".
+        /// ARGV writer, id, metadata, useless, tags, length, size, inline bytes, capacity, now, when it was requested (0:
+        /// unknown). Returns {"stored", version, pinned}, "superseded" or "full".
         static let commit = SharedScript(
             """
             local w = K..'w:'..ARGV[1]
@@ -158,7 +159,7 @@
             """
         )
 
-        /// ARGV writer, body, chunks. Gives up what was written.
+        /// ARGV writer, body, chunks. Removes what was written.
         static let release = SharedScript(
             """
             dropwriter(ARGV[1])
@@ -167,7 +168,7 @@
             """
         )
 
-        /// ARGV id, version, metadata, useless, tags, size, capacity, now. Gives {version, pinned} or "gone".
+        /// ARGV id, version, metadata, useless, tags, size, capacity, now. Returns {version, pinned} or "gone".
         static let refresh = SharedScript(
             """
             local id = ARGV[1]
@@ -202,7 +203,7 @@
             """
         )
 
-        /// ARGV id, version. Gives how many were removed.
+        /// ARGV id, version. Returns how many were removed.
         static let remove = SharedScript(
             """
             local h = ask('HMGET', K..'e:'..ARGV[1], 'n', 'k') or {}
@@ -214,7 +215,7 @@
             """
         )
 
-        /// ARGV digest, key. Gives how many entries were removed.
+        /// ARGV digest, key. Returns how many entries were removed.
         static let invalidate = SharedScript(
             """
             force()
@@ -232,7 +233,7 @@
             """
         )
 
-        /// ARGV id, version, wanted, capacity. Gives 1 where it is so now.
+        /// ARGV id, version, wanted, capacity. Returns 1 if the entry now is as wanted.
         static let pin = SharedScript(
             """
             local id = ARGV[1]

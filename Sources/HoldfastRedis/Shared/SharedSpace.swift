@@ -7,30 +7,30 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// The part of a server that one store has: all keys with its prefix, changed by scripts alone.
+    /// The part of a server that belongs to one store: all keys with its prefix, which only scripts change.
     final class SharedSpace: Sendable {
-        /// What a script answered, and what the space holds since.
+        /// A script's answer, and the totals after it.
         struct Answer: Sendable {
             let value: RedisReply
             let bytesUsed: Int
             let entryCount: Int
             let evicted: Int
-            /// What the server said against telling others; nil where it was told.
+            /// The server's error when it should publish a change; nil if it was published.
             let untold: String?
 
-            /// The one word that some scripts answer with.
+            /// The single word that some scripts return.
             var word: String? { value.bytes.map { String(decoding: $0, as: UTF8.self) } }
         }
 
         let client: RedisClient
-        /// What all keys begin with; the braces make all of it lie in one slot of a cluster.
+        /// The beginning of all keys; because of the braces, all are in one slot of a cluster.
         let root: String
-        /// The channel on which changes are told.
+        /// The channel on which changes are published.
         let channel: String
-        /// Who tells them: 16 characters, another one in each process.
+        /// The name of this process on the channel: 16 characters.
         let origin: String
         private let latest = Mutex((used: 0, count: 0, evicted: 0))
-        /// What the processes of a store agree on, as this one was last told.
+        /// What the processes of a store agree on, as last received.
         private struct Agreement {
             var isKnown = false
             var secret: [UInt8]
@@ -38,7 +38,7 @@
             var number = 0
         }
         private let agreement: Mutex<Agreement>
-        /// Told when all entries that were seen so far have become invisible.
+        /// How often the server refused something, and the last error.
         private let troubles = Mutex<(refusals: Int, last: String?)>((0, nil))
         private let onRenewal = Mutex<(@Sendable () -> Void)?>(nil)
 
@@ -51,31 +51,31 @@
             agreement = Mutex(Agreement(secret: (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }))
         }
 
-        /// How often the server refused something, and what it, or the way to it, said last.
+        /// How often the server refused something, and the last error of the server or the connection.
         var trouble: (refusals: Int, last: String?) { troubles.withLock { $0 } }
 
         func note(_ error: StoreError) {
             troubles.withLock { troubles in
                 if error.code != .io, error.code != .resting { troubles.refusals += 1 }
-                // That nobody asks for a while explains nothing.
+                // That the server is not asked for a while explains nothing.
                 if error.code != .resting || troubles.last == nil { troubles.last = error.message }
             }
         }
 
         func whenRenewed(_ handler: @escaping @Sendable () -> Void) { onRenewal.withLock { $0 = handler } }
 
-        /// The store's, made by the first process that asks for one; of this process alone until it is known.
+        /// The store's secret, made by the first process that needs one; this process's own until it is known.
         var secret: [UInt8] { agreement.withLock { $0.secret } }
         var knowsSecret: Bool { agreement.withLock { $0.isKnown } }
 
-        /// What is held now as far as this process was told, and what it has evicted.
+        /// What is stored as far as this process knows, and what it has evicted.
         var totals: (used: Int, count: Int, evicted: Int) { latest.withLock { $0 } }
 
         /// Runs a script.
         ///
-        /// In a full server the oldest entries make room for what a script must add.
+        /// In a full server, the oldest entries make room for what a script must add.
         ///
-        /// - Throws: what the client throws, and what ``RedisReply/refusal`` says where the server refuses the script.
+        /// - Throws: the client's errors, and those of ``RedisReply/refusal`` if the server refuses the script.
         func run(_ script: SharedScript, _ arguments: [[UInt8]]) async throws(StoreError) -> Answer {
             var bytes = arguments.reduce(64 << 10) { $0 + 2 * $1.count }
             while true {
@@ -139,22 +139,22 @@
 
         static let unreadable = StoreError(
             .corrupt,
-            "Redis holds something else under the store's prefix; choose another prefix."
+            "Redis has other data under the store's prefix; choose another prefix."
         )
 
-        /// Sixteen characters that nobody else has.
+        /// Sixteen unique characters.
         static func name() -> String {
             var random = SystemRandomNumberGenerator()
             let digits = String(UInt64.random(in: 0...UInt64.max, using: &random), radix: 16)
             return String(repeating: "0", count: 16 - digits.count) + digits
         }
 
-        /// What a primary key is called: half of its SHA-256, whose whole key is compared on every hit.
+        /// The name of a primary key: half of its SHA-256; the whole key is compared on every hit.
         static func digest(of key: StoreKey) -> String {
             String(SHA256Digest(hashing: key.bytes).hex.prefix(32))
         }
 
-        /// What an entry is called.
+        /// The name of an entry.
         static func name(of key: StoreKey, _ variant: StoreKey) -> String {
             digest(of: key) + "." + digest(of: variant)
         }

@@ -6,32 +6,32 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// Has the memory in front forget what other processes changed, as they tell it.
+    /// Removes entries from the memory in front when other processes report that they changed them.
     final class OutsideChanges: Sendable {
         private struct State {
             var keys: [StoreKey] = []
             var isDraining = false
-            /// Whether all that is told arrives; the memory in front is trusted only then.
+            /// Whether all reports arrive; the memory in front is trusted only then.
             var isListening = false
             var heard = 0
             var lastError: String?
         }
 
-        /// More that waits than this counts as everything.
+        /// If more than this waits, everything counts as changed.
         private static let maximumWaiting = 1_024
 
         private let tier: TieredStore
         private let origin: [UInt8]
         private let state = Mutex(State())
 
-        /// Not trusted yet: who listens says so.
+        /// Not trusted until a subscription reports that it listens.
         init(_ tier: TieredStore, origin: String) {
             self.tier = tier
             self.origin = Array(origin.utf8)
             tier.distrustUpperTier()
         }
 
-        /// How many changes of others were heard.
+        /// How many changes of others were received.
         var heard: Int { state.withLock { $0.heard } }
         var lastError: String? { state.withLock { $0.lastError } }
         var isListening: Bool { state.withLock { $0.isListening } }
@@ -67,7 +67,7 @@
                 return state.keys.count >= OutsideChanges.maximumWaiting
             }
             if isTooMuch { return forgetAll() }
-            // From here on no look-up takes the copy, however late it goes.
+            // From here on no lookup uses the copy, however long it takes.
             tier.noteOutsideChange(of: key)
             let starts = state.withLock { state in
                 state.keys.append(key)

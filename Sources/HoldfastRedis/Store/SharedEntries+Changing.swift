@@ -6,7 +6,7 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// Changes of entries that are there.
+    /// Changes of existing entries.
     extension SharedEntries {
         @discardableResult
         func replaceDescription(
@@ -87,7 +87,7 @@
             }
         }
 
-        /// - Returns: how many entries were removed, 1 or none.
+        /// - Returns: how many entries were removed, 1 or 0.
         func take(_ entry: StoredEntry) async throws(StoreError) -> Int {
             try checkOpen()
             let answer = try await space.run(

@@ -5,7 +5,8 @@
 
     internal import HoldfastStorage
 
-    /// Purges: a mark that holds at once for all processes, and then the space given back, some hundred entries a step.
+    /// Purges: a mark that takes effect at once for all processes, after which the space is freed, some hundred entries at a
+    /// time.
     extension SharedEntries {
         @discardableResult
         func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
@@ -21,12 +22,12 @@
                 count = try await sweep { (start) async throws(StoreError) in
                     try await space.run(.sweepPrefix, [prefix, start])
                 }
-                // Copies of what was found in between go as well.
+                // Copies of what was found in the meantime are removed too.
                 try await mark("none", [])
             case .matching(let predicate): count = try await purge(where: predicate, now: now)
             }
             noteRemoved(count)
-            // What bears a mark is taken by whoever comes across it, so that nobody has the whole count.
+            // Marked entries are removed by whoever finds them, so no one has the whole count.
             return isCounted(selection) ? count : nil
         }
 
@@ -93,7 +94,7 @@
                 for listed in page.listed where isSelected(listed.entry) { count += try await take(listed.entry) }
                 cursor = page.next
             } while cursor != nil
-            // An index that was lost meanwhile was not walked to its end.
+            // An index that was lost in the meantime was not walked to its end.
             try await mark("none", [])
             return count
         }

@@ -6,12 +6,12 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// Entries in a Redis, as they are there: no copy in memory, and every failure of the server is an error.
+    /// Entries in Redis, as they are: no copies in memory, and every failure of the server is an error.
     ///
-    /// What changes together changes in one script. An entry is named after its key and variant; a body lies in chunks under a name of
-    /// its own, so that the bytes of two versions never mix.
+    /// Related changes happen in one script. An entry is named after its key and variant; a body is stored in chunks under its
+    /// own name, so that the bytes of two versions never mix.
     final class SharedEntries: CacheStore {
-        /// Versions of the server begin far above this, so that those of a store in memory can be told from them.
+        /// Versions of the server begin far above this, to distinguish them from those of a store in memory.
         static let firstVersion = 1 << 40
 
         let space: SharedSpace
@@ -21,7 +21,7 @@
         let isClosed = Atomic(false)
         private let uploads = Mutex<[ObjectIdentifier: WeakUpload]>([:])
 
-        /// Entries under the space's prefix; nothing is asked before ``open()``.
+        /// Creates a store for the space's prefix; nothing is requested before ``open()``.
         init(_ space: SharedSpace, capacity: Int) {
             self.space = space
             self.capacity = max(0, capacity)
@@ -29,18 +29,18 @@
 
         var secret: [UInt8] { space.secret }
 
-        /// Learns the secret and how much is held; does nothing once they are known.
+        /// Learns the secret and the totals; does nothing once they are known.
         func open() async throws(StoreError) {
             if !space.knowsSecret { try await agree() }
         }
 
-        /// Finds out whether the server does what a store needs.
+        /// Checks whether the server does what a store needs.
         func agree() async throws(StoreError) {
             try checkOpen()
             if let text = try await space.run(.agree).untold { throw RedisReply.refusal(for: text) }
         }
 
-        /// Takes everything, where something could not be removed by itself.
+        /// Removes everything, if something could not be removed on its own.
         func renew() async throws(StoreError) {
             try checkOpen()
             _ = try await space.run(.renew)
@@ -105,10 +105,10 @@
             let start = ContinuousClock.now
             let answer = try await space.run(.begin, words + EntryWords.words(of: kept) + [Array(upload.name.utf8)])
             guard let parts = answer.value.array, parts.count == 2, let serverTime = parts[1].integer else {
-                throw StoreError(.superseded, "The store has a new secret, and the key was made with the former one.")
+                throw StoreError(.superseded, "The store has a new secret, and the key was made with the old one.")
             }
             note(upload)
-            // By the server's clock, and not later than it was: the way of the answer counts as well.
+            // By the server's clock, and never too late: the time of the reply is subtracted as well.
             let askedFor = age.map { serverTime - Int(($0 + (.now - start)) / .milliseconds(1)) - 1 }
             return SharedWriter(upload, key, variant, kept, askedFor: askedFor, of: self)
         }
@@ -157,12 +157,15 @@
 
         static let tooLarge = StoreError(
             .tooLarge,
-            "The entry is larger than the store may hold; raise the capacity or leave it unstored."
+            "The entry is larger than the store may hold; raise the capacity, or do not store it."
         )
-        static let full = StoreError(.noSpace, "The store is full of what is pinned or being written; try again later.")
+        static let full = StoreError(
+            .noSpace,
+            "The store is full of pinned entries and unfinished writes; try again later."
+        )
     }
 
-    /// An upload that is known as long as somebody else holds it.
+    /// An upload that is known as long as someone else holds it.
     struct WeakUpload: Sendable {
         weak let upload: BodyUpload?
     }

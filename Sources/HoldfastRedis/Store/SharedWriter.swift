@@ -6,13 +6,13 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// Writes one entry into a Redis.
+    /// Writes one entry to Redis.
     final class SharedWriter: EntryWriter {
         private let upload: BodyUpload
         private let key: StoreKey
         private let variant: StoreKey
         private let description: EntryDescription
-        /// When it was asked for, in milliseconds of the server's clock; nil: not known.
+        /// When the entry was requested, in milliseconds of the server's clock; nil: unknown.
         private let askedFor: Int?
         private let store: SharedEntries
         private let isOver = Atomic(false)
@@ -74,7 +74,7 @@
                 }
                 return entry
             } catch {
-                // Those who follow may have all bytes, although nothing is stored.
+                // Followers may get all bytes, although nothing is stored.
                 if error.code == .superseded { upload.end() } else { upload.abandon() }
                 store.forget(upload)
                 throw error
@@ -124,7 +124,7 @@
                 if answer.word == "full" { throw SharedEntries.full }
                 throw StoreError(
                     .superseded,
-                    "The key was invalidated or purged while the entry was asked for or written."
+                    "The key was invalidated or purged while the entry was being requested or written."
                 )
             }
             return StoredEntry(

@@ -6,12 +6,12 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// A shared store with memory of this process's own in its place while it cannot be reached.
+    /// A shared store that uses this process's own memory while the server cannot be reached.
     ///
-    /// No look-up, write or invalidation fails for want of the server. What is invalidated or purged meanwhile is made up before
-    /// the server is believed again, and what memory held is forgotten then.
+    /// No lookup, write or invalidation fails for lack of the server. What is invalidated or purged in the meantime is done on
+    /// the server before its entries are used again, and the memory is then emptied.
     final class StandInStore: CacheStore {
-        /// What the server must still be told, and under which secret it was named.
+        /// A change that the server still has to make, and the secret under which it was named.
         private struct Debt: Sendable {
             enum Change: Sendable {
                 case key(StoreKey)
@@ -23,12 +23,12 @@
             let secret: [UInt8]
         }
 
-        /// What came of asking the server.
+        /// The result of asking the server.
         private enum Reach<Outcome> {
             case done(Outcome)
-            /// It cannot be used for now; memory stands in.
+            /// The server cannot be used at the moment; memory is used instead.
             case away(StoreError)
-            /// It refuses this one thing for good, and nothing else.
+            /// The server refuses this one request permanently, and nothing else.
             case refused(StoreError)
 
             var outcome: Outcome? { if case .done(let outcome) = self { outcome } else { nil } }
@@ -43,14 +43,14 @@
             var losses = 0
         }
 
-        /// More than this is made up by purging everything.
+        /// If there are more, everything is purged instead.
         private static let maximumDebts = 1_024
 
         let shared: SharedEntries
         let memory: MemoryStore
         private let state = Mutex(State())
 
-        /// - Parameter memory: bytes that may be held while the server is away.
+        /// - Parameter memory: the most bytes to hold while the server cannot be reached.
         init(_ shared: SharedEntries, memory: Int) {
             self.shared = shared
             self.memory = MemoryStore(capacity: memory)
@@ -98,7 +98,7 @@
             }
             switch writer {
             case .done(let writer): return writer
-            // What memory holds others cannot invalidate, so it is used only while the server is away.
+            // Others cannot invalidate what memory holds, so it is used only while the server cannot be reached.
             case .refused(let error): throw error
             case .away: break
             }
@@ -142,12 +142,12 @@
             }
             if let count { return count.map { $0 + (held ?? 0) } }
             if isAway {
-                throw StoreError(.resting, "Redis cannot be reached; the purge is made up before it is used again.")
+                throw StoreError(.resting, "Redis cannot be reached. The purge is done there before it is used again.")
             }
             return nil
         }
 
-        /// Changes what is shared; where the server does not do it now, it is made up before anything else is asked of it.
+        /// Changes what is shared; if the server cannot do it now, it is done before anything else is asked of it.
         @discardableResult
         private func change<Outcome>(
             _ change: Debt.Change,
@@ -164,11 +164,11 @@
             case .done(let outcome): return outcome
             case .away(let error):
                 owe(change)
-                // A right that this change needs may be missing, and no other.
+                // A permission that only this change needs may be missing.
                 if error.code == .badConfiguration { _ = try await reaching { () async throws(StoreError) in } }
             case .refused:
                 owe(change)
-                // Paying takes everything where the one thing cannot be taken.
+                // If this one thing cannot be removed, paying removes everything.
                 _ = try await reaching { () async throws(StoreError) in }
             }
             return nil
@@ -209,7 +209,7 @@
 
         // MARK: Coming and going of the server
 
-        /// Has the server do something, once it knows all it must know.
+        /// Asks the server to do something, after it has made all pending changes.
         private func reaching<Outcome>(
             _ step: () async throws(StoreError) -> Outcome
         ) async throws(StoreError) -> Reach<Outcome> {
@@ -235,7 +235,7 @@
             }
         }
 
-        /// Several tasks may pay at once; what is paid twice does no harm.
+        /// Several tasks may do this at once; doing a change twice does no harm.
         private func pay() async throws(StoreError) {
             while let debt = state.withLock({ $0.debts.first }) {
                 do throws(StoreError) {
@@ -249,7 +249,7 @@
                     }
                 } catch {
                     guard error.code == .corrupt || error.code == .badConfiguration else { throw error }
-                    // It would be refused again; no entry is better than one that should be gone.
+                    // It would be refused again; no entries are better than one that should be gone.
                     shared.space.note(error)
                     try await shared.renew()
                 }
@@ -269,7 +269,7 @@
             }
         }
 
-        /// The server cannot be used; from here on it is asked now and then whether it can.
+        /// The server cannot be used; from here on it is tried again from time to time.
         func noteLost(_ error: StoreError) {
             shared.space.note(error)
             let starts = state.withLock { state in

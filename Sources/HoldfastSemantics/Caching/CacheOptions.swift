@@ -38,10 +38,11 @@ public struct CacheOptions: Sendable, Hashable {
         didSet { maximumLifetime = maximumLifetime.map { max($0, .zero) } }
     }
 
-    /// How long a response counts as fresh whose server does not say; nil, the default: as long as Last-Modified lets it be guessed.
+    /// How long a response counts as fresh if its server does not say; nil, the default: as estimated from Last-Modified.
     ///
-    /// It replaces that guess for a 2xx or 3xx that may be guessed at (RFC 9111 §4.2.2), and nothing the server says: max-age, Expires,
-    /// no-cache and no-store are obeyed. A call's own ``CacheDirective/lifetime`` goes before it. Negative counts as zero.
+    /// It replaces that estimate for a 2xx or 3xx that may have one (RFC 9111 §4.2.2), but nothing that the server says: max-age,
+    /// Expires, no-cache and no-store still apply. A call's own ``CacheDirective/lifetime`` takes precedence. Negative counts as
+    /// zero.
     public var defaultLifetime: Duration? {
         didSet { defaultLifetime = defaultLifetime.map { max($0, .zero) } }
     }
@@ -78,8 +79,8 @@ public struct CacheOptions: Sendable, Hashable {
     /// an origin. Only the first field that is present and valid is used.
     public var targetedFields: [FieldName]?
 
-    /// The fields of responses whose words become tags of what is stored, beside those of the call: `Surrogate-Key` and `Cache-Tag`, say.
-    /// None by default. Words are divided by blanks and commas, and a store keeps 64 an entry.
+    /// The response fields whose words become tags of the entry, in addition to those of the call, such as `Surrogate-Key` and
+    /// `Cache-Tag`. None by default. Blanks and commas separate words, and a store keeps 64 for each entry.
     public var tagFields: [FieldName] = []
 
     /// The cache's name in the Cache-Status field, which says what it did; nil, the default: no such field (RFC 9211).
@@ -112,7 +113,7 @@ public struct CacheOptions: Sendable, Hashable {
         }
     }
 
-    /// ``ignoredCookies``, ready to be asked where no rule adds to them.
+    /// ``ignoredCookies``, prepared for use when no rule adds to them.
     package var ignored = IgnoredCookies.wellKnown
 
     /// What the keys leave out of queries if no rule says; nothing by default.
@@ -126,10 +127,10 @@ public struct CacheOptions: Sendable, Hashable {
         set { ruleTable = newValue.rules.isEmpty ? nil : CacheRuleTable(newValue, ignored: ignored) }
     }
 
-    /// ``rules``, ready to be asked; nil where there are none.
+    /// ``rules``, prepared for use; nil if there are none.
     var ruleTable: CacheRuleTable?
 
-    /// Whether a rule says that nothing is stored; only where the rules were applied to a response.
+    /// Whether a rule says that nothing is stored; set only after the rules were applied to a response.
     var neverStores = false
 
     /// The most bytes of content to read for the key of a QUERY or a cached POST; 1 MiB by default. Longer ones bypass the

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What a response to an unsafe request makes invalid (RFC 9111 §4.4).
+/// What a response to an unsafe request invalidates (RFC 9111 §4.4).
 public enum Invalidation {
-    /// Whether a response says that stored responses may no longer hold: an unsafe method, and no error.
+    /// Whether stored responses may no longer be valid after this response: the method is unsafe, and the response is not an error.
     ///
     /// - Parameters:
     ///   - request: the request that was sent; a method that is not known to be safe counts as unsafe.
@@ -13,10 +13,10 @@ public enum Invalidation {
         return response.status.isSuccessful || response.status.isRedirection
     }
 
-    /// Whether an attempt ended so that an unsafe request may have been applied although nobody says so.
+    /// Whether an unsafe request may have been applied although no response says so.
     ///
-    /// Without an answer whatever left this machine may have arrived, and a gateway that says 502 or 504 knows no more than
-    /// that. Any other response is the origin's own word.
+    /// Without a response, anything sent may have arrived, and a gateway that answers 502 or 504 knows no more than that. Any other
+    /// response is the origin's own.
     public static func isAmbiguous(_ outcome: AttemptOutcome) -> Bool {
         switch outcome {
         case .failure(let failure): failure.progress > .notSent
@@ -26,15 +26,14 @@ public enum Invalidation {
 
     /// The URIs whose stored responses must be invalidated.
     ///
-    /// Errors invalidate nothing, unless an attempt before or a gateway leaves open what was applied. Neither do locations
-    /// at another origin, which could otherwise be used to empty other sites' entries.
+    /// Errors invalidate nothing, unless an earlier attempt or a gateway leaves open what was applied. Locations at another origin
+    /// are ignored too: they could be used to remove other sites' entries.
     ///
     /// - Parameters:
     ///   - request: the request that was sent.
     ///   - response: its final response.
     ///   - mayBeApplied: whether an attempt was ambiguous; false by default.
-    /// - Returns: the target first, then Location and Content-Location where they name something else; empty when nothing
-    ///   is to be done.
+    /// - Returns: the target first, then Location and Content-Location if they are different URIs; empty if there is nothing to do.
     public static func targets(
         request: RequestHead,
         response: ResponseHead,
@@ -54,7 +53,7 @@ public enum Invalidation {
         return targets
     }
 
-    /// The URIs whose stored responses an unsafe request may have made invalid although no response came.
+    /// The URIs whose stored responses an unsafe request may have invalidated although no response arrived.
     ///
     /// A request that may have reached the origin may have been applied, so it counts as applied.
     ///
@@ -63,7 +62,7 @@ public enum Invalidation {
     ///   - failure: how it failed.
     ///   - wasSent: whether an attempt had begun.
     ///   - mayBeApplied: whether an earlier attempt was ambiguous; false by default.
-    /// - Returns: the target, or nothing where the method is safe or nothing can have reached the origin.
+    /// - Returns: the target; empty if the method is safe, or if nothing can have reached the origin.
     public static func targets(
         request: RequestHead,
         failure: AttemptFailure,
@@ -74,28 +73,28 @@ public enum Invalidation {
         return [request.target]
     }
 
-    /// A response has one Location and one Content-Location; more lines than that are an attack or a mistake.
+    /// A response has one Location and one Content-Location; more are an attack or a mistake.
     private static let maximumTargets = 8
 }
 
 /// The Clear-Site-Data field: what an origin asks clients to forget (W3C Clear Site Data §3.1).
 ///
-/// A comma list of quoted types. Members that are no quoted string are left out; types compare with their letter case.
+/// A comma-separated list of quoted types. Members that are not quoted strings are ignored; types are case-sensitive.
 public struct ClearSiteData: Sendable, Hashable {
-    /// The types in order, duplicates and unknown ones included, quotes removed.
+    /// The types in order, including duplicates and unknown ones, without quotes.
     public let types: [String]
 
     /// Reads the field of a response, line by line; linear time.
     ///
-    /// - Parameter fields: the response's fields; no type comes out where the field is missing.
+    /// - Parameter fields: the response's fields; there are no types if the field is missing.
     public init(_ fields: HeaderFields) {
         types = fields.values(of: .clearSiteData).flatMap { ClearSiteData.types(in: $0) }
     }
 
-    /// Whether all stored responses of the target's origin must go: `"cache"` or `"*"` from a secure origin.
+    /// Whether all stored responses of the target's origin must be removed: `"cache"` or `"*"` from a secure origin.
     ///
-    /// - Parameter target: the target URI of the response. The field means something for https only, since anyone on the
-    ///   way could have added it otherwise.
+    /// - Parameter target: the target URI of the response. The field counts only for https, since otherwise anyone on the path
+    ///   could have added it.
     public func clearsCache(of target: TargetURI) -> Bool {
         target.scheme == "https" && types.contains { $0 == "cache" || $0 == "*" }
     }

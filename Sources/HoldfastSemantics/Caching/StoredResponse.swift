@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A response as a cache holds it, all but its content.
+/// A response as a cache stores it, without its content.
 ///
-/// What judgement asks again and again (directives, dates, validators) is read once, when the value is made.
+/// Values that are often needed for decisions (directives, dates, validators) are read once, when the value is made.
 public struct StoredResponse: Sendable, Hashable {
-    /// What is read once and never changes, behind one reference: candidates are copied from stage to stage.
+    /// What is read once and never changes, behind one reference, since candidates are copied often.
     private let reading: Reading
 
-    /// Why the origin must confirm it before it is used again, whatever its freshness; nil where it need not.
+    /// Why the origin must confirm it before it is used again, even if it is fresh; nil if it need not.
     public private(set) var confirmationReason: CacheReason?
 
-    /// Which bytes of its content are stored, where some may be missing; nil: all (RFC 9111 §3.3).
+    /// Which bytes of its content are stored, if some may be missing; nil: all (RFC 9111 §3.3).
     public var ranges: StoredRanges?
 
-    /// The place of its request among all requests of the cache: what was asked for later is more recent, whatever the clock
-    /// said. ``Admission`` sets it; by default it follows from ``requestTime``.
+    /// The order of its request among all requests of the cache: a later request is more recent, whatever the clock said.
+    /// ``Admission`` sets it; by default it follows from ``requestTime``.
     public var requestOrder: HybridTimestamp
 
-    /// The target URI of the request it answered.
+    /// The target URI of its request.
     public var target: TargetURI { reading.target }
 
-    /// The method of the request it answered.
+    /// The method of its request.
     public var method: RequestMethod { reading.method }
 
-    /// The request values its Vary nominates.
+    /// The request values that its Vary nominates.
     public var nominated: NominatedFields { reading.nominated }
 
     /// Status and fields, stripped for storage by ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:ignoredCookies:)``.
@@ -33,28 +33,28 @@ public struct StoredResponse: Sendable, Hashable {
     /// When its request was sent.
     public var requestTime: Timestamp { reading.requestTime }
 
-    /// When its head came.
+    /// When its head arrived.
     public var responseTime: Timestamp { reading.responseTime }
 
-    /// Whether the transport had undone a content coding, so that the bytes are not those the origin tagged.
+    /// Whether the transport decoded a content coding, so that the bytes are not those that the origin tagged.
     public var contentDecoded: Bool { reading.contentDecoded }
 
-    /// The lifetime in seconds that the call which got it gave it, for want of the server's; nil where none did.
+    /// The lifetime in seconds that the call gave it because the server gave none; nil if the call gave none either.
     public var givenLifetime: Int64? { reading.givenLifetime }
 
-    /// The targeted fields that rule in the place of its Cache-Control and Expires where it has one of them.
+    /// The targeted fields that replace its Cache-Control and Expires if it has one of them.
     public var targetedFields: [FieldName] { reading.targetedFields }
 
     /// Its Cache-Control, or the targeted field in its place (RFC 9213 §2.2).
     public var cacheControl: CacheControl { reading.cacheControl }
 
-    /// Its entity tag; weak when the content was decoded, nil when missing, malformed or repeated.
+    /// Its entity tag; weak if the content was decoded, nil if missing, malformed or repeated.
     public var entityTag: EntityTag? { reading.entityTag }
 
-    /// Its Last-Modified; nil when missing, malformed or repeated.
+    /// Its Last-Modified; nil if missing, malformed or repeated.
     public var lastModified: HTTPDate? { reading.lastModified }
 
-    /// When the origin made it: its Date, or the time of receipt where that is missing (RFC 9110 §6.6.1).
+    /// When the origin created it: its Date, or the time of receipt without one (RFC 9110 §6.6.1).
     public var date: Timestamp { reading.date }
 
     var expires: Expiry { reading.expires }
@@ -74,11 +74,11 @@ public struct StoredResponse: Sendable, Hashable {
     ///   - nominated: what its Vary nominates; nothing by default.
     ///   - head: status and fields, already stripped for storage.
     ///   - requestTime: when the request was sent.
-    ///   - responseTime: when the head came.
-    ///   - contentDecoded: whether a content coding was undone; false by default.
+    ///   - responseTime: when the head arrived.
+    ///   - contentDecoded: whether a content coding was decoded; false by default.
     ///   - givenLifetime: the call's ``CacheDirective/lifetime`` in seconds; negative counts as 0, nil by default.
-    ///   - needsConfirmation: whether a person marked it, so that the origin must confirm it before it is used again; false
-    ///     by default.
+    ///   - needsConfirmation: whether a person marked it, so that the origin must confirm it before it is used again; false by
+    ///     default.
     ///   - targetedFields: the cache's target list (RFC 9213 §2.2); empty by default.
     public init(
         target: TargetURI,
@@ -107,7 +107,7 @@ public struct StoredResponse: Sendable, Hashable {
         requestOrder = HybridTimestamp(requestTime)
     }
 
-    /// This response filed under other nominated values, for a Vary that an update brought.
+    /// This response under other nominated values, for a Vary that an update brought.
     func nominating(_ nominated: NominatedFields) -> StoredResponse {
         var filed = StoredResponse(
             target: target,
@@ -124,23 +124,22 @@ public struct StoredResponse: Sendable, Hashable {
         return filed
     }
 
-    /// Whether the origin must confirm it before it is used again, whatever its freshness.
+    /// Whether the origin must confirm it before it is used again, even if it is fresh.
     public var needsConfirmation: Bool { confirmationReason != nil }
 
-    /// This response marked by a person so that the origin must confirm it before it is used again (RFC 9111 §4.4:
-    /// "invalidate").
+    /// This response, marked by a person so that the origin must confirm it before it is used again (RFC 9111 §4.4: "invalidate").
     public var needingConfirmation: StoredResponse { needingConfirmation(.softPurged) }
 
-    /// This response marked so that the origin must confirm it before it is used again.
+    /// This response, marked so that the origin must confirm it before it is used again.
     ///
-    /// - Parameter reason: why; it stands in the place of an earlier one.
+    /// - Parameter reason: why; it replaces an earlier reason.
     public func needingConfirmation(_ reason: CacheReason) -> StoredResponse {
         var marked = self
         marked.confirmationReason = reason
         return marked
     }
 
-    /// Whether the origin can be asked if it still holds (RFC 9111 §4.3.1).
+    /// Whether the origin can be asked to validate it (RFC 9111 §4.3.1).
     public var hasValidator: Bool { entityTag != nil || lastModified != nil }
 
     /// Whether both are the same response, read in the same way.
@@ -150,16 +149,16 @@ public struct StoredResponse: Sendable, Hashable {
             && (left.reading === right.reading || left.reading == right.reading)
     }
 
-    /// Feeds what ``==(_:_:)`` goes by most to the hasher.
+    /// Feeds the main parts that ``==(_:_:)`` compares to the hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(target)
         hasher.combine(head)
         hasher.combine(responseTime)
     }
 
-    /// A stored response as its fields were read, once.
+    /// A stored response whose fields have been read, once.
     ///
-    /// What it is made from is compared; the rest follows from it.
+    /// Only its inputs are compared; the rest follows from them.
     final class Reading: Sendable, Equatable {
         let target: TargetURI
         let method: RequestMethod
@@ -214,8 +213,8 @@ public struct StoredResponse: Sendable, Hashable {
             }
         }
 
-        /// Whether an expiration date is given in another zone than GMT, UTC by name included: such a date is readable, but
-        /// nothing may be taken for fresh by it (RFC 9111 §4.2).
+        /// Whether an expiration date has another zone than GMT, including UTC by name: such a date can be read, but must not make
+        /// a response fresh (RFC 9111 §4.2).
         private static func namesOtherZone(_ expires: String?) -> Bool {
             expires?.loweringASCII().hasSuffix("utc") ?? false
         }
@@ -230,15 +229,15 @@ public struct StoredResponse: Sendable, Hashable {
 }
 
 extension ResponseHead {
-    /// The entity tag; nil when missing, malformed or repeated.
+    /// The entity tag; nil if missing, malformed or repeated.
     public var entityTag: EntityTag? {
         let values = fields.values(of: .eTag)
         return values.count == 1 ? values.first.flatMap { EntityTag($0) } : nil
     }
 
-    /// The Last-Modified date; nil when missing, malformed or repeated.
+    /// The Last-Modified date; nil if missing, malformed or repeated.
     ///
-    /// - Parameter receivedAt: when the response came, for two-digit years.
+    /// - Parameter receivedAt: when the response arrived, for two-digit years.
     public func lastModified(receivedAt: Timestamp) -> HTTPDate? {
         ResponseHead.date(of: .lastModified, in: fields, receivedAt: receivedAt)
     }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The Cache-Control field of a request or a response, read leniently and written correctly (RFC 9111 §5.2).
+/// The Cache-Control field of a request or a response, parsed leniently and written correctly (RFC 9111 §5.2).
 ///
-/// Names are folded to lower case, unknown directives are kept, junk between commas is skipped. Where a value is
-/// malformed or contradicts another one the reading that reuses less wins (RFC 9111 §4.2.1).
+/// Names are lowercased, unknown directives are kept, and junk between commas is skipped. If a value is malformed or contradicts
+/// another one, the interpretation that reuses less applies (RFC 9111 §4.2.1).
 public struct CacheControl: Sendable, Hashable, CustomStringConvertible {
     /// One directive.
     public struct Directive: Sendable, Hashable {
         /// The name in lower case.
         public let name: String
 
-        /// The argument with quotes and escapes undone; nil when there is none.
+        /// The argument without quotes and escapes; nil if there is none.
         public let argument: String?
 
-        /// Creates a directive; the name is folded to lower case.
+        /// Creates a directive; the name is lowercased.
         public init(name: String, argument: String? = nil) {
             self.name = name.loweringASCII()
             self.argument = argument
         }
     }
 
-    /// The directives in the order they came, duplicates included.
+    /// The directives in order, including duplicates.
     public private(set) var directives: [Directive]
 
     /// Creates a field without directives.
@@ -54,17 +54,17 @@ public struct CacheControl: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Reads one field value; linear time.
+    /// Parses one field value; linear time.
     public init(parsing value: String) {
         directives = []
         parse(value)
     }
 
-    /// Sets a directive, in the place of the first one with that name; further ones are removed.
+    /// Sets a directive in place of the first one with that name; removes further ones.
     ///
     /// - Parameters:
-    ///   - name: the directive's name; nothing happens when it is no token, since it could not be written.
-    ///   - argument: its argument, or nil for none; quoted on writing where that is needed.
+    ///   - name: the directive's name; if it is not a token, nothing changes, since it could not be written.
+    ///   - argument: its argument, or nil for none; quoted when written, if necessary.
     public mutating func set(_ name: String, to argument: String? = nil) {
         guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else { return }
         let directive = Directive(name: name, argument: argument)
@@ -81,9 +81,9 @@ public struct CacheControl: Sendable, Hashable, CustomStringConvertible {
         directives.removeAll { $0.name == folded }
     }
 
-    /// Whether a directive with this name stands in the field, with an argument or without.
+    /// Whether the field has a directive with this name, with or without an argument.
     ///
-    /// - Parameter name: the name in any letter case.
+    /// - Parameter name: the name in any case.
     public func contains(_ name: String) -> Bool {
         let folded = name.loweringASCII()
         return directives.contains { $0.name == folded }
@@ -117,13 +117,13 @@ public struct CacheControl: Sendable, Hashable, CustomStringConvertible {
                 continue
             }
             guard scanner.consume(UInt8(ascii: "=")) else {
-                // A directive followed by junk counts all the same: "no-store x" must not turn into permission. Its
-                // argument is empty then, which no directive that grants anything may have.
+                // A directive followed by junk still counts: "no-store x" must not become permission. Its argument is then empty,
+                // which is invalid for every directive that allows something.
                 let junk = scanner.text(upTo: UInt8(ascii: ","))
                 directives.append(Directive(name: name, argument: junk.isEmpty ? nil : ""))
                 continue
             }
-            // White space around "=" and text behind a closing quote leave an argument that no number can have.
+            // Whitespace around "=" or text after a closing quote makes an argument that is not a valid number.
             let isSpaced = scanner.peek?.isOptionalWhitespace ?? false
             let quoted = scanner.quotedString()
             let rest = scanner.text(upTo: UInt8(ascii: ","))
@@ -137,17 +137,17 @@ public struct CacheControl: Sendable, Hashable, CustomStringConvertible {
 extension CacheControl {
     /// A directive that may be limited to some fields (RFC 9111 §5.2.2.4, §5.2.2.7).
     public enum FieldNameForm: Sendable, Hashable {
-        /// The directive is not there.
+        /// The directive is absent.
         case absent
-        /// It holds for the whole response.
+        /// It applies to the whole response.
         case unqualified
-        /// It holds for these fields only.
+        /// It applies only to these fields.
         case fields([FieldName])
     }
 
     /// How much staleness a request accepts (RFC 9111 §5.2.1.2).
     public enum StaleTolerance: Sendable, Hashable {
-        /// The directive is not there.
+        /// The directive is absent.
         case absent
         /// Any amount.
         case any
@@ -155,7 +155,7 @@ extension CacheControl {
         case seconds(Int64)
     }
 
-    /// 2^31: where delta-seconds saturate (RFC 9111 §1.2.2).
+    /// 2^31: the limit of delta-seconds (RFC 9111 §1.2.2).
     public static let maximumDeltaSeconds: Int64 = 2_147_483_648
 
     /// `max-age` in seconds; the smallest of several, 0 (stale) for a malformed one (RFC 9111 §4.2.1).
@@ -188,7 +188,7 @@ extension CacheControl {
     /// `min-fresh` of a request in seconds: the largest of several, malformed ones ignored.
     public var minFresh: Int64? { validSeconds("min-fresh").max() }
 
-    /// `stale-while-revalidate` in seconds: the smallest of several, nil when any is malformed (RFC 5861 §3).
+    /// `stale-while-revalidate` in seconds: the smallest of several, nil if any is malformed (RFC 5861 §3).
     public var staleWhileRevalidate: Int64? { allowance("stale-while-revalidate") }
 
     /// `stale-if-error` in seconds, read like ``staleWhileRevalidate`` (RFC 5861 §4).
@@ -197,13 +197,13 @@ extension CacheControl {
     /// `no-store`.
     public var noStore: Bool { has("no-store") }
 
-    /// `no-cache`, whole or for some fields; a malformed list counts as unqualified.
+    /// `no-cache`, for the whole response or some fields; a malformed list counts as unqualified.
     public var noCache: FieldNameForm { fieldNames("no-cache") }
 
-    /// `private`, whole or for some fields; a malformed list counts as unqualified.
+    /// `private`, for the whole response or some fields; a malformed list counts as unqualified.
     public var `private`: FieldNameForm { fieldNames("private") }
 
-    /// `public`; with an argument, which it cannot have, it grants nothing.
+    /// `public`; with an argument, which it cannot have, it allows nothing.
     public var `public`: Bool { grants("public") }
 
     /// `must-revalidate`.
@@ -212,10 +212,10 @@ extension CacheControl {
     /// `proxy-revalidate`.
     public var proxyRevalidate: Bool { has("proxy-revalidate") }
 
-    /// `must-understand`, which may lift a no-store (RFC 9111 §5.2.2.3); with an argument it counts as absent.
+    /// `must-understand`, which may override a no-store (RFC 9111 §5.2.2.3); with an argument it counts as absent.
     public var mustUnderstand: Bool { grants("must-understand") }
 
-    /// `immutable` (RFC 8246); with an argument, which it cannot have, it grants nothing.
+    /// `immutable` (RFC 8246); with an argument, which it cannot have, it allows nothing.
     public var immutable: Bool { grants("immutable") }
 
     /// `no-transform`.
@@ -224,14 +224,14 @@ extension CacheControl {
     /// `only-if-cached` of a request (RFC 9111 §5.2.1.7).
     public var onlyIfCached: Bool { has("only-if-cached") }
 
-    /// Whether `s-maxage` stands there with nothing but numbers, so that it may release a response for all (RFC 9111 §3.5).
+    /// Whether every `s-maxage` is a valid number, so that it may allow a response for everyone (RFC 9111 §3.5).
     var hasValidSharedMaxAge: Bool { allowance("s-maxage") != nil }
 
     private func has(_ name: String) -> Bool {
         directives.contains { $0.name == name }
     }
 
-    /// Like `has`, for directives that widen what a cache may do: every occurrence must be well formed.
+    /// Like `has`, for directives that extend what a cache may do: every occurrence must be well formed.
     func grants(_ name: String) -> Bool {
         var isPresent = false
         for directive in directives where directive.name == name {
@@ -275,7 +275,7 @@ extension CacheControl {
             guard let argument = directive.argument else { return .unqualified }
             let members = FieldScanner.members(of: argument)
             let valid = members.compactMap { FieldName($0) }
-            // "*" is a token, so it could name a field, but who writes it means all of them.
+            // "*" is a token, so it could name a field, but it is meant as all of them.
             guard !valid.isEmpty, valid.count == members.count, !valid.contains("*") else { return .unqualified }
             names += valid
         }

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Names of groups of stored responses: what Cache-Groups and Cache-Group-Invalidation carry (RFC 9875).
+/// Names of groups of stored responses: the content of Cache-Groups and Cache-Group-Invalidation (RFC 9875).
 ///
-/// A group belongs to one origin: responses share it only where their target URIs have the same scheme, host and port
-/// and the names are equal, letter case included (RFC 9875 §2.1). The origin is the caller's to compare.
+/// A group belongs to one origin: responses share it only if their target URIs have the same scheme, host and port, and the names
+/// are equal, including case (RFC 9875 §2.1). The caller compares the origins.
 public struct CacheGroups: Sendable, Hashable {
     /// The names in order, each once.
     public let names: [String]
 
-    /// How many groups of one field are kept; RFC 9875 §2 asks for 32 at least.
+    /// The most groups of one field that are kept; RFC 9875 §2 requires at least 32.
     public static let maximumCount = 128
 
-    /// How many characters a kept name has at most; RFC 9875 §2 asks for 32 at least.
+    /// The most characters of a kept name; RFC 9875 §2 requires at least 32.
     public static let maximumLength = 128
 
-    /// The groups a response belongs to (RFC 9875 §2).
+    /// The groups that a response belongs to (RFC 9875 §2).
     ///
-    /// - Parameter fields: the response's fields. Cache-Groups must be a List of Strings, else it counts as absent;
-    ///   parameters are ignored; names beyond ``maximumCount`` or ``maximumLength`` are dropped. Linear time.
+    /// - Parameter fields: the response's fields. Cache-Groups must be a List of Strings, otherwise it counts as absent. Parameters
+    ///   are ignored; names beyond ``maximumCount`` or ``maximumLength`` are dropped. Linear time.
     public init(_ fields: HeaderFields) {
         names = CacheGroups.names(in: fields, .cacheGroups)
     }
 
-    /// The groups that a response makes invalid (RFC 9875 §3).
+    /// The groups that a response invalidates (RFC 9875 §3).
     ///
-    /// The caller invalidates what it has stored for the same origin and any of these groups, and no more: a response
-    /// that goes this way takes none of its other groups along (RFC 9875 §2.2).
+    /// The caller invalidates what it has stored for the same origin and any of these groups, and nothing else: other groups of a
+    /// response invalidated this way are not affected (RFC 9875 §2.2).
     ///
     /// - Parameters:
     ///   - request: the request that was sent; a safe one invalidates nothing, whatever its response says.
-    ///   - response: its final response, read as ``init(_:)`` reads Cache-Groups; an error invalidates nothing, as in RFC
-    ///     9111 §4.4.
-    /// - Returns: the groups; empty when nothing is to be done.
+    ///   - response: its final response, read as ``init(_:)`` reads Cache-Groups; an error invalidates nothing, as in RFC 9111
+    ///     §4.4.
+    /// - Returns: the groups; empty if there is nothing to do.
     public static func invalidated(request: RequestHead, response: ResponseHead) -> CacheGroups {
         guard Invalidation.applies(request: request, response: response) else { return CacheGroups(names: []) }
         return CacheGroups(names: names(in: response.fields, .cacheGroupInvalidation))
     }
 
-    /// Whether there is no group.
+    /// Whether there are no groups.
     public var isEmpty: Bool { names.isEmpty }
 
-    /// Whether both name a group in common; the origins must be compared besides.
+    /// Whether both have a group in common; the origins must be compared separately.
     public func intersects(_ other: CacheGroups) -> Bool {
         guard !isEmpty, !other.isEmpty else { return false }
         return !Set(names).isDisjoint(with: other.names)
@@ -66,11 +66,11 @@ public struct CacheGroups: Sendable, Hashable {
     }
 }
 
-/// The groups of a stored response as words a store can keep with it (RFC 9875).
+/// The groups of a stored response as words that a store can keep with it (RFC 9875).
 ///
-/// A word is a keyed digest of origin and name, so it is short whatever the name, says nothing to a reader of the store, and
-/// cannot be met by a word that a caller chose. Where a response has more groups than words are left, one more word stands
-/// for "any group of the origin": it is then invalidated too often rather than too rarely.
+/// A word is a keyed digest of origin and name. So it is short whatever the name, tells a reader of the store nothing, and cannot
+/// equal a word that a caller chose. If a response has more groups than there is room for words, one more word means "any group of
+/// the origin": the response is then invalidated too often rather than too rarely.
 public struct GroupTags: Sendable {
     private let secret: [UInt8]
     private let origin: String
@@ -89,14 +89,14 @@ public struct GroupTags: Sendable {
     ///
     /// - Parameters:
     ///   - groups: its groups.
-    ///   - room: how many words may be given at most; with no room for one, none is.
+    ///   - room: the most words to return; if there is no room for one, there are none.
     public func words(for groups: CacheGroups, room: Int) -> Set<String> {
         guard !groups.isEmpty, room > 0 else { return [] }
         guard groups.names.count > room else { return Set(groups.names.map(word)) }
         return Set(groups.names.prefix(room - 1).map(word)).union([anyWord])
     }
 
-    /// The words of which a response bears one if it is to be invalidated together with these groups.
+    /// The words to look for when these groups are invalidated: an affected response has at least one of them.
     public func words(invalidating groups: CacheGroups) -> Set<String> {
         groups.isEmpty ? [] : Set(groups.names.map(word)).union([anyWord])
     }

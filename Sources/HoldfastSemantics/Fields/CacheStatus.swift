@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The Cache-Status field: how each cache on the way handled a request (RFC 9211).
+/// The Cache-Status field: how each cache on the path handled a request (RFC 9211).
 ///
-/// Reading is lenient member by member: what is no String or Token is left out, and so are parameters that are unknown
-/// or of the wrong type. A field that is no List at all has no status to tell.
+/// Parsing is lenient for each member: members that are neither String nor Token are skipped, and so are parameters that are
+/// unknown or of the wrong type. A field that is not a List has no status.
 public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
-    /// One entry a cache, the one closest to the origin first (RFC 9211 §2).
+    /// One entry for each cache, the one closest to the origin first (RFC 9211 §2).
     public var entries: [CacheStatusEntry]
 
     /// Creates a field from entries, the cache closest to the origin first.
@@ -14,9 +14,9 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
         self.entries = entries
     }
 
-    /// Reads a field value; linear time.
+    /// Parses a field value; linear time.
     ///
-    /// - Parameter value: all lines of the field joined by ", "; nil when they are no List (RFC 9651 §4.2).
+    /// - Parameter value: all lines of the field joined by ", ". Nil if they are not a List (RFC 9651 §4.2).
     public init?(parsing value: String) {
         guard let list = try? StructuredList(parsing: value) else { return nil }
         entries = list.members.compactMap { $0.item.flatMap { CacheStatusEntry($0) } }
@@ -24,24 +24,24 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads the field of a response.
     ///
-    /// - Parameter fields: the response's fields; nil when Cache-Status is missing or no List.
+    /// - Parameter fields: the response's fields. Nil if Cache-Status is missing or not a List.
     public init?(_ fields: HeaderFields) {
         guard let value = fields[.cacheStatus] else { return nil }
         self.init(parsing: value)
     }
 
-    /// The field value; empty without entries, and then the field must not be sent.
+    /// The field value; empty without entries, in which case the field must not be sent.
     public var description: String {
         CacheStatus.text(StructuredList(entries.map { .item($0.structured) }))
     }
 
-    /// The value with one more entry behind what is there: the cache that speaks is the one closest to the user.
+    /// The value with one more entry at the end: this cache is the one closest to the user.
     ///
-    /// Existing entries stay as they are, unknown parameters included (RFC 9211 §2). Linear time.
+    /// Existing entries stay as they are, including unknown parameters (RFC 9211 §2). Linear time.
     ///
     /// - Parameters:
     ///   - entry: what this cache did.
-    ///   - existing: the field value from upstream; nil where there is none, dropped where it is no List.
+    ///   - existing: the field value from upstream, or nil; dropped if it is not a List.
     public static func appending(_ entry: CacheStatusEntry, to existing: String?) -> String {
         var list = existing.flatMap { try? StructuredList(parsing: $0) } ?? StructuredList()
         list.members.append(.item(entry.structured))
@@ -49,20 +49,19 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func text(_ list: StructuredList) -> String {
-        // What was parsed can be written, and entries clean what they are given, so nothing throws here.
+        // What was parsed can be written, and entries clean their values, so nothing throws here.
         ((try? list.serialized()) ?? nil) ?? ""
     }
 }
 
 /// What one cache says about its handling of one request (RFC 9211 §2).
-///
-/// A hit and a reason for forwarding exclude each other, and `fwd-status`, `stored` and `collapsed` mean something for a
-/// forwarded request only: reading and writing keep to that, and a reason for forwarding beats a claimed hit. Texts are
-/// written as printable ASCII, "?" standing in for every byte outside it.
+/// A hit and a reason for forwarding exclude each other, and `fwd-status`, `stored` and `collapsed` only apply to a forwarded
+/// request. Reading and writing follow these rules, and a reason for forwarding overrides a claimed hit. Texts are written as
+/// printable ASCII, with "?" for every other byte.
 public struct CacheStatusEntry: Sendable, Hashable {
-    /// Why a request went on towards the origin (RFC 9211 §2.2).
+    /// Why a request was forwarded toward the origin (RFC 9211 §2.2).
     public struct ForwardReason: Sendable, Hashable, CustomStringConvertible {
-        /// The token on the wire, fit for metric labels.
+        /// The token on the wire, suitable for metric labels.
         public let token: String
 
         /// The token.
@@ -70,19 +69,19 @@ public struct CacheStatusEntry: Sendable, Hashable {
 
         /// The cache was told not to handle the request.
         public static let bypass = ForwardReason(token: "bypass")
-        /// The method's semantics ask for it.
+        /// The method's semantics require it.
         public static let method = ForwardReason(token: "method")
         /// Nothing is stored for the URI.
         public static let uriMiss = ForwardReason(token: "uri-miss")
         /// Something is stored for the URI, but Vary selects none of it.
         public static let varyMiss = ForwardReason(token: "vary-miss")
-        /// Nothing stored fits, for one of the two reasons above.
+        /// Nothing stored matches, for one of the two reasons above.
         public static let miss = ForwardReason(token: "miss")
         /// A fresh response is stored, but the request does not accept it.
         public static let request = ForwardReason(token: "request")
         /// The stored response is stale.
         public static let stale = ForwardReason(token: "stale")
-        /// Only parts of what was asked for are stored.
+        /// Only parts of what was requested are stored.
         public static let partial = ForwardReason(token: "partial")
 
         static let known: [ForwardReason] = [
@@ -90,22 +89,22 @@ public struct CacheStatusEntry: Sendable, Hashable {
         ]
     }
 
-    /// The cache's name; written as a Token where it is one, else as a String.
+    /// The cache's name; written as a Token if it is one, otherwise as a String.
     public var cache: String
 
-    /// `hit`: whether the cache answered without going on towards the origin (RFC 9211 §2.1).
+    /// `hit`: whether the cache answered without forwarding the request (RFC 9211 §2.1).
     public var isHit: Bool
 
-    /// `fwd`: why the request went on; nil when it did not or nothing is said (RFC 9211 §2.2).
+    /// `fwd`: why the request was forwarded; nil if it was not, or if no reason is given (RFC 9211 §2.2).
     public var forward: ForwardReason?
 
-    /// `fwd-status`: the status of the response from the next hop, where it differs or helps (RFC 9211 §2.3).
+    /// `fwd-status`: the status of the response from the next hop, if it differs or is useful (RFC 9211 §2.3).
     public var forwardStatus: StatusCode?
 
     /// `ttl`: the remaining freshness in seconds, negative for a stale response (RFC 9211 §2.4).
     public var timeToLive: Int64?
 
-    /// `stored`: whether the cache stored the response it forwarded the request for (RFC 9211 §2.5).
+    /// `stored`: whether the cache stored the response to the forwarded request (RFC 9211 §2.5).
     public var isStored: Bool
 
     /// `collapsed`: whether the request waited for the response to another one (RFC 9211 §2.6).
@@ -114,10 +113,10 @@ public struct CacheStatusEntry: Sendable, Hashable {
     /// `key`: a rendering of the cache key (RFC 9211 §2.7).
     public var key: String?
 
-    /// `detail`: what the cache likes to add, for people (RFC 9211 §2.8).
+    /// `detail`: additional information for people (RFC 9211 §2.8).
     public var detail: String?
 
-    /// Creates an entry; everything but the name has nothing to say by default.
+    /// Creates an entry; by default it has only a name.
     public init(
         cache: String,
         isHit: Bool = false,
@@ -140,7 +139,7 @@ public struct CacheStatusEntry: Sendable, Hashable {
         self.detail = detail
     }
 
-    /// Reads a member of the field; nil when its value is neither String nor Token.
+    /// Reads a member of the field; nil if its value is neither String nor Token.
     init?(_ item: StructuredItem) {
         guard let name = item.value.word else { return nil }
         self.init(cache: name)
@@ -162,7 +161,7 @@ public struct CacheStatusEntry: Sendable, Hashable {
         detail = parameters["detail"]?.word
     }
 
-    /// The entry as a member of the field; always writable.
+    /// The entry as a member of the field; it can always be written.
     var structured: StructuredItem {
         var item = StructuredItem(CacheStatusEntry.word(cache))
         if let forward {
@@ -205,19 +204,19 @@ extension StructuredBareItem {
     }
 }
 
-/// What a cache did with one request, as Cache-Status tells it (RFC 9211 §2).
+/// How a cache handled one request, for Cache-Status (RFC 9211 §2).
 public struct CacheHandling: Sendable, Hashable {
-    /// How the request was answered; closed, since RFC 9211 knows no further way.
+    /// How the request was answered; closed, since RFC 9211 has no others.
     public enum Outcome: Sendable, Hashable {
         /// From the store, without waiting for the origin.
         case hit
-        /// From the store, after the origin said 304.
+        /// From the store, after a 304 from the origin.
         case revalidated
-        /// By the response to an equal request.
+        /// With the response to an equal request.
         case collapsed
         /// By the origin.
         case forwarded
-        /// By the origin, the store having been passed by.
+        /// By the origin, without using the store.
         case bypassed
     }
 
@@ -227,16 +226,16 @@ public struct CacheHandling: Sendable, Hashable {
     /// Why.
     public var reason: CacheReason
 
-    /// The status that came from the next hop, where another one was handed up; nil where none came or it is the same.
+    /// The status from the next hop, if a response with another one was returned; nil if none arrived or it is the same.
     public var originStatus: StatusCode?
 
-    /// The seconds that the response stays fresh, negative once it is stale; nil where that is not known.
+    /// The seconds for which the response stays fresh, negative once it is stale; nil if unknown.
     public var freshnessLeft: Int64?
 
-    /// Whether the response of the origin was stored.
+    /// Whether the origin's response was stored.
     public var isStored: Bool
 
-    /// Creates a description; what is left out is not known.
+    /// Creates a description; omitted values are unknown.
     public init(
         _ outcome: Outcome,
         reason: CacheReason,
@@ -253,8 +252,8 @@ public struct CacheHandling: Sendable, Hashable {
 
     /// The entry of the cache with this name.
     ///
-    /// What stood in for a failure of the origin was forwarded first, so it is no hit (RFC 9211 §2.1); what is served while
-    /// a revalidation runs in the background is one.
+    /// A response that is served because the origin failed was forwarded first, so it is not a hit (RFC 9211 §2.1). One that is
+    /// served while a revalidation runs in the background is a hit.
     ///
     /// - Parameters:
     ///   - cache: the cache's name.
@@ -279,7 +278,7 @@ public struct CacheHandling: Sendable, Hashable {
     private var forwardReason: CacheStatusEntry.ForwardReason {
         switch reason {
         case .method: .method
-        // That somebody else asked for the URI is nobody's business downstream.
+        // Downstream need not know that somebody else asked for the URI.
         case .notStored, .otherPrincipal: .uriMiss
         case .noVariant: .varyMiss
         case .stale, .softPurged, .storeLostPower: .stale
@@ -290,14 +289,14 @@ public struct CacheHandling: Sendable, Hashable {
         }
     }
 
-    /// Reasons that the parameters tell without a word more.
+    /// Reasons that the other parameters already express.
     private static let told: Set<CacheReason> = [
         .fresh, .method, .notStored, .otherPrincipal, .noVariant, .stale, .partial,
     ]
 }
 
 extension CacheReason {
-    /// What people are told of it: the code, where that says enough.
+    /// How people are told: the code, if that says enough.
     fileprivate var words: String {
         self == .storeLostPower ? "the store lost power" : code
     }

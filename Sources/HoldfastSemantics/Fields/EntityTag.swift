@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// An entity tag: the name a server gives to one representation (RFC 9110 §8.8.3).
+/// An entity tag: the name that a server gives one representation (RFC 9110 §8.8.3).
 ///
-/// Compared by ``strongMatches(_:)`` or ``weakMatches(_:)``; `==` means the same spelling.
+/// Compare with ``strongMatches(_:)`` or ``weakMatches(_:)``; `==` means the same spelling.
 public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// The opaque text between the quotes.
     public let opaqueTag: String
 
-    /// Whether the tag stands for an equivalent rather than an identical representation.
+    /// Whether the tag stands for an equivalent representation rather than an identical one.
     public let isWeak: Bool
 
-    /// Reads one entity tag, white space around it allowed.
+    /// Parses one entity tag; whitespace around it is allowed.
     ///
     /// - Parameter text: a field value; nil for anything but `"…"` or `W/"…"` (`W` is case-sensitive).
     public init?(_ text: String) {
@@ -23,7 +23,7 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// Creates a tag from its parts.
     ///
     /// - Parameters:
-    ///   - opaqueTag: the text without quotes; nil when it holds quotes, spaces or control characters.
+    ///   - opaqueTag: the text without quotes. Nil if it contains quotes, spaces or control characters.
     ///   - isWeak: whether it is weak.
     public init?(opaqueTag: String, isWeak: Bool) {
         guard opaqueTag.utf8.allSatisfy(EntityTagReader.isTagCharacter) else { return nil }
@@ -35,7 +35,7 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
         self.isWeak = isWeak
     }
 
-    /// The tag as a field value, quotes included.
+    /// The tag as a field value, including quotes.
     public var description: String { isWeak ? "W/\"\(opaqueTag)\"" : "\"\(opaqueTag)\"" }
 
     /// The weak tag with the same text.
@@ -51,15 +51,15 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
         opaqueTag.hasSameBytes(as: other.opaqueTag)
     }
 
-    /// Whether both tags have the same spelling; texts of equal meaning in Unicode are different tags.
+    /// Whether both tags have the same spelling; texts that are only equivalent in Unicode are different tags.
     public static func == (left: EntityTag, right: EntityTag) -> Bool {
         left.isWeak == right.isWeak && left.weakMatches(right)
     }
 
-    /// Reads the value of If-Match or If-None-Match (RFC 9110 §13.1.2).
+    /// Parses the value of If-Match or If-None-Match (RFC 9110 §13.1.2).
     ///
     /// - Parameter value: the combined field value; linear time.
-    /// - Returns: `any` for `*`, else the tags in order; nil when it holds no tag or anything malformed.
+    /// - Returns: `any` for `*`, otherwise the tags in order; nil if it has no tag or is malformed.
     public static func list(_ value: String) -> EntityTagList? {
         var reader = EntityTagReader(value)
         if reader.star() { return reader.isAtEnd ? .any : nil }
@@ -74,15 +74,15 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What If-Match and If-None-Match carry (RFC 9110 §13.1.1, §13.1.2).
+/// The content of If-Match and If-None-Match (RFC 9110 §13.1.1, §13.1.2).
 public enum EntityTagList: Sendable, Hashable {
     /// `*`: any current representation.
     case any
-    /// The tags in the order they came, at least one.
+    /// The tags in order, at least one.
     case tags([EntityTag])
 }
 
-/// Reads tags byte by byte: a backslash inside a tag escapes nothing, so the scanner for quoted strings cannot serve.
+/// Parses tags byte by byte: a backslash in a tag escapes nothing, so the scanner for quoted strings cannot be used.
 private struct EntityTagReader {
     private let bytes: [UInt8]
     private var position = 0

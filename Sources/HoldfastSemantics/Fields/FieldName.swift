@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The name of a header field: a token, compared without regard to letter case (RFC 9110 §5.1).
+/// The name of a header field: a token, compared without regard to case (RFC 9110 §5.1).
 ///
-/// The spelling that came in is kept for sending; equality and hashing use the lower-case form only.
+/// The original spelling is kept for sending; equality and hashing use only the lower-case form.
 public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
-    /// The name as it was spelled.
+    /// The name in its original spelling.
     public let rawName: String
 
-    /// The name in lower case; what equality, hashing and keys use.
+    /// The name in lower case, as used for equality, hashing and keys.
     public let canonicalName: String
 
-    /// A hash of the lower-case form (FNV-1a), so that most comparisons of two names are one of two numbers.
+    /// A hash of the lower-case form (FNV-1a), so that most comparisons of names compare two numbers.
     private let nameHash: UInt64
 
-    /// Creates a name, or nothing when the text is no token (RFC 9110 §5.6.2).
+    /// Creates a name; nil if the text is not a token (RFC 9110 §5.6.2).
     ///
-    /// - Parameter name: text from anywhere; cost is linear in its length.
+    /// - Parameter name: any text; the cost is linear in its length.
     public init?(_ name: String) {
         var name = name
         let read: (hash: UInt64, hasUpperCase: Bool)? = name.withUTF8 { bytes in
@@ -42,20 +42,20 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
     public init(stringLiteral name: StaticString) {
         let text = name.description
         guard let valid = FieldName(text) else {
-            preconditionFailure("\"\(text)\" is no field name; write a token such as \"X-Request-ID\"")
+            preconditionFailure("\"\(text)\" is not a field name; write a token such as \"X-Request-ID\"")
         }
         self = valid
     }
 
-    /// The name as it was spelled.
+    /// The name in its original spelling.
     public var description: String { rawName }
 
-    /// Whether two names are the same field, letter case aside.
+    /// Whether two names are the same field, ignoring case.
     public static func == (left: FieldName, right: FieldName) -> Bool {
         left.nameHash == right.nameHash && left.canonicalName == right.canonicalName
     }
 
-    /// Feeds what names of one field have in common to the hasher.
+    /// Feeds a value that equal names share to the hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(nameHash)
     }
@@ -101,7 +101,7 @@ extension UInt8 {
 }
 
 extension String {
-    /// Whether both are the same bytes: texts compare by Unicode equivalence, and fields do not (RFC 9111 §4.1).
+    /// Whether both are the same bytes: strings compare by Unicode equivalence, fields do not (RFC 9111 §4.1).
     package func hasSameBytes(as other: String) -> Bool {
         let answer: Bool?? = utf8.withContiguousStorageIfAvailable { bytes in
             other.utf8.withContiguousStorageIfAvailable { others in
@@ -111,7 +111,7 @@ extension String {
         return (answer ?? nil) ?? utf8.elementsEqual(other.utf8)
     }
 
-    /// Folds A–Z only: Unicode case mapping could turn a foreign letter into an ASCII one.
+    /// Lowercases only A–Z: Unicode case mapping could turn another letter into an ASCII one.
     package func loweringASCII() -> String {
         var text = self
         return text.withUTF8 { bytes in
@@ -124,7 +124,7 @@ extension String {
     }
 }
 
-/// The field names that caching, retries and redirects speak of.
+/// The field names used for caching, retries and redirects.
 extension FieldName {
     /// `Accept`.
     public static let accept: FieldName = "Accept"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A reader over the bytes of a field value: tokens, quoted strings, lists and parameters (RFC 9110 §5.6).
+/// A scanner for the bytes of a field value: tokens, quoted strings, lists and parameters (RFC 9110 §5.6).
 ///
-/// One pass, no backtracking beyond one quoted string, so a hostile value costs linear time. A quote that is never
-/// closed reads as an ordinary character: whatever stands behind it is then still seen.
+/// One pass, with no backtracking beyond one quoted string, so a hostile value costs linear time. A quote that is never closed
+/// counts as an ordinary character, so that everything after it is still read.
 package struct FieldScanner {
     private let bytes: [UInt8]
     private(set) package var position = 0
@@ -28,14 +28,14 @@ package struct FieldScanner {
         return true
     }
 
-    /// The token at the position, or nil where none starts.
+    /// The token at the position, or nil if none starts there.
     package mutating func token() -> String? {
         let start = position
         while let byte = peek, byte.isTokenCharacter { position += 1 }
         return start == position ? nil : String(decoding: bytes[start..<position], as: UTF8.self)
     }
 
-    /// The content of the quoted string at the position with its escapes undone, or nil where none stands whole.
+    /// The content of the quoted string at the position without its escapes, or nil if there is no complete one.
     package mutating func quotedString() -> String? {
         guard peek == UInt8(ascii: "\""), let end = endOfQuotedString() else { return nil }
         var content: [UInt8] = []
@@ -49,7 +49,7 @@ package struct FieldScanner {
         return String(decoding: content, as: UTF8.self)
     }
 
-    /// The text up to the next `separator` outside quotes, white space at its ends removed; the separator is eaten.
+    /// The text up to the next `separator` outside quotes, trimmed; consumes the separator.
     package mutating func text(upTo separator: UInt8) -> String {
         let start = position
         while let byte = peek, byte != separator {
@@ -67,7 +67,7 @@ package struct FieldScanner {
         return String(decoding: bytes[low..<high], as: UTF8.self)
     }
 
-    /// The members of a comma list, quoted strings respected, empty members left out (RFC 9110 §5.6.1).
+    /// The members of a comma-separated list, respecting quoted strings, without empty members (RFC 9110 §5.6.1).
     package static func members(of value: String, separator: UInt8 = UInt8(ascii: ",")) -> [String] {
         var scanner = FieldScanner(value)
         var members: [String] = []
@@ -78,7 +78,7 @@ package struct FieldScanner {
         return members
     }
 
-    /// The decimal number that is the whole text, saturated at `limit`; nil for anything but digits.
+    /// The decimal number that is the whole text, limited to `limit`; nil for anything but digits.
     package static func number(_ text: some Collection<UInt8>, limit: Int64) -> Int64? {
         guard !text.isEmpty else { return nil }
         var value: Int64 = 0
@@ -91,8 +91,8 @@ package struct FieldScanner {
         return value
     }
 
-    /// The position after the closing quote. Once a quote was found unclosed none after it can be closed either, and
-    /// remembering so keeps the whole scan linear.
+    /// The position after the closing quote. After an unclosed quote no later one can be closed either; remembering this keeps the
+    /// whole scan linear.
     private mutating func endOfQuotedString() -> Int? {
         guard !hasUnclosedQuote else { return nil }
         var index = position + 1

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A date as HTTP writes it, whole seconds in UTC (RFC 9110 §5.6.7).
+/// A date in HTTP's format, in whole seconds in UTC (RFC 9110 §5.6.7).
 public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The instant, on a whole second.
     public let timestamp: Timestamp
 
-    /// Creates a date from an instant, cut down to its second.
+    /// Creates a date from an instant, truncated to its second.
     public init(_ timestamp: Timestamp) {
         self.timestamp = Timestamp(secondsSinceEpoch: timestamp.secondsSinceEpoch)
     }
 
-    /// Reads any of the three forms a recipient must accept: IMF-fixdate, RFC 850 and asctime (RFC 9110 §5.6.7).
+    /// Parses any of the three forms that a recipient must accept: IMF-fixdate, RFC 850 and asctime (RFC 9110 §5.6.7).
     ///
-    /// Letter case is ignored and the day of the week must be a name but may be the wrong one; everything else is
-    /// strict. Zones other than GMT and UTC, impossible days and impossible times are refused; 23:59:60 is taken.
+    /// Case is ignored, and the day of the week must be a name but may be wrong; everything else is strict. Zones other than GMT
+    /// and UTC, impossible days and impossible times are refused; 23:59:60 is accepted.
     ///
     /// - Parameters:
     ///   - text: the field value; costs linear time and never traps.
-    ///   - receivedAt: when the message came; a two-digit year that would lie more than 50 years after it is read as the
-    ///     latest past year with the same digits.
+    ///   - receivedAt: when the message arrived; a two-digit year more than 50 years after it is read as the latest past year with
+    ///     the same digits.
     public init?(_ text: String, receivedAt: Timestamp) {
         var text = text
         guard text.utf8.count <= HTTPDate.longestForm,
@@ -49,7 +49,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
             + "\(HTTPDate.padded(date.year, to: 4)) \(time) GMT"
     }
 
-    /// Whether the left date comes before the right one.
+    /// Whether the left date is before the right one.
     public static func < (left: HTTPDate, right: HTTPDate) -> Bool {
         left.timestamp < right.timestamp
     }
@@ -76,7 +76,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
     }
 
-    /// The latest year with these two digits whose date lies no more than 50 years after the message.
+    /// The latest year with these two digits whose date is at most 50 years after the message.
     private static func fullYear(of calendar: Calendar, receivedAt: Timestamp) -> Int64 {
         let lowest = CivilDay.number(year: 100, month: 1, day: 1) * 86_400
         let highest = CivilDay.number(year: 9900, month: 1, day: 1) * 86_400
@@ -89,8 +89,8 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         return century - 100 + calendar.year
     }
 
-    /// IMF-fixdate in the letter case in which it is to be sent, as nearly all are, without taking it apart into words; nil for
-    /// anything else, which may be a date all the same.
+    /// Parses an IMF-fixdate in the case in which it must be sent, as nearly all are, without splitting it into words; nil for
+    /// anything else, which may still be a date.
     private static func parseFixed(_ bytes: UnsafeBufferPointer<UInt8>) -> Calendar? {
         func number(at position: Int, count: Int) -> Int64? {
             var value: Int64 = 0
@@ -178,10 +178,10 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     }
 }
 
-/// Days since 1970 and Gregorian dates, each from the other, without a calendar library.
+/// Conversion between days since 1970 and Gregorian dates, without a calendar library.
 ///
-/// Years are counted from March, so that the leap day ends a year and month lengths follow one linear rule. Exact for
-/// every year whose day number fits in 64 bits; callers clamp first.
+/// Years are counted from March, so that the leap day ends a year and month lengths follow one linear rule. Exact for every year
+/// whose day number fits in 64 bits; callers clamp first.
 package enum CivilDay {
     private static let daysPerEra: Int64 = 146_097
     /// Days from 0000-03-01 to 1970-01-01.
@@ -229,7 +229,7 @@ package enum CivilDay {
     }
 }
 
-/// The small steps that the three date forms are read with.
+/// The small steps for parsing the three date forms.
 struct DateReader {
     let bytes: [UInt8]
     var position = 0

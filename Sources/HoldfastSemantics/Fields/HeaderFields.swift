@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The header field lines of a message in the order they came; no line is ever lost.
+/// The header field lines of a message in order; no line is ever lost.
 ///
-/// Look-up ignores the letter case of names (RFC 9110 §5.1); lines of one name keep their order (§5.3). A look-up costs
-/// one pass over the lines, which beats a dictionary at the sizes messages have.
+/// Lookup ignores the case of names (RFC 9110 §5.1); lines with the same name keep their order (§5.3). A lookup costs one pass over
+/// the lines, which is faster than a dictionary at the sizes of real messages.
 public struct HeaderFields: Sendable, Hashable {
     /// One field line.
     public struct Line: Sendable, Hashable {
-        /// The field's name as spelled.
+        /// The field's name in its original spelling.
         public let name: FieldName
 
-        /// The value: white space at its ends removed; CR, LF and NUL inside it turned into spaces (RFC 9110 §5.5).
+        /// The value: without surrounding whitespace, and with CR, LF and NUL replaced by spaces (RFC 9110 §5.5).
         public let value: String
 
-        /// Creates a line and cleans its value as RFC 9110 §5.5 asks.
+        /// Creates a line and cleans its value as RFC 9110 §5.5 requires.
         ///
         /// - Parameters:
         ///   - name: the field's name.
@@ -41,9 +41,9 @@ public struct HeaderFields: Sendable, Hashable {
 
     /// The combined value of a field, or nil when no line has that name.
     ///
-    /// Reading joins the lines with ", " (RFC 9110 §5.3), those of `Cookie` with "; " (RFC 6265 §5.4). `Set-Cookie`
-    /// cannot be combined, so reading gives its first line only: use ``values(of:)`` there. Writing puts one line in the
-    /// place of the first and removes the others; nil removes all.
+    /// Reading joins the lines with ", " (RFC 9110 §5.3), those of `Cookie` with "; " (RFC 6265 §5.4). `Set-Cookie` cannot be
+    /// combined, so reading returns only its first line: use ``values(of:)``. Writing replaces the first line with one line and
+    /// removes the others; nil removes all.
     public subscript(_ name: FieldName) -> String? {
         get {
             guard let first = lines.firstIndex(where: { $0.name == name }) else { return nil }
@@ -71,27 +71,27 @@ public struct HeaderFields: Sendable, Hashable {
     /// The values of all lines of one field, in order.
     ///
     /// - Parameter name: the field.
-    /// - Returns: one value a line; empty when there is none.
+    /// - Returns: one value for each line; empty if there are none.
     public func values(of name: FieldName) -> [String] {
         lines.compactMap { $0.name == name ? $0.value : nil }
     }
 
-    /// Whether any line has this name, an empty value included.
+    /// Whether any line has this name, even with an empty value.
     public func contains(_ name: FieldName) -> Bool {
         lines.contains { $0.name == name }
     }
 
-    /// Adds a line at the end.
+    /// Appends a line.
     public mutating func append(_ name: FieldName, _ value: String) {
         lines.append(Line(name: name, value: value))
     }
 
-    /// Adds a line whose name comes from outside.
+    /// Appends a line whose name comes from outside.
     ///
     /// - Parameters:
     ///   - rawName: the name as it arrived.
     ///   - value: the value as it arrived.
-    /// - Returns: false when the name is no token; then nothing was added.
+    /// - Returns: false if the name is not a token; then nothing was appended.
     @discardableResult
     public mutating func append(rawName: String, value: String) -> Bool {
         guard let name = FieldName(rawName) else { return false }
@@ -99,7 +99,7 @@ public struct HeaderFields: Sendable, Hashable {
         return true
     }
 
-    /// Whether both are one list of lines that nobody changed since one was copied from the other; a false answer says nothing.
+    /// Whether both are an unchanged copy of the same list; false means nothing.
     package func isIdentical(to other: HeaderFields) -> Bool {
         lines.count == other.lines.count
             && lines.withUnsafeBufferPointer { $0.baseAddress }
@@ -111,15 +111,15 @@ public struct HeaderFields: Sendable, Hashable {
         lines.removeAll { $0.name == name }
     }
 
-    /// Removes every line for which the predicate answers true.
+    /// Removes every line for which the predicate returns true.
     public mutating func removeAll(where shouldRemove: (Line) throws -> Bool) rethrows {
         try lines.removeAll(where: shouldRemove)
     }
 
-    /// These fields overlaid by others: a field the other list names loses all its lines here and takes the other's.
+    /// These fields with others on top: a field in the other list replaces all lines of that field here.
     ///
-    /// - Parameter other: the list that wins.
-    /// - Returns: our remaining lines in order, then the other's.
+    /// - Parameter other: the list that takes precedence.
+    /// - Returns: the remaining lines of this list in order, then those of the other one.
     public func merging(_ other: HeaderFields) -> HeaderFields {
         guard !other.isEmpty else { return self }
         let replaced = Set(other.lines.map(\.name))

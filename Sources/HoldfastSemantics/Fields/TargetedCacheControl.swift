@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The targeted field that a cache obeys in the place of Cache-Control and Expires (RFC 9213).
+/// The targeted field that a cache uses instead of Cache-Control and Expires (RFC 9213).
 ///
-/// Where there is one, ``cacheControl`` alone rules: Cache-Control, Expires and Pragma of the response must be ignored
-/// (RFC 9213 §2.2). The fields themselves stay in the response and are passed on.
+/// If there is one, only ``cacheControl`` applies: Cache-Control, Expires and Pragma of the response must be ignored (RFC 9213
+/// §2.2). The fields themselves stay in the response and are passed on.
 public struct TargetedCacheControl: Sendable, Hashable {
     /// The field that was selected.
     public let field: FieldName
 
-    /// Its directives, in the form that Cache-Control's have.
+    /// Its directives, in the same form as those of Cache-Control.
     public let cacheControl: CacheControl
 
-    /// Selects among a response's fields (RFC 9213 §2.2); linear time for each target.
+    /// Selects one of a response's fields (RFC 9213 §2.2); linear time for each target.
     ///
-    /// The first target that is present, a valid Dictionary (RFC 9651 §3.2) and not empty wins, even if none of its
-    /// directives means anything. Parameters are ignored, and so is a directive whose value has the wrong type: seconds
-    /// must be an Integer (a negative one reads as stale), flags must be true, `no-cache` and `private` must be true or
-    /// a String or Token of field names. Unknown directives are kept. Names of directives know no letter case, as in
-    /// Cache-Control, although a Dictionary's keys have none but lower case: who writes `Max-Age` can mean nothing else.
+    /// The first target that is present, a valid Dictionary (RFC 9651 §3.2) and not empty is used, even if none of its directives
+    /// is known. Parameters are ignored, and so is a directive whose value has the wrong type: seconds must be an Integer (a
+    /// negative one means stale), flags must be true, and `no-cache` and `private` must be true or a String or Token of field
+    /// names. Unknown directives are kept. Directive names are case-insensitive, as in Cache-Control, although a Dictionary's keys
+    /// are lower case: `Max-Age` can only have one meaning.
     ///
     /// - Parameters:
     ///   - fields: the response's fields.
-    ///   - targets: the cache's target list, the most specific first, such as `[.cdnCacheControl]`; nil comes back for an
-    ///     empty list.
+    ///   - targets: the cache's target list, the most specific first, such as `[.cdnCacheControl]`; nil is returned for an empty
+    ///     list.
     public init?(_ fields: HeaderFields, targets: [FieldName]) {
         for target in targets {
             guard let value = fields[target],
@@ -37,7 +37,7 @@ public struct TargetedCacheControl: Sendable, Hashable {
         return nil
     }
 
-    /// The value with everything outside its strings in lower case.
+    /// The value with everything outside its strings lowercased.
     private static func folded(_ value: String) -> String {
         var isInString = false
         var isEscaped = false
@@ -79,7 +79,7 @@ public struct TargetedCacheControl: Sendable, Hashable {
         case unknown
     }
 
-    /// Which type RFC 9213 §2.1 infers for the directives of a response.
+    /// The type that RFC 9213 §2.1 defines for a directive of a response.
     private static func kind(of name: String) -> Kind {
         switch name {
         case "max-age", "s-maxage", "stale-while-revalidate", "stale-if-error": .seconds
@@ -92,12 +92,12 @@ public struct TargetedCacheControl: Sendable, Hashable {
     }
 }
 
-/// The fields of a response that a cache obeys: Cache-Control and Expires, or a targeted field alone (RFC 9213 §2.2).
+/// The fields of a response that a cache obeys: Cache-Control and Expires, or only a targeted field (RFC 9213 §2.2).
 struct RulingCacheControl {
     /// The directives to obey.
     let cacheControl: CacheControl
 
-    /// Whether Expires counts: it stands there, and no targeted field rules in its place.
+    /// Whether Expires applies: it is present, and no targeted field replaces it.
     let hasExpires: Bool
 
     /// - Parameters:

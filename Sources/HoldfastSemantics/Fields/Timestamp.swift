@@ -3,16 +3,16 @@
 
 /// An instant as whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// The module reads no clock: every instant comes in from the caller. All arithmetic saturates at `distantPast` and
-/// `distantFuture`, so dates out of a message can never trap.
+/// This module reads no clock: every instant comes from the caller. All arithmetic saturates at `distantPast` and `distantFuture`,
+/// so dates in a message never trap.
 public struct Timestamp: Sendable, Hashable, Comparable {
-    /// Milliseconds since 1970 in UTC, leap seconds not counted; negative before 1970.
+    /// Milliseconds since 1970 in UTC, without leap seconds; negative before 1970.
     public let millisecondsSinceEpoch: Int64
 
-    /// The earliest instant there is; saturated arithmetic stops here.
+    /// The earliest instant; arithmetic saturates here.
     public static let distantPast = Timestamp(millisecondsSinceEpoch: .min)
 
-    /// The latest instant there is; saturated arithmetic stops here.
+    /// The latest instant; arithmetic saturates here.
     public static let distantFuture = Timestamp(millisecondsSinceEpoch: .max)
 
     /// Creates an instant from milliseconds since 1970.
@@ -24,7 +24,7 @@ public struct Timestamp: Sendable, Hashable, Comparable {
 
     /// Creates an instant from seconds since 1970.
     ///
-    /// - Parameter secondsSinceEpoch: any value; what does not fit in milliseconds saturates.
+    /// - Parameter secondsSinceEpoch: any value; saturates if it does not fit in milliseconds.
     public init(secondsSinceEpoch: Int64) {
         let (product, overflow) = secondsSinceEpoch.multipliedReportingOverflow(by: 1000)
         millisecondsSinceEpoch = overflow ? (secondsSinceEpoch < 0 ? .min : .max) : product
@@ -36,19 +36,19 @@ public struct Timestamp: Sendable, Hashable, Comparable {
         return millisecondsSinceEpoch % 1000 < 0 ? quotient - 1 : quotient
     }
 
-    /// The instant `duration` later, to the millisecond (the rest is cut off); saturates at both ends.
+    /// The instant `duration` later, truncated to the millisecond; saturates at both ends.
     ///
-    /// - Parameter duration: any length, negative ones go back.
-    /// - Returns: the moved instant.
+    /// - Parameter duration: any length; a negative one goes back.
+    /// - Returns: the new instant.
     public func advanced(by duration: Duration) -> Timestamp {
         let milliseconds = Int64(clamping: duration.attoseconds / Timestamp.attosecondsPerMillisecond)
         return advanced(byMilliseconds: milliseconds)
     }
 
-    /// The length from this instant to another one; negative when `other` is earlier.
+    /// The duration from this instant to another one; negative if `other` is earlier.
     ///
-    /// - Parameter other: the end of the length.
-    /// - Returns: the length, saturated at the reach of 64-bit milliseconds.
+    /// - Parameter other: the end of the duration.
+    /// - Returns: the duration, saturated at the limits of 64-bit milliseconds.
     public func duration(to other: Timestamp) -> Duration {
         .milliseconds(millisecondsUntil(other))
     }
@@ -58,12 +58,12 @@ public struct Timestamp: Sendable, Hashable, Comparable {
         instant.advanced(by: duration)
     }
 
-    /// The length from the right instant to the left one.
+    /// The duration from the right instant to the left one.
     public static func - (end: Timestamp, start: Timestamp) -> Duration {
         start.duration(to: end)
     }
 
-    /// Whether the left instant comes before the right one.
+    /// Whether the left instant is before the right one.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         left.millisecondsSinceEpoch < right.millisecondsSinceEpoch
     }
@@ -84,23 +84,23 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     }
 }
 
-/// An instant of a hybrid logical clock: it orders the requests of a cache even where wall clocks stand still or are set back.
+/// An instant of a hybrid logical clock: it orders the requests of a cache even if wall clocks stand still or are set back.
 ///
-/// Each instant is later than every instant that was issued or observed before it, and otherwise as close to the wall clock as
-/// that allows (Kulkarni et al., *Logical Physical Clocks*, OPODIS 2014). It is kept with a stored response, so that it orders what
-/// several processes, or one process before and after a restart, have asked for. It says nothing of ages: those are counted
-/// from a ``Timestamp``.
+/// Each instant is later than every instant issued or observed before it, and otherwise as close to the wall clock as possible
+/// (Kulkarni et al., *Logical Physical Clocks*, OPODIS 2014). It is stored with a response, so that it orders the requests of
+/// several processes, or of one process before and after a restart. It is not used for ages: those are computed from a
+/// ``Timestamp``.
 public struct HybridTimestamp: Sendable, Hashable, Comparable {
     /// Milliseconds since 1970 in the upper 48 bits, a counter in the lower 16; below 2⁶².
     public let rawValue: UInt64
 
-    /// The first instant of a millisecond; before 1970 and after the year 4199 it is the first or the last there is.
+    /// The first instant of a millisecond; before 1970 and after the year 4199, the first or last possible instant.
     public init(_ timestamp: Timestamp) {
         let milliseconds = UInt64(clamping: timestamp.millisecondsSinceEpoch)
         rawValue = min(milliseconds, HybridTimestamp.latest >> 16) << 16
     }
 
-    /// An instant that was written down; nil for what none can be.
+    /// A stored instant; nil for an impossible value.
     public init?(rawValue: UInt64) {
         guard rawValue <= HybridTimestamp.latest else { return nil }
         self.rawValue = rawValue
@@ -110,12 +110,12 @@ public struct HybridTimestamp: Sendable, Hashable, Comparable {
         self.rawValue = min(rawValue, HybridTimestamp.latest)
     }
 
-    /// The instant of something that happens after this one, at `now` by the wall clock.
+    /// The instant of something that happens after this one, with the wall clock at `now`.
     public func next(at now: Timestamp) -> HybridTimestamp {
         max(HybridTimestamp(clamping: rawValue + 1), HybridTimestamp(now))
     }
 
-    /// Whether the left instant comes before the right one.
+    /// Whether the left instant is before the right one.
     public static func < (left: HybridTimestamp, right: HybridTimestamp) -> Bool {
         left.rawValue < right.rawValue
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The primary key of stored responses: whose, which method group, which URI, which request content.
+/// The primary key of stored responses: partition, method group, URI and request content.
 ///
-/// Length-framed, never joined by a delimiter. HEAD looks up in the group of GET (RFC 9111 §4); nothing else shares.
+/// Its parts are length-framed, not joined by a delimiter. HEAD uses the group of GET (RFC 9111 §4); no other methods share one.
 public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
-    /// Whose responses these are; "" for everyone's.
+    /// The partition of these responses; "" if they are for everyone.
     public let partition: String
 
     /// The method under which the response is stored.
@@ -14,14 +14,14 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     /// The canonical target URI.
     public let target: TargetURI
 
-    /// The canonical content type of the request, and what its key fields add (``CacheRule/keyFields``); "" where neither is part of
+    /// The canonical content type of the request, and what its key fields add (``CacheRule/keyFields``); "" if neither is part of
     /// the key.
     public let contentType: String
 
-    /// The SHA-256 of the request content in hexadecimal; "" where the content is no part of the key.
+    /// The SHA-256 of the request content in hexadecimal; "" if the content is not part of the key.
     public let contentDigest: String
 
-    /// The key as bytes: six frames, the first of them the format's name.
+    /// The key as bytes: six frames, the first of which is the format's name.
     public let framed: [UInt8]
 
     /// Creates a key from its parts.
@@ -44,7 +44,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         self.target = target
         self.contentType = contentType
         self.contentDigest = contentDigest
-        // Room for six counts, the format's name and a method of usual length beside the parts that vary.
+        // Room for six counts, the format's name and a typical method in addition to the variable parts.
         var frames = FramedBytes(
             capacity: 40 + partition.utf8.count + target.canonical.utf8.count + contentType.utf8.count
                 + contentDigest.utf8.count
@@ -58,9 +58,9 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         framed = frames.bytes
     }
 
-    /// What a framed key says, for those who have nothing but its bytes.
+    /// The parts of a framed key, for code that has only its bytes.
     package struct Parts: Sendable {
-        /// Whose responses these are.
+        /// The partition.
         package let partition: String
         /// The method group.
         package let methodGroup: String
@@ -69,7 +69,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         /// The canonical content type, and what key fields add.
         package let contentType: String
 
-        /// Reads the first frames of a key; nil where they are not those of a key.
+        /// Reads the first frames of a key; nil if they are not those of a key.
         package init?(framed: [UInt8]) {
             var reader = FramedBytes.Reader(framed)
             guard reader.nextString() == CacheKey.formatName, let partition = reader.nextString(),
@@ -81,7 +81,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The bytes with which the keys of a method group and URI begin, whatever the content.
+    /// The first bytes of all keys of a method group and URI, whatever the content.
     package static func prefix(partition: String, methodGroup: RequestMethod, target: TargetURI) -> [UInt8] {
         var frames = FramedBytes()
         frames.append(CacheKey.formatName)
@@ -91,12 +91,12 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         return frames.bytes
     }
 
-    /// The SHA-256 of ``framed`` in hexadecimal: the same on every system, for stores that are shared.
+    /// The SHA-256 of ``framed`` in hexadecimal, equal on every system, for shared stores.
     ///
-    /// Computed at each reading, about a microsecond for a key of usual length.
+    /// Computed on each access; takes about a microsecond for a typical key.
     public var digestHex: String { SHA256Digest(hashing: framed).hex }
 
-    /// Method group and URI, for logs; the partition is left out.
+    /// Method group and URI, for logs; without the partition.
     public var description: String { "\(methodGroup) \(target)" }
 
     /// Whether both keys have the same frames.
@@ -106,31 +106,31 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
 
     /// Feeds the frames to the hasher.
     public func hash(into hasher: inout Hasher) {
-        // An array feeds its elements one by one; the frames are long enough to feel it.
+        // An array feeds its elements one by one, which is slow for long frames.
         framed.withUnsafeBytes { hasher.combine(bytes: $0) }
     }
 
     private static let formatName = "hck1"
 }
 
-/// Whose response it is, as a keyed digest: the partition that keeps one user's entries from another's.
+/// The principal of a response as a keyed digest: the partition that separates the entries of different users.
 ///
-/// No credential is kept: without the secret the digest says nothing about it.
+/// No credential is stored: without the secret the digest reveals nothing about it.
 public enum CachePrincipal {
-    /// The digest of who asks.
+    /// The digest of the requester.
     ///
-    /// Authorization, Cookie, the userinfo of the URI and the fields that the caller names count. Proxy-Authorization does not: it names the user to a
-    /// proxy and selects no response.
+    /// Authorization, Cookie, the userinfo of the URI and the fields that the caller names count. Proxy-Authorization does not: it
+    /// identifies the user to a proxy and selects no response.
     ///
     /// - Parameters:
-    ///   - fields: the request's fields, those included that the transport adds.
+    ///   - fields: the request's fields, including those that the transport adds.
     ///   - userinfo: the userinfo of the target URI.
-    ///   - explicit: a name the caller gives for the principal; it replaces all credentials. An empty name is a name too
-    ///     and never falls together with anonymous requests.
-    ///   - credentialFields: further fields that hold a credential; none by default. In any order, repeated or not, they name the
-    ///     same principal, and one that the request lacks names none.
+    ///   - explicit: a name that the caller gives the principal; it replaces all credentials. An empty name is a name too and never
+    ///     equals anonymous requests.
+    ///   - credentialFields: further fields that contain a credential; none by default. Order and repetition do not matter, and a
+    ///     field that the request lacks adds nothing.
     ///   - secret: the key of the digest; the same secret gives the same partition.
-    /// - Returns: "" for an anonymous request, else 32 hexadecimal digits.
+    /// - Returns: "" for an anonymous request, otherwise 32 hexadecimal digits.
     public static func digest(
         of fields: HeaderFields,
         userinfo: String?,

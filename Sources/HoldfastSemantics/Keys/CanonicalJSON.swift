@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// JSON in its one canonical spelling (RFC 8785), where that merges no two different values.
+/// JSON in its canonical form (RFC 8785), unless that would merge different values.
 ///
-/// Reading and writing keep their own stacks, so hostile nesting costs no call stack. The time is linear but for the
-/// sorting of members.
+/// Reading and writing have their own stacks, so hostile nesting uses no call stack. The time is linear, except for sorting
+/// members.
 package struct CanonicalJSON {
-    /// Arrays and objects within each other; deeper content is refused.
+    /// The deepest nesting of arrays and objects; deeper content is refused.
     package static let depthLimit = 512
 
     private enum Node {
@@ -36,12 +36,12 @@ package struct CanonicalJSON {
     ///
     /// - Parameters:
     ///   - content: a JSON text in UTF-8.
-    ///   - optionalNames: members of the outermost object that are left out where they are null.
-    /// - Returns: nil where the bytes are to be used as they are: no JSON, no UTF-8, a lone surrogate, two members of one
-    ///   name, an integer spelled out beyond 2^53, a number no double comes near, or more levels than ``depthLimit``. So
-    ///   what is returned is its own canonical form, or is used as it is.
+    ///   - optionalNames: members of the outermost object that are omitted if they are null.
+    /// - Returns: nil if the bytes must be used as they are: not JSON, not UTF-8, a lone surrogate, two members with the same name,
+    ///   an integer written out beyond 2^53, a number that no double is close to, or more levels than ``depthLimit``. So the
+    ///   returned bytes are their own canonical form, or are used as they are.
     package static func bytes(of content: [UInt8], leavingOutNull optionalNames: [String] = []) -> [UInt8]? {
-        // The validation once in the beginning lets all that follows copy bytes.
+        // Validating once at the start allows everything after it to copy bytes.
         guard String(validating: content, as: UTF8.self) != nil else { return nil }
         var document = CanonicalJSON()
         guard document.read(content) else { return nil }
@@ -106,7 +106,7 @@ package struct CanonicalJSON {
         return nodes.count - 1
     }
 
-    /// nil where two members share a name: which of them counts is the server's secret.
+    /// nil if two members have the same name: only the server knows which of them counts.
     private mutating func closed(_ container: OpenContainer) -> Int? {
         guard container.isObject else { return add(.array(container.members.map(\.value))) }
         let members = container.members.sorted { precedes($0.name, $1.name) }
@@ -116,10 +116,10 @@ package struct CanonicalJSON {
         return add(.object(members))
     }
 
-    /// Whether a name comes first in the order of UTF-16 code units (RFC 8785 §3.2.3), told from UTF-8.
+    /// Whether a name comes first in the order of UTF-16 code units (RFC 8785 §3.2.3), determined from UTF-8.
     ///
-    /// The two orders differ in one point: surrogates, which UTF-8 writes with F0–F4, precede U+E000–U+FFFF, which it
-    /// writes with EE and EF.
+    /// The two orders differ in one point: surrogates, which UTF-8 encodes with F0–F4, precede U+E000–U+FFFF, which it encodes with
+    /// EE and EF.
     private func precedes(_ one: Range<Int>, _ other: Range<Int>) -> Bool {
         for (left, right) in zip(scratch[one], scratch[other]) where left != right {
             let leftRank = left == 0xEE || left == 0xEF ? left + 0x10 : left
@@ -187,7 +187,7 @@ package struct CanonicalJSON {
         }
     }
 
-    /// RFC 8785 §3.2.2.2: only what must be escaped is.
+    /// RFC 8785 §3.2.2.2: escape only what must be escaped.
     private func appendString(_ range: Range<Int>, to output: inout [UInt8]) {
         output.append(UInt8(ascii: "\""))
         for byte in scratch[range] {
@@ -207,13 +207,13 @@ package struct CanonicalJSON {
     }
 }
 
-/// The strings, numbers and words of a JSON text (RFC 8259), read strictly from bytes already known to be UTF-8.
+/// The strings, numbers and literals of a JSON text (RFC 8259), parsed strictly from valid UTF-8.
 struct JSONReader {
-    /// A longer number is refused: none needs it, and its conversion would cost more than linear time.
+    /// Longer numbers are refused: nothing needs them, and their conversion would take more than linear time.
     private static let numberLimit = 1100
 
     private let bytes: [UInt8]
-    /// How many bytes are read; after a failure, where it was met.
+    /// How many bytes have been read; after a failure, its position.
     private(set) var position = 0
 
     init(_ bytes: [UInt8]) {
@@ -234,7 +234,7 @@ struct JSONReader {
         return true
     }
 
-    /// Decodes the string at the position to the end of `output`; nil for a malformed one and for lone surrogates.
+    /// Decodes the string at the position and appends it to `output`; nil if it is malformed or has a lone surrogate.
     mutating func string(into output: inout [UInt8]) -> Range<Int>? {
         guard consume(UInt8(ascii: "\"")) else { return nil }
         let start = output.count
@@ -287,7 +287,7 @@ struct JSONReader {
         return unit
     }
 
-    /// Writes the canonical form of a number, `true`, `false` or `null` to the end of `output`.
+    /// Appends the canonical form of a number, `true`, `false` or `null` to `output`.
     mutating func literal(into output: inout [UInt8]) -> Range<Int>? {
         let start = output.count
         let rest = bytes[position...]
@@ -301,7 +301,7 @@ struct JSONReader {
         return start..<output.count
     }
 
-    /// The grammar of RFC 8259 §6, then the form of RFC 8785 §3.2.2.3.
+    /// Parses the grammar of RFC 8259 §6, and returns the form of RFC 8785 §3.2.2.3.
     private mutating func number() -> String? {
         let start = position
         _ = consume(UInt8(ascii: "-"))
@@ -321,8 +321,8 @@ struct JSONReader {
         let literal = DecimalDigits(text)
         let shortest = DecimalDigits(value.description)
         guard !value.isZero || literal.digits.isEmpty else { return nil }
-        // From 2^53 on a double no longer tells neighbouring integers apart, and two ids would share one key. Numbers
-        // that are no ids by their spelling, such as 1E30, pass where nothing was rounded.
+        // From 2^53 a double cannot distinguish neighboring integers, so two ids would share one key. Numbers that cannot be ids by
+        // their spelling, such as 1E30, are allowed if nothing was rounded.
         if value.magnitude >= 0x1p53 {
             let isInteger = !text.utf8.contains { $0 == UInt8(ascii: ".") || $0 | 0x20 == UInt8(ascii: "e") }
             guard literal == shortest, value.magnitude == 0x1p53 || !isInteger else { return nil }
@@ -337,13 +337,13 @@ struct JSONReader {
     }
 }
 
-/// A decimal number as the digits behind "0." and a power of ten, without zeros at either end.
+/// A decimal number as the digits after "0." and a power of ten, without zeros at either end.
 struct DecimalDigits: Equatable {
     private(set) var digits: [UInt8] = []
     private(set) var exponent = 0
     private(set) var isNegative = false
 
-    /// Reads `-12.5e+3` and the like; the caller has checked the grammar.
+    /// Parses numbers such as `-12.5e+3`; the caller has checked the grammar.
     init(_ text: String) {
         var isFraction = false
         var rest = text.utf8[...]
@@ -369,7 +369,7 @@ struct DecimalDigits: Equatable {
         }
     }
 
-    /// The spelling of ECMAScript's Number::toString, which RFC 8785 §3.2.2.3 takes over.
+    /// The form of ECMAScript's Number::toString, which RFC 8785 §3.2.2.3 adopts.
     var ecmaScript: String {
         guard !digits.isEmpty else { return "0" }
         var text: [UInt8] = isNegative ? [UInt8(ascii: "-")] : []

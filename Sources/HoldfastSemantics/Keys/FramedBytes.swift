@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Byte strings laid one after another, each behind its length, so that no two lists share one spelling.
+/// Byte strings one after another, each preceded by its length, so that different lists never give the same bytes.
 ///
-/// A frame is the byte count as UInt32, big-endian, then the bytes. Keys are framed rather than joined by a delimiter
-/// because a delimiter can stand inside a part.
+/// A frame is the byte count as a big-endian UInt32, then the bytes. Keys are framed instead of being joined by a delimiter because
+/// a delimiter can occur in a part.
 public struct FramedBytes: Sendable, Hashable {
     /// All frames so far.
     public private(set) var bytes: [UInt8]
@@ -14,22 +14,22 @@ public struct FramedBytes: Sendable, Hashable {
         bytes = []
     }
 
-    /// Creates an empty list with room for so many bytes.
+    /// Creates an empty list with room for this many bytes.
     init(capacity: Int) {
         bytes = []
         bytes.reserveCapacity(capacity)
     }
 
-    /// Adds one frame.
+    /// Appends one frame.
     ///
-    /// - Parameter part: its content; what lies beyond 2^32 − 1 bytes is cut off.
+    /// - Parameter part: its content; bytes beyond 2^32 − 1 are cut off.
     public mutating func append(_ part: [UInt8]) {
         let count = UInt32(clamping: part.count)
         appendCount(count)
         part.withUnsafeBufferPointer { bytes.append(contentsOf: $0.prefix(Int(count))) }
     }
 
-    /// Adds one frame with the UTF-8 bytes of a text.
+    /// Appends one frame with the UTF-8 bytes of a text.
     public mutating func append(_ part: String) {
         var part = part
         part.withUTF8 { utf8 in
@@ -46,7 +46,7 @@ public struct FramedBytes: Sendable, Hashable {
         bytes.append(UInt8(truncatingIfNeeded: count))
     }
 
-    /// Reads frames back; bytes from a disk or a network never trap it.
+    /// Reads frames; bytes from a disk or a network never make it trap.
     public struct Reader: Sendable {
         private let bytes: [UInt8]
         private var position = 0
@@ -61,7 +61,7 @@ public struct FramedBytes: Sendable, Hashable {
 
         /// The next frame's content.
         ///
-        /// - Returns: nil at the end, and where the rest is no whole frame; then the position stays.
+        /// - Returns: nil at the end, and if the rest is not a whole frame; then the position stays.
         public mutating func next() -> [UInt8]? {
             nextRange().map { Array(bytes[$0]) }
         }
@@ -80,7 +80,7 @@ public struct FramedBytes: Sendable, Hashable {
 
         /// The next frame's content as text.
         ///
-        /// - Returns: nil as ``next()`` does, and where the content is no UTF-8.
+        /// - Returns: nil as ``next()`` does, and if the content is not UTF-8.
         public mutating func nextString() -> String? {
             let start = position
             guard let range = nextRange() else { return nil }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Cookies that tell a cache nothing of whose response it is: load balancers' and analytics cookies, which many sites change with
-/// every response.
+/// Cookies that do not affect whose response it is: cookies of load balancers and analytics, which many sites change with every
+/// response.
 ///
-/// A cache sees requests without them (``view(of:)``), and stores no Set-Cookie line that sets one. What is sent is not changed.
+/// A cache sees requests without them (``view(of:)``), and stores no Set-Cookie line that sets one. What is sent does not change.
 public struct IgnoredCookies: Sendable, Hashable {
-    /// Behind one reference, so that options stay cheap to copy.
+    /// Behind one reference, so that options are cheap to copy.
     private final class Patterns: Sendable {
         let names: [String]
         let exact: Set<String>
@@ -14,7 +14,7 @@ public struct IgnoredCookies: Sendable, Hashable {
 
         init(_ names: [String]) {
             self.names = names
-            // Two texts without other characters are equal only where their bytes are.
+            // Two ASCII strings are equal only if their bytes are.
             let usable = names.filter { $0.utf8.allSatisfy { $0 < 0x80 } }
             exact = Set(usable.filter { !$0.hasSuffix("*") })
             prefixes = usable.filter { $0.hasSuffix("*") }.map { String($0.dropLast()) }
@@ -28,8 +28,8 @@ public struct IgnoredCookies: Sendable, Hashable {
 
     /// Cookies with these names.
     ///
-    /// - Parameter names: compared byte for byte, as RFC 6265 has it. A trailing `*` stands for any rest; anywhere else it is an
-    ///   ordinary character. What is no token (RFC 9110 §5.6.2) is no cookie's name and matches nothing.
+    /// - Parameter names: compared byte for byte, as in RFC 6265. A trailing `*` matches any rest; anywhere else it is an ordinary
+    ///   character. A text that is not a token (RFC 9110 §5.6.2) is not a cookie's name and matches nothing.
     public init(names: [String]) {
         patterns = Patterns(names)
     }
@@ -39,12 +39,12 @@ public struct IgnoredCookies: Sendable, Hashable {
 
     /// A request's fields as the cache sees them: without the ignored cookies.
     ///
-    /// The remaining text of a Cookie line is left as it stands; a Cookie field with nothing else in it is absent. A pair goes
-    /// only where every parser reads the same pair: name and value have the form of RFC 6265 §4.1.1, and no quote is open in
-    /// the line. Anything else stays, since a server might read another cookie in it.
+    /// The rest of a Cookie line stays as it is; a Cookie field without a rest is absent. A pair is removed only if every parser
+    /// reads the same pair: name and value have the form of RFC 6265 §4.1.1, and no quote is open in the line. Anything else stays,
+    /// since a server might read another cookie in it.
     ///
     /// - Parameter fields: the fields of a request.
-    /// - Returns: the same fields where there is nothing to ignore.
+    /// - Returns: the same fields if there is nothing to ignore.
     public func view(of fields: HeaderFields) -> HeaderFields {
         guard !patterns.names.isEmpty, fields.contains(.cookie) else { return fields }
         var lines: [HeaderFields.Line] = []
@@ -71,8 +71,8 @@ public struct IgnoredCookies: Sendable, Hashable {
 
     /// A response's fields without the Set-Cookie lines that set ignored cookies.
     ///
-    /// - Parameter fields: the fields of a response; lines of Set-Cookie that were joined by commas are read as such.
-    /// - Returns: the same fields where there is nothing to leave out.
+    /// - Parameter fields: the fields of a response; Set-Cookie lines that were joined by commas are recognized.
+    /// - Returns: the same fields if there is nothing to remove.
     package func withoutSetCookies(_ fields: HeaderFields) -> HeaderFields {
         guard !setCookies(in: fields).isEmpty else { return fields }
         return HeaderFields(
@@ -87,7 +87,7 @@ public struct IgnoredCookies: Sendable, Hashable {
         )
     }
 
-    /// What a response's Set-Cookie lines say of ignored cookies, one value a cookie.
+    /// The parts of a response's Set-Cookie lines that set ignored cookies, one value for each cookie.
     package func setCookies(in fields: HeaderFields) -> [String] {
         guard !patterns.names.isEmpty, fields.contains(.setCookie) else { return [] }
         return fields.values(of: .setCookie).flatMap {
@@ -105,7 +105,7 @@ public struct IgnoredCookies: Sendable, Hashable {
 
     // MARK: Pairs
 
-    /// A Cookie line without the ignored pairs; nil where there are none.
+    /// A Cookie line without the ignored pairs; nil if there are none.
     private func others(in value: String) -> String? {
         let pairs = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         // Some servers read a semicolon in quotes as part of the value.
@@ -120,7 +120,7 @@ public struct IgnoredCookies: Sendable, Hashable {
         if value.count > 1, value.first == UInt8(ascii: "\""), value.last == UInt8(ascii: "\"") {
             value = value.dropFirst().dropLast()
         }
-        // A comma is what joined Cookie lines have between them, and some servers part pairs by it.
+        // Joined Cookie lines have a comma between them, and some servers split pairs at commas.
         return isName(IgnoredCookies.trimmed(pair[..<sign])) && value.allSatisfy(\.isCookieOctet)
     }
 
@@ -142,9 +142,9 @@ public struct IgnoredCookies: Sendable, Hashable {
         return text
     }
 
-    /// The lines that one value of Set-Cookie was joined of; URLSession hands up all lines as one.
+    /// The lines that one Set-Cookie value was joined from; URLSession returns all lines as one.
     ///
-    /// A comma begins another cookie where a name and an equals sign follow it; one in a date does not.
+    /// A comma begins another cookie if a name and an equals sign follow; a comma in a date does not.
     private static func members(ofSetCookie value: String) -> [String] {
         let bytes = value.utf8
         var members: [String] = []
@@ -164,7 +164,7 @@ public struct IgnoredCookies: Sendable, Hashable {
 }
 
 extension UInt8 {
-    /// Whether the byte may stand in a cookie's value (RFC 6265 §4.1.1).
+    /// Whether a cookie's value may contain the byte (RFC 6265 §4.1.1).
     fileprivate var isCookieOctet: Bool {
         switch self {
         case 0x21, 0x23...0x2B, 0x2D...0x3A, 0x3C...0x5B, 0x5D...0x7E: true
@@ -176,16 +176,16 @@ extension UInt8 {
 extension IgnoredCookies {
     /// Well-known cookies of load balancers, bot filters and analytics, by their vendors' documentation.
     ///
-    /// They say which server is to answer, or count visits; no origin makes its content by them. Left out is what may carry a
-    /// login or select content, however often it changes: session cookies of applications (`JSESSIONID`, `SERVERID`), proofs of a
-    /// passed challenge (`cf_clearance`), waiting rooms, experiments (`_gaexp`, `__utmx`), visitor profiles that pages are made
-    /// by (`hubspotutk`, `__hstc`, Adobe's, Intercom's).
+    /// They say which server answers, or count visits; no origin bases its content on them. Not included are cookies that may carry
+    /// a login or select content, however often they change: session cookies of applications (`JSESSIONID`, `SERVERID`), proofs of
+    /// a passed challenge (`cf_clearance`), waiting rooms, experiments (`_gaexp`, `__utmx`), and visitor profiles that pages are
+    /// built from (`hubspotutk`, `__hstc`, Adobe's, Intercom's).
     public static let wellKnown = IgnoredCookies(names: stickiness + botFilters + analytics)
 
-    /// Which server of several answers.
+    /// Which of several servers answers.
     private static let stickiness = [
         // AWS: Application Load Balancer, its target groups and applications, Classic Load Balancer.
-        // By exact names: with AWSELB begins AWSELBAuthSessionCookie too, the login of a load balancer that authenticates.
+        // Exact names, because AWSELBAuthSessionCookie, the login of a load balancer that authenticates, also begins with AWSELB.
         "AWSALB", "AWSALBCORS", "AWSALBTG", "AWSALBTGCORS", "AWSALBAPP-*", "AWSELB", "AWSELBCORS",
         // Cloudflare Load Balancing; Google Cloud.
         "__cflb", "GCLB",
@@ -196,7 +196,7 @@ extension IgnoredCookies {
         "BIGipServer*", "nlbi_*", "DO-LB", "heroku-session-affinity",
     ]
 
-    /// How likely a client is no person, and how often it asks.
+    /// How likely a client is a bot, and how often it sends requests.
     private static let botFilters = [
         // Cloudflare.
         "__cf_bm", "_cfuvid", "__cfruid",
@@ -206,14 +206,14 @@ extension IgnoredCookies {
         "ak_bmsc", "bm_mi", "bm_sv", "bm_sz", "_abck",
     ]
 
-    /// What pages count visits with.
+    /// How pages count visits.
     private static let analytics = [
         // Google Analytics, its older form, and Google Ads.
         "_ga", "_ga_*", "_gid", "_gat", "_gat_*", "_dc_gtm_*", "_gac_*", "_gcl_*",
         "__utma", "__utmb", "__utmc", "__utmt", "__utmt_*", "__utmz",
         // Meta; Microsoft Advertising and Clarity.
         "_fbp", "_fbc", "_uetsid", "_uetvid", "_uetmsclkid", "_clck", "_clsk",
-        // Hotjar; Matomo; HubSpot's counts of a visit; Yandex Metrica; Baidu; Snowplow; Datadog.
+        // Hotjar; Matomo; HubSpot's visit counts; Yandex Metrica; Baidu; Snowplow; Datadog.
         "_hjid", "_hjSession_*", "_hjSessionUser_*", "_hjFirstSeen", "_hjAbsoluteSessionInProgress",
         "_hjIncludedInSessionSample_*",
         "_hjIncludedInPageviewSample", "_pk_id.*", "_pk_ses.*", "_pk_ref.*", "_pk_cvar.*", "_pk_hsr.*", "__hssc",

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What a response says about its query with `No-Vary-Search`: which parameters, and whether their order, matter.
+/// The `No-Vary-Search` field of a response: which query parameters matter, and whether their order does.
 ///
-/// After the draft "The No-Vary-Search HTTP Response Header Field" (draft-ietf-httpbis-no-vary-search). A store asks it
-/// only after the look-up by the exact URI found nothing. A field that does not parse, or that holds a value of the
-/// wrong kind, has no effect: every difference of the query matters then. Unknown members and parameters are ignored.
+/// Follows the draft "The No-Vary-Search HTTP Response Header Field" (draft-ietf-httpbis-no-vary-search). A cache uses it only
+/// after a lookup by the exact URI has found nothing. A field that does not parse, or that has a value of the wrong type, has no
+/// effect: then every difference of the query matters. Unknown members and parameters are ignored.
 public struct NoVarySearch: Sendable, Hashable {
     private enum Selection: Sendable, Hashable {
         case all
@@ -31,7 +31,7 @@ public struct NoVarySearch: Sendable, Hashable {
 
     /// Reads the combined field value.
     ///
-    /// - Parameter fieldValue: nil where the response has no such field.
+    /// - Parameter fieldValue: nil if the response has no such field.
     public init(fieldValue: String?) {
         guard let fieldValue, let members = try? StructuredDictionary(parsing: fieldValue),
             let read = NoVarySearch(members: members)
@@ -68,7 +68,7 @@ public struct NoVarySearch: Sendable, Hashable {
         selection = .only(names)
     }
 
-    /// A member as far as it can mean anything here; parameters are ignored.
+    /// A member, as far as its type is known here; parameters are ignored.
     private enum Value {
         case boolean(Bool)
         case names(Set<[UInt8]>)
@@ -85,7 +85,7 @@ public struct NoVarySearch: Sendable, Hashable {
                         self = .other
                         return
                     }
-                    // Names are listed in the spelling of a query, so they are decoded as one.
+                    // Names are written in the form of a query, so they are decoded like one.
                     names.insert(QueryPiece.decoded(name.utf8))
                 }
                 self = .names(names)
@@ -95,18 +95,17 @@ public struct NoVarySearch: Sendable, Hashable {
 
     /// Whether a response with this variance, stored for one URI, may answer a request for another.
     ///
-    /// Scheme, authority and path must be equal; userinfo is the partition's affair. The relation is symmetric and
-    /// transitive.
+    /// Scheme, authority and path must be equal; userinfo is handled by the partition. The relation is symmetric and transitive.
     public func isEquivalent(_ one: TargetURI, to other: TargetURI) -> Bool {
         if one == other { return true }
         guard !isNone, one.isSameOrigin(as: other), one.path == other.path else { return false }
         return canonicalQuery(of: one) == canonicalQuery(of: other)
     }
 
-    /// The part of a query that matters, in one spelling, for a store to index by.
+    /// The part of a query that matters, in a normalized form, as an index for a store.
     ///
-    /// Two URIs of one origin and path are equivalent exactly when these texts are equal. Without effect it is the query
-    /// behind its "?", or "" where there is none; else the form-decoded pairs, encoded anew. The time is that of a sort.
+    /// Two URIs of one origin and path are equivalent exactly if these texts are equal. Without effect it is the query after its
+    /// "?", or "" if there is none; otherwise the form-decoded pairs, encoded again. Takes as long as sorting.
     public func canonicalQuery(of target: TargetURI) -> String {
         guard !isNone else { return target.query.map { "?" + $0 } ?? "" }
         guard let query = target.query else { return "" }
@@ -142,19 +141,19 @@ public struct NoVarySearch: Sendable, Hashable {
     }
 }
 
-/// The keys under which a store remembers which queries of one path are equivalent (No-Vary-Search).
+/// The keys under which a store records which queries of one path are equivalent (No-Vary-Search).
 ///
-/// Two kinds of small entries lead from a query to the URI that was stored: one a path, whose variants are the field values
-/// seen there; and one for each field value and query that matters, which names the URI. Both are plain entries, so they are
-/// bounded, evicted, kept over a restart and parted by principal as all others are.
+/// Two kinds of small entries lead from a query to the URI that was stored: one for a path, whose variants are the field values
+/// seen there; and one for each field value and query that matters, which contains the URI. Both are ordinary entries, so they are
+/// bounded, evicted, kept over a restart and separated by principal like all others.
 package struct SearchVarianceKeys: Sendable {
-    /// Longer field values are not remembered; they are valid and only cost hits.
+    /// Longer field values are not recorded; they are valid and only cost hits.
     package static let longestValue = 1_024
 
     private let key: CacheKey
     private let path: TargetURI
 
-    /// The keys for a request's key; nil where its content is in the key too, or its method is not GET.
+    /// The keys for a request's key; nil if that key includes content, or if its method is not GET.
     package init?(_ key: CacheKey) {
         guard key.methodGroup == .get, key.contentDigest.isEmpty,
             let path = try? TargetURI(key.target.origin + key.target.path)
@@ -174,21 +173,21 @@ package struct SearchVarianceKeys: Sendable {
         return made(digest: SHA256Digest(hashing: frames.bytes).hex)
     }
 
-    /// The key of another URI in the same partition, with the same key fields; nil where the text is no URI.
+    /// The key of another URI in the same partition, with the same key fields; nil if the text is not a URI.
     package func ofURI(_ text: String) -> CacheKey? {
         (try? TargetURI(text)).map {
             CacheKey(partition: key.partition, method: .get, target: $0, contentType: key.contentType)
         }
     }
 
-    /// Whether framed bytes are a key of this kind, and so no key of a response.
+    /// Whether framed bytes are a key of this kind, and so not the key of a response.
     package static func isOne(_ framed: [UInt8]) -> Bool {
         var reader = FramedBytes.Reader(framed)
         for _ in 0..<4 { guard reader.next() != nil else { return false } }
         return reader.nextString() == kind
     }
 
-    /// Stands where a content type would; GET has none in its keys, so nothing else looks like this.
+    /// In place of a content type; GET has none in its keys, so no other key has this form.
     private static let kind = "no-vary-search"
 
     private func made(digest: String) -> CacheKey {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The request values that a response's Vary nominates: what tells the variants of one URI apart (RFC 9111 §4.1).
+/// The request values that a response's Vary nominates; they distinguish the variants of one URI (RFC 9111 §4.1).
 ///
-/// Names are in lower case, each once, sorted. Absent and empty differ. Values of credentials are kept as keyed digests
-/// only, so a stored variant gives none away.
+/// Names are lower case, unique and sorted. Absent differs from empty. Credentials are stored only as keyed digests, so a stored
+/// variant does not reveal them.
 public struct NominatedFields: Sendable, Hashable {
     private struct Entry: Sendable, Hashable {
         var name: String
-        /// UTF-8, because texts compare by Unicode equivalence and would match values that differ in bytes.
+        /// UTF-8 bytes, because strings compare by Unicode equivalence and could match values that differ in bytes.
         var value: [UInt8]?
-        /// Whether it is the digest of a credential that the call named as one; the usual ones are told by their names.
+        /// Whether it is the digest of a credential that the call named as one; the usual ones are recognized by name.
         var isDigest = false
     }
 
     private let entries: [Entry]
     private let normalizes: Bool
 
-    /// The nominated names in lower case, sorted; empty when the response does not vary.
+    /// The nominated names in lower case, sorted; empty if the response does not vary.
     public var names: [String] { entries.map(\.name) }
 
     /// Creates the value for a response without Vary.
@@ -30,13 +30,13 @@ public struct NominatedFields: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - vary: the response's fields.
-    ///   - request: the fields of the request it answers.
+    ///   - request: the fields of its request.
     ///   - secret: the key for the digests of credentials.
-    ///   - normalizes: whether values with the same meaning are one, for the fields whose syntax is known; true by
-    ///     default. False compares the texts, their ends trimmed and lines joined.
-    ///   - credentialFields: fields beside Authorization, Cookie and Proxy-Authorization whose values are credentials; none by
-    ///     default.
-    /// - Returns: nil when Vary holds `*`, which matches nothing, or anything that is no field name.
+    ///   - normalizes: whether values with the same meaning are equal, for fields with known syntax; true by default. False
+    ///     compares the texts, trimmed and with lines joined.
+    ///   - credentialFields: fields in addition to Authorization, Cookie and Proxy-Authorization whose values are credentials; none
+    ///     by default.
+    /// - Returns: nil if Vary contains `*`, which matches nothing, or anything that is not a field name.
     public init?(
         vary: HeaderFields,
         request: HeaderFields,
@@ -66,10 +66,10 @@ public struct NominatedFields: Sendable, Hashable {
         }
     }
 
-    /// Reads back what ``framed`` wrote.
+    /// Restores a value from its ``framed`` form.
     ///
     /// - Parameter framed: bytes from a store; an empty array means no Vary.
-    /// - Returns: nil for anything malformed.
+    /// - Returns: nil if they are malformed.
     public init?(framed: [UInt8]) {
         guard !framed.isEmpty else {
             entries = []
@@ -97,7 +97,7 @@ public struct NominatedFields: Sendable, Hashable {
         self.entries = entries
     }
 
-    /// The variant key: an empty array when the response does not vary.
+    /// The variant key: an empty array if the response does not vary.
     public var framed: [UInt8] {
         guard !entries.isEmpty else { return [] }
         var frames = FramedBytes()
@@ -122,16 +122,16 @@ public struct NominatedFields: Sendable, Hashable {
         }
     }
 
-    /// Whether a request whose values differ would be given the same representation all the same.
+    /// Whether a request whose values differ would still get the same representation.
     ///
-    /// It differs in the white space around the commas of a list (RFC 9111 §4.1), or in the order of Accept-Language, or in
-    /// all of that field while the response is in the language that it prefers before all others (RFC 9110 §12.5.4). Never
-    /// in a credential or in User-Agent.
+    /// This is so if it differs in whitespace around the commas of a list (RFC 9111 §4.1), or in the order of Accept-Language, or
+    /// in anything in that field while the response is in the language that it prefers over all others (RFC 9110 §12.5.4). Never
+    /// for a credential or User-Agent.
     ///
     /// - Parameters:
     ///   - request: the fields of the presented request.
     ///   - contentLanguage: the combined Content-Language of the stored response.
-    ///   - secret: the key the digests were made with.
+    ///   - secret: the key that the digests were made with.
     package func matchesInEffect(_ request: HeaderFields, contentLanguage: String?, secret: [UInt8]) -> Bool {
         guard normalizes else { return false }
         let presented = PresentedValues(request, nameCount: entries.count)
@@ -146,7 +146,7 @@ public struct NominatedFields: Sendable, Hashable {
                 let known = stored.flatMap { VariantNormalizer.unorderedLanguages($0) }
                 return known != nil && known == VariantNormalizer.unorderedLanguages(value)
             }
-            // Of a credential only a digest is known, so it never matches here.
+            // Only a digest of a credential is known, so it never matches here.
             guard let known = stored, entry.name != FieldName.userAgent.canonicalName else { return false }
             return VariantNormalizer.withoutListSpace(known).utf8
                 .elementsEqual(VariantNormalizer.withoutListSpace(value).utf8)
@@ -156,7 +156,7 @@ public struct NominatedFields: Sendable, Hashable {
     private enum Format {
         static let semantic = "hnf1"
         static let literal = "hnf1-literal"
-        /// What stands before a value that is there.
+        /// The byte before a value that is present.
         static let text = UInt8(ascii: "=")
         static let digest = UInt8(ascii: "#")
     }
@@ -179,10 +179,10 @@ public struct NominatedFields: Sendable, Hashable {
     }
 }
 
-/// The values of a request's fields by name, the lines of one name joined, for the matching of many names.
+/// The values of a request's fields by name, with repeated lines joined, for matching many names.
 ///
-/// A few names are looked for line by line. Many are looked up in a table that is made once, for a Vary and a request that
-/// both name thousands of fields would cost the product of both otherwise.
+/// A few names are searched for line by line. For many names a table is built once: otherwise a Vary and a request that both name
+/// thousands of fields would cost the product of both.
 private struct PresentedValues {
     private let fields: HeaderFields
     private var table: [String: String]?
@@ -205,7 +205,7 @@ private struct PresentedValues {
         self.table = table
     }
 
-    /// The combined value of a field; nil where it is absent.
+    /// The combined value of a field; nil if it is absent.
     ///
     /// - Parameter name: the name in lower case.
     subscript(_ name: String) -> String? {

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Which differences between queries a cache key leaves out: the order of names, tracking parameters and the like.
+/// Which differences between queries a cache key ignores: the order of names, tracking parameters and the like.
 ///
-/// All off by default, because they merge URIs that RFC 3986 keeps apart and only the origin's owner can say that they
-/// mean the same: set them per origin or per path. The result is for the key alone; the request is sent as it is.
-/// Pieces are split at "&" only. Names are compared after form decoding ("+" is a space, escapes are decoded as UTF-8);
-/// kept pieces keep their spelling.
+/// All are off by default, because they merge URIs that RFC 3986 distinguishes, and only the origin's owner knows that they mean
+/// the same: set them for an origin or a path. Only the key changes; the request is sent as it is. Pieces are split only at "&".
+/// Names are compared after form decoding ("+" is a space, escapes are decoded as UTF-8); the remaining pieces keep their spelling.
 public struct QueryOptions: Sendable, Hashable {
-    /// Whether the pieces are sorted by name; pieces of one name keep their order. False by default.
+    /// Whether the pieces are sorted by name; pieces with the same name keep their order. False by default.
     public var sortsNames: Bool
 
-    /// Names left out of the key, in decoded spelling; one that ends in `*` stands for all names that begin so. Empty by
+    /// Names that are not part of the key, in decoded form; one that ends in `*` matches all names with that prefix. Empty by
     /// default.
     public var ignoredNames: [String]
 
-    /// The only names that are part of the key, spelled as ``ignoredNames``; nil, the default, allows all. An empty list
+    /// The only names that are part of the key, in the same form as ``ignoredNames``; nil, the default, allows all. An empty list
     /// drops the whole query.
     public var allowedNames: [String]?
 
@@ -23,7 +22,7 @@ public struct QueryOptions: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - sortsNames: false by default.
-    ///   - ignoredNames: empty by default; wins over the allowed names.
+    ///   - ignoredNames: empty by default; takes precedence over the allowed names.
     ///   - allowedNames: nil by default.
     public init(sortsNames: Bool = false, ignoredNames: [String] = [], allowedNames: [String]? = nil) {
         self.sortsNames = sortsNames
@@ -34,12 +33,12 @@ public struct QueryOptions: Sendable, Hashable {
     /// Whether the options change nothing, as by default.
     public var isEmpty: Bool { !sortsNames && ignoredNames.isEmpty && allowedNames == nil }
 
-    /// The URI that stands in the key for a target URI.
+    /// The URI in the key for a target URI.
     ///
-    /// A query that is left empty loses its "?". Pure; the time is that of a sort, times the number of names here.
+    /// An empty query loses its "?". Pure; takes as long as sorting, times the number of names in these options.
     ///
     /// - Parameter target: the target URI of the request.
-    /// - Returns: the same URI where the options change nothing; its userinfo is kept.
+    /// - Returns: the same URI if the options change nothing; its userinfo is kept.
     public func applied(to target: TargetURI) -> TargetURI {
         guard !isEmpty, let query = target.query else { return target }
         let ignored = ignoredNames.map(NamePattern.init)
@@ -52,7 +51,7 @@ public struct QueryOptions: Sendable, Hashable {
         let userinfo = target.userinfo.map { $0 + "@" } ?? ""
         let rest = target.origin.dropFirst(target.scheme.utf8.count + 3) + target.path
         let text = "\(target.scheme)://\(userinfo)\(rest)" + (kept.isEmpty ? "" : "?" + kept)
-        // A part of a canonical URI is canonical again, so the reading never fails.
+        // A part of a canonical URI is canonical, so parsing never fails.
         return (try? TargetURI(text)) ?? target
     }
 
@@ -71,9 +70,9 @@ public struct QueryOptions: Sendable, Hashable {
     }
 }
 
-/// One piece of a query between two "&", its name and value form-decoded (application/x-www-form-urlencoded).
+/// One piece of a query between two "&", with form-decoded name and value (application/x-www-form-urlencoded).
 ///
-/// Names and values are UTF-8 bytes and not text, because text would compare by Unicode equivalence.
+/// Names and values are UTF-8 bytes, not strings, because strings compare by Unicode equivalence.
 struct QueryPiece: Sendable {
     let text: String
     let name: [UInt8]
@@ -86,7 +85,7 @@ struct QueryPiece: Sendable {
         value = equals.map { QueryPiece.decoded(text.utf8[$0...].dropFirst()) } ?? []
     }
 
-    /// All pieces, empty ones too.
+    /// All pieces, including empty ones.
     static func pieces(of query: String) -> [QueryPiece] {
         query.split(separator: "&", omittingEmptySubsequences: false).map(QueryPiece.init)
     }
@@ -99,7 +98,7 @@ struct QueryPiece: Sendable {
         }.map(\.element)
     }
 
-    /// Turns "+" into a space and decodes escapes; bytes that are no UTF-8 become U+FFFD, a lone "%" stays.
+    /// Turns "+" into a space and decodes escapes; invalid UTF-8 becomes U+FFFD, and a lone "%" stays.
     static func decoded(_ text: some Collection<UInt8>) -> [UInt8] {
         let bytes = Array(text)
         var result: [UInt8] = []

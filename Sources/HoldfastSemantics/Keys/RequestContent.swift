@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How request content is brought into one spelling before it becomes part of a cache key.
+/// How request content is normalized before it becomes part of a cache key.
 ///
-/// The request itself is sent as it is. Normalizing is opt-in per origin, because a server may give meaning to what it
-/// takes away.
+/// The request itself is sent as it is. Normalizing is opt-in for each origin, because a server may give meaning to what it
+/// removes.
 public struct ContentNormalizer: RawRepresentable, Sendable, Hashable {
     /// The stable name.
     public let rawValue: String
 
-    /// Takes a stable name; an unknown one works as ``raw``.
+    /// Creates a normalizer from a stable name; an unknown one works like ``raw``.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
@@ -17,17 +17,17 @@ public struct ContentNormalizer: RawRepresentable, Sendable, Hashable {
     /// The bytes as sent; the default everywhere.
     public static let raw = ContentNormalizer(rawValue: "raw")
 
-    /// JSON without regard to white space, member order and escapes (RFC 8785).
+    /// JSON without regard to whitespace, member order and escapes (RFC 8785).
     ///
-    /// For `application/json` and types that end in `+json`. Content where that could merge different values keeps its
-    /// bytes: what is no JSON, duplicate members, integers beyond 2^53.
+    /// For `application/json` and types that end in `+json`. Content for which this could merge different values keeps its bytes:
+    /// invalid JSON, duplicate members, integers beyond 2^53.
     public static let json = ContentNormalizer(rawValue: "json")
 
-    /// As ``json``, and a GraphQL request's `operationName`, `variables` and `extensions` count as absent when they are
+    /// Like ``json``; in addition, a GraphQL request's `operationName`, `variables` and `extensions` count as absent if they are
     /// null. The query document is compared as text.
     public static let graphQL = ContentNormalizer(rawValue: "graphql")
 
-    /// - Returns: nil where the bytes count as they are.
+    /// - Returns: nil if the bytes are used as they are.
     package func normalized(_ content: [UInt8]) -> [UInt8]? {
         switch self {
         case .json: CanonicalJSON.bytes(of: content)
@@ -42,8 +42,8 @@ public struct ContentNormalizer: RawRepresentable, Sendable, Hashable {
 ///
 /// Pass both texts to ``CacheKey/init(partition:method:target:contentType:contentDigest:)``.
 public struct RequestContent: Sendable {
-    /// The canonical media type; "" where the request names none. Content codings and languages follow where the request
-    /// has them, since the same bytes mean something else then.
+    /// The canonical media type; "" if the request has none. Content codings and languages follow if the request has them, since
+    /// they change the meaning of the same bytes.
     public let contentType: String
 
     /// The SHA-256 of the normalized content as 64 hexadecimal digits.
@@ -53,14 +53,14 @@ public struct RequestContent: Sendable {
     ///
     /// - Parameters:
     ///   - content: the bytes as they are sent; may be empty.
-    ///   - fields: the request's fields, of which Content-Type, Content-Encoding and Content-Language count.
-    ///   - normalizer: ``ContentNormalizer/raw`` by default. It does nothing to encoded content and to other types.
+    ///   - fields: the request's fields; Content-Type, Content-Encoding and Content-Language count.
+    ///   - normalizer: ``ContentNormalizer/raw`` by default. It does not change encoded content or other types.
     public init(_ content: [UInt8], fields: HeaderFields, normalizer: ContentNormalizer = .raw) {
         let type = fields[.contentType].map { CanonicalContentType($0) }
         var metadata = type?.text ?? ""
         for name in [FieldName.contentEncoding, .contentLanguage] {
             guard let value = fields[name] else { continue }
-            // A line feed stands in no field value, so nothing else can spell this.
+            // No field value contains a line feed, so nothing else has this form.
             metadata += "\n\(name.canonicalName):\(value.loweringASCII())"
         }
         contentType = metadata
@@ -70,21 +70,21 @@ public struct RequestContent: Sendable {
     }
 }
 
-/// A media type in one spelling (RFC 9110 §8.3.1), for the keys of requests with content.
+/// A media type in canonical form (RFC 9110 §8.3.1), for the keys of requests with content.
 ///
-/// Type, subtype, parameter names and the value of `charset` go to lower case; white space and the quotes around a token
-/// go away. Other values keep their case, parameters their order: some types give both a meaning.
+/// Type, subtype, parameter names and the value of `charset` are lowercased; whitespace and the quotes around a token are removed.
+/// Other values keep their case, and parameters their order, because both have a meaning for some types.
 package struct CanonicalContentType: Sendable {
-    /// The canonical text; what does not parse stays as it is, its ends trimmed.
+    /// The canonical text; a value that does not parse is only trimmed.
     package let text: String
 
-    /// Type and subtype, such as `application/json`; "" for what does not parse.
+    /// Type and subtype, such as `application/json`; "" if the value does not parse.
     package let essence: String
 
-    /// The value of the first `charset` in lower case, nil where there is none.
+    /// The value of the first `charset` in lower case; nil if there is none.
     package let charset: String?
 
-    /// Reads a field value; linear time.
+    /// Parses a field value; linear time.
     package init(_ value: String) {
         let cleaned = HeaderFields.Line(name: .contentType, value: value).value
         guard let parsed = CanonicalContentType(parsing: cleaned) else {
@@ -96,7 +96,7 @@ package struct CanonicalContentType: Sendable {
         self = parsed
     }
 
-    /// nil for what is no media type, an absent `/` or a parameter without a value included.
+    /// nil for what is not a media type, including a missing `/` or a parameter without a value.
     package init?(parsing value: String) {
         var scanner = FieldScanner(value)
         scanner.skipWhitespace()
@@ -110,7 +110,7 @@ package struct CanonicalContentType: Sendable {
         while !scanner.isAtEnd {
             guard scanner.consume(UInt8(ascii: ";")) else { return nil }
             scanner.skipWhitespace()
-            // RFC 9110 §5.6.6 lets a parameter be missing behind its semicolon.
+            // RFC 9110 §5.6.6 allows an empty parameter after a semicolon.
             guard let name = scanner.token()?.loweringASCII() else { continue }
             guard scanner.consume(UInt8(ascii: "=")), var value = scanner.token() ?? scanner.quotedString() else {
                 return nil

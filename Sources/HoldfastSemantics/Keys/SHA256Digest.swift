@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A SHA-256 digest (RFC 6234), for keys that must be the same on every system and for keyed digests of credentials.
+/// A SHA-256 digest (RFC 6234), for keys that must be equal on every system and for keyed digests of credentials.
 ///
-/// Written here because this module imports nothing. It is for short inputs, keys and field values; it makes no promise
-/// of constant time.
+/// Implemented here because this module imports nothing. It is for short inputs, keys and field values, and does not promise
+/// constant time.
 public struct SHA256Digest: Sendable, Hashable, CustomStringConvertible {
     /// The 32 bytes.
     public let bytes: [UInt8]
@@ -17,7 +17,7 @@ public struct SHA256Digest: Sendable, Hashable, CustomStringConvertible {
     /// Computes HMAC-SHA256 (RFC 2104).
     ///
     /// - Parameters:
-    ///   - message: what is authenticated.
+    ///   - message: the message to authenticate.
     ///   - key: the secret, of any length.
     public init(authenticating message: [UInt8], key: [UInt8]) {
         var block = key.count > SHA256Digest.blockSize ? SHA256Digest(hashing: key).bytes : key

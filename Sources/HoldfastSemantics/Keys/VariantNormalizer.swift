@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Folds spellings of a request field that mean the same, so that they share one variant (RFC 9111 §4.1).
+/// Normalizes values of a request field that mean the same, so that they share one variant (RFC 9111 §4.1).
 ///
-/// Only fields whose syntax is known, and only where the RFC calls the spellings equal; what does not parse stays as it
-/// is. Merging too much would serve the wrong variant, merging too little only costs a hit.
+/// It handles only fields with known syntax, and only if the RFC says that the values are equal; a value that does not parse stays
+/// as it is. Merging too much would serve the wrong variant; merging too little only costs a hit.
 enum VariantNormalizer {
     static func normalized(_ value: String, of name: String) -> String {
         switch name {
@@ -16,10 +16,10 @@ enum VariantNormalizer {
         }
     }
 
-    /// Members without order, each with its weight unless that is 1 (RFC 9110 §12.4.2).
+    /// Members in normalized order, each with its weight unless that is 1 (RFC 9110 §12.4.2).
     ///
-    /// A weight is found wherever it stands among the parameters, as RFC 9110 §12.5.1 asks of recipients. One member with
-    /// two weights is ambiguous, so such a list keeps its spelling.
+    /// A weight is found anywhere among the parameters, as RFC 9110 §12.5.1 asks of recipients. A member with two weights is
+    /// ambiguous, so such a list stays as it is.
     private static func weightedList(_ value: String, member: ([String]) -> String?) -> String? {
         if isPlainToken(value) { return value }
         guard value.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
@@ -27,7 +27,7 @@ enum VariantNormalizer {
         for text in FieldScanner.members(of: value) {
             var pieces = FieldScanner.members(of: text, separator: UInt8(ascii: ";"))
             var weight = 1000
-            // What begins with a semicolon names no member at all.
+            // A text that begins with a semicolon names no member.
             guard text.utf8.first != UInt8(ascii: ";") else { return nil }
             if let index = pieces.indices.dropFirst().first(where: { isWeight(pieces[$0]) }) {
                 guard let parsed = thousandths(pieces[index].utf8.dropFirst(2)) else { return nil }
@@ -42,8 +42,8 @@ enum VariantNormalizer {
             .sorted().joined(separator: ",")
     }
 
-    /// Lower-case words without weights or aliases, each once and in order, as ``weightedList(_:member:)`` would write them; nil for
-    /// anything else. Most requests list their codings so, and each look-up reads that list.
+    /// Lower-case words without weights or aliases, unique and sorted, as ``weightedList(_:member:)`` would write them; nil for
+    /// anything else. Most requests list their codings like this, and each lookup reads that list.
     private static func wordList(_ value: String) -> String? {
         var value = value
         return value.withUTF8 { bytes -> String? in
@@ -75,7 +75,7 @@ enum VariantNormalizer {
         return bytes.next()?.lowerCased == UInt8(ascii: "q") && bytes.next() == UInt8(ascii: "=")
     }
 
-    /// One lower-case word without weight or alias is its own normal form; most requests that vary send that.
+    /// One lower-case word without weight or alias is already normalized; most requests that vary send that.
     private static func isPlainToken(_ value: String) -> Bool {
         guard let first = value.utf8.first, first != UInt8(ascii: "x") else { return false }
         return value.utf8.allSatisfy { byte in
@@ -100,7 +100,7 @@ enum VariantNormalizer {
         CanonicalContentType(parsing: pieces.joined(separator: ";"))?.text
     }
 
-    /// Letter case and white space only: some servers read the order as a preference (RFC 9110 §12.5.4).
+    /// Only case and whitespace: some servers read the order as a preference (RFC 9110 §12.5.4).
     private static func languages(_ value: String) -> String? {
         var members: [String] = []
         for text in FieldScanner.members(of: value) {
@@ -113,14 +113,16 @@ enum VariantNormalizer {
         return members.joined(separator: ",")
     }
 
-    /// The languages with their weights, whose order the RFC gives no meaning (RFC 9110 §12.5.4); nil for anything else.
+    /// The languages with their weights, ignoring their order, which the RFC gives no meaning (RFC 9110 §12.5.4); nil for anything
+    /// else.
     ///
-    /// Not part of the normal form, as some servers do read an order of preference from it.
+    /// Not part of the normal form, because some servers do read the order as a preference.
     static func unorderedLanguages(_ value: String) -> String? {
         weightedList(value) { $0.count == 1 ? $0[0].loweringASCII() : nil }
     }
 
-    /// The value without white space around commas, which no list has a use for (RFC 9110 §5.6.1); quoted strings stay as they are.
+    /// The value without whitespace around commas, which has no meaning in a list (RFC 9110 §5.6.1); quoted strings stay as they
+    /// are.
     static func withoutListSpace(_ value: String) -> String {
         guard value.utf8.contains(UInt8(ascii: ",")) else { return value }
         var result: [UInt8] = []
@@ -144,8 +146,8 @@ enum VariantNormalizer {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// The scheme is case-insensitive, what follows it is not (RFC 9110 §11.1). A lone word may be a secret without a
-    /// scheme and stays.
+    /// The scheme is case-insensitive, the rest is not (RFC 9110 §11.1). A single word may be a secret without a scheme, and stays
+    /// as it is.
     private static func credentials(_ value: String) -> String {
         guard let space = value.utf8.firstIndex(of: UInt8(ascii: " ")) else { return value }
         let scheme = value.utf8[..<space]
@@ -170,7 +172,7 @@ enum VariantNormalizer {
         return value <= 1000 ? value : nil
     }
 
-    /// The shortest qvalue, so that what is written reads as the same weight again.
+    /// The shortest qvalue that reads as the same weight.
     private static func decimal(_ thousandths: Int) -> String {
         guard thousandths > 0 else { return "0" }
         var digits = Array(String(1000 + thousandths).utf8.dropFirst())
@@ -181,11 +183,11 @@ enum VariantNormalizer {
 
 /// What an Accept-Language value prefers (RFC 9110 §12.5.4).
 enum LanguagePreference {
-    /// Whether one language is preferred before all others, and is the language of a response.
+    /// Whether one language is preferred over all others, and is the language of a response.
     ///
-    /// Deliberately narrow, since a match serves one request what was selected for another: the greatest weight belongs to a
-    /// single range, which names the response's only language exactly. Whoever selects by this field at all would select
-    /// that language again, for there is a representation in it (RFC 9111 §4.1).
+    /// Deliberately narrow, since a match serves one request what was selected for another: the highest weight must belong to a
+    /// single range, which must equal the response's only language. A server that selects by this field would select that language
+    /// again, since it has a representation in it (RFC 9111 §4.1).
     ///
     /// - Parameters:
     ///   - contentLanguage: the response's combined Content-Language.
@@ -209,7 +211,7 @@ enum LanguagePreference {
         return first.range.loweringASCII() == language.loweringASCII()
     }
 
-    /// The weight in thousandths, 1000 where there is none; nil for anything but one weight.
+    /// The weight in thousandths, 1000 if there is none; nil for anything but one weight.
     private static func weight(_ pieces: [String]) -> Int? {
         guard pieces.count > 1 else { return 1000 }
         guard pieces.count == 2, pieces[1].loweringASCII().hasPrefix("q=") else { return nil }

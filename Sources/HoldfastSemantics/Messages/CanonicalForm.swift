@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The canonical spelling of a target URI, built in one pass over its bytes (RFC 3986 §6.2.2, §6.2.3).
+/// The canonical form of a target URI, built in one pass over its bytes (RFC 3986 §6.2.2, §6.2.3).
 struct CanonicalForm {
     private(set) var bytes: [UInt8] = []
     private(set) var userinfo: String?
     private(set) var layout = TargetURI.Layout(schemeEnd: 0, hostEnd: 0, authorityEnd: 0, pathEnd: 0, port: nil)
 
-    /// The layout of a text that is in canonical form already and names no userinfo, no port and no IP literal; nil for all others, which
-    /// ``make(_:)`` has to read.
+    /// The layout of a text that is already canonical and has no userinfo, port or IP literal; nil for all others, which need
+    /// ``make(_:)``.
     ///
-    /// One pass, nothing allocated: the text of most requests is canonical, since programs wrote it.
+    /// One pass without allocation: the text of most requests is canonical, since programs wrote it.
     static func layout(ofCanonical text: UnsafeBufferPointer<UInt8>) -> TargetURI.Layout? {
         let schemeEnd: Int
         if text.starts(with: "https://".utf8) {
@@ -32,7 +32,7 @@ struct CanonicalForm {
         var previous: UInt8 = 0
         while index < text.count, text[index] != UInt8(ascii: "?") {
             let byte = text[index]
-            // A segment that begins with a dot may be one of those that are removed.
+            // A segment that begins with a dot may be a dot segment.
             guard URICharacters.pathCharacters.contains(byte),
                 byte != UInt8(ascii: ".") || previous != UInt8(ascii: "/")
             else { return nil }
@@ -67,7 +67,7 @@ struct CanonicalForm {
         guard let authority = parts.authority else {
             throw TargetURI.Rejection(
                 .noAuthority,
-                message: "The URI names no host; write // and a host after the scheme"
+                message: "The URI has no host; write // and a host after the scheme"
             )
         }
         var form = CanonicalForm()
@@ -131,7 +131,10 @@ struct CanonicalForm {
             return try append(host, allowing: .hostCharacters, foldingCase: true)
         }
         guard IPLiteral.isValid(host.dropFirst().dropLast()) else {
-            throw TargetURI.Rejection(.character, message: "What stands in brackets is no IPv6 address; check the host")
+            throw TargetURI.Rejection(
+                .character,
+                message: "The text in brackets is not an IPv6 address; check the host"
+            )
         }
         bytes += host.lazy.map(\.lowerCased)
     }
@@ -141,7 +144,7 @@ struct CanonicalForm {
         guard let number = FieldScanner.number(port, limit: 65_536), number <= 65_535 else {
             throw TargetURI.Rejection(
                 .port,
-                message: "The port is no number from 0 to 65535; correct it or leave it out"
+                message: "The port is not a number from 0 to 65535; correct it or leave it out"
             )
         }
         guard Int(number) != defaultPort else { return }
@@ -150,7 +153,7 @@ struct CanonicalForm {
         bytes += String(number).utf8
     }
 
-    /// Decodes first and removes dot segments after, so that `%2e%2e` counts as `..` (RFC 3986 §6.2.2.3).
+    /// Decodes before it removes dot segments, so that `%2e%2e` counts as `..` (RFC 3986 §6.2.2.3).
     private mutating func append(path: ArraySlice<UInt8>) throws(TargetURI.Rejection) {
         let start = bytes.count
         guard !path.isEmpty else { return bytes.append(UInt8(ascii: "/")) }
@@ -194,12 +197,15 @@ struct CanonicalForm {
 extension TargetURI.Rejection {
     static func character(_ byte: UInt8?) -> TargetURI.Rejection {
         let hex = String(byte ?? 0, radix: 16, uppercase: true)
-        return TargetURI.Rejection(.character, message: "A URI may not hold the byte 0x\(hex) there; percent-encode it")
+        return TargetURI.Rejection(
+            .character,
+            message: "A URI must not contain the byte 0x\(hex) there; percent-encode it"
+        )
     }
 }
 
 extension [UInt8] {
-    /// RFC 3986 §5.2.4 for the path that starts at `start` and runs to the end; it begins with a slash.
+    /// RFC 3986 §5.2.4 for the path from `start` to the end; it begins with a slash.
     mutating func removeDotSegments(from start: Int) {
         let slash = UInt8(ascii: "/")
         let dot = UInt8(ascii: ".")
@@ -267,14 +273,14 @@ struct URICharacters: Sendable {
     }
 
     static let unreserved = URICharacters("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-    /// reg-name without its escapes.
+    /// reg-name without percent-encoding.
     static let hostCharacters = unreserved.union("!$&'()*+,;=")
     static let userinfoCharacters = hostCharacters.union(":")
-    /// pchar without its escapes, and the slash.
+    /// pchar without percent-encoding, and the slash.
     static let pathCharacters = userinfoCharacters.union("@/")
-    /// Both query and fragment.
+    /// For both query and fragment.
     static let queryCharacters = pathCharacters.union("?")
-    /// The printable ASCII characters that stand nowhere in a URI; mapping encodes them (RFC 3987 §3.1).
+    /// The printable ASCII characters that are not allowed anywhere in a URI; mapping encodes them (RFC 3987 §3.1).
     static let mappable = URICharacters(" \"<>\\^`{|}")
 }
 
@@ -294,7 +300,7 @@ enum IPLiteral {
     }
 
     private static func isIPv6Address(_ text: ArraySlice<UInt8>) -> Bool {
-        // The longest spelling has 45 bytes; the bound also keeps the splitting below cheap.
+        // The longest address has 45 bytes; the limit also keeps the splitting below cheap.
         guard text.count <= 45 else { return false }
         let colon = UInt8(ascii: ":")
         guard let gap = text.indices.first(where: { text[$0...].starts(with: [colon, colon]) }) else {
@@ -308,7 +314,7 @@ enum IPLiteral {
         return before + after <= 7
     }
 
-    /// The number of 16-bit groups between single colons, nil where one is malformed.
+    /// The number of 16-bit groups between single colons; nil if one is malformed.
     private static func groupCount(_ text: ArraySlice<UInt8>, allowsIPv4: Bool = true) -> Int? {
         let pieces = text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
         var groups = 0

@@ -3,34 +3,33 @@
 
 /// The request that a redirect asks for (RFC 9110 §15.4).
 ///
-/// A pure reading of one response; who follows it, how often and with what limit is up to the pipeline.
+/// A pure interpretation of one response; the pipeline decides whether and how often to follow.
 public struct Redirection: Sendable, Hashable {
     /// Where the next request goes.
     public let target: TargetURI
 
-    /// The resolved Location as it is to be sent: no userinfo, no fragment, otherwise spelled as the server did.
+    /// The resolved Location as it must be sent: without userinfo and fragment, otherwise in the server's spelling.
     public let location: String
 
     /// The method of the next request.
     public let method: RequestMethod
 
-    /// Whether the next request carries the content of this one.
+    /// Whether the next request has the content of this one.
     public let keepsBody: Bool
 
-    /// Whether the next request goes to another scheme, host or port, so that credentials must stay behind.
+    /// Whether the next request goes to another scheme, host or port, so that it must not have the credentials.
     public let crossesOrigin: Bool
 
-    /// Reads a response as a redirect.
+    /// Interprets a response as a redirect.
     ///
-    /// 301 and 302 turn POST into GET, 303 turns everything but HEAD into GET, 307 and 308 change nothing. 300 is
-    /// followed for GET and HEAD only. A Location that is an IRI is mapped to a URI first; several different Location
-    /// lines count as none.
+    /// 301 and 302 turn POST into GET, 303 turns everything but HEAD into GET, 307 and 308 change nothing. 300 is followed only for
+    /// GET and HEAD. A Location that is an IRI is mapped to a URI first; several different Location lines count as none.
     ///
     /// - Parameters:
-    ///   - response: the response as it came.
-    ///   - request: the request it answers.
-    /// - Returns: nil when the response is to be handed up: no redirect, no usable Location, a target that is not http
-    ///   or https.
+    ///   - response: the response as received.
+    ///   - request: its request.
+    /// - Returns: nil if the response must be returned to the caller: it is not a redirect, has no usable Location, or its target
+    ///   is not http or https.
     public static func next(after response: ResponseHead, to request: RequestHead) -> Redirection? {
         var method = request.method
         var keepsBody = true
@@ -60,13 +59,13 @@ public struct Redirection: Sendable, Hashable {
         )
     }
 
-    /// The fields of the next request, from those of this one.
+    /// The fields of the next request, derived from those of this one.
     ///
-    /// Across origins the credentials, the idempotency key, the caller's conditions and Host go; where the content goes,
-    /// every field that describes it goes with it (RFC 9110 §15.4 step 5).
+    /// Across origins, this removes the credentials, the idempotency key, the caller's conditions and Host. If the content is
+    /// dropped, every field that describes it is dropped too (RFC 9110 §15.4 step 5).
     ///
     /// - Parameter fields: the fields of the request that was redirected.
-    /// - Returns: the remaining lines in their order.
+    /// - Returns: the remaining lines in order.
     public func fields(from fields: HeaderFields) -> HeaderFields {
         var kept = fields
         if crossesOrigin {

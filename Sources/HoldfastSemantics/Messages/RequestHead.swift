@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What judgement needs to know of a request: all but its content.
+/// What the rules need to know of a request: everything but its content.
 public struct RequestHead: Sendable, Hashable {
     /// The method.
     public var method: RequestMethod
 
-    /// The target URI in canonical form, its userinfo apart.
+    /// The target URI in canonical form, with its userinfo separate.
     public var target: TargetURI
 
-    /// The header fields as they will be sent, those the transport adds included where they are known.
+    /// The header fields as they will be sent, including those that the transport adds, if they are known.
     public var fields: HeaderFields
 
     /// Creates a head from its parts.
@@ -24,30 +24,30 @@ public struct RequestHead: Sendable, Hashable {
         self.fields = fields
     }
 
-    /// Whether the caller asks for a part or states a condition of its own (RFC 9110 §13.1, §14.2).
+    /// Whether the caller asks for a part or sends a condition (RFC 9110 §13.1, §14.2).
     ///
     /// Costs one pass over the field lines.
     public var isConditionalOrPartial: Bool {
         fields.contains { line in
-            // Five of the six names begin alike, so most lines are told apart without hashing.
+            // Five of the six names begin alike, so most lines are excluded without hashing.
             let name = line.name.canonicalName.utf8
             return name.starts(with: "if-".utf8)
                 ? RequestHead.conditionalNames.contains(line.name) : line.name == .range
         }
     }
 
-    /// Whether the caller states a condition that only the origin can judge (RFC 9111 §4.3.2).
+    /// Whether the caller sends a condition that only the origin can evaluate (RFC 9111 §4.3.2).
     public var asksOrigin: Bool { fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) }
 
-    /// Whether the caller states a condition on a method whose stored response answers it whole, as that of an opted-in POST does:
+    /// Whether the caller sends a condition with a method whose stored response answers it completely, such as an opted-in POST:
     /// for such a method only the origin knows what the condition means (RFC 9110 §13.1.2, §13.1.3).
     package var statesUnfitCondition: Bool {
         guard method != .get, method != .head, method != .query else { return false }
         return fields.contains(.ifNoneMatch) || fields.contains(.ifModifiedSince)
     }
 
-    /// Whether a Host field names another authority than the URI, so that the URI does not say what was asked
-    /// (RFC 9110 §7.2).
+    /// Whether a Host field names another authority than the URI, so that the URI does not identify what was requested (RFC 9110
+    /// §7.2).
     public var namesOtherHost: Bool {
         guard fields.contains(.host) else { return false }
         let named = fields.values(of: .host)
@@ -67,10 +67,10 @@ public struct RequestHead: Sendable, Hashable {
 public struct RequestMethod: RawRepresentable, Sendable, Hashable, ExpressibleByStringLiteral,
     CustomStringConvertible
 {
-    /// The method's text exactly as it is sent.
+    /// The method's text exactly as sent.
     public let rawValue: String
 
-    /// Carries any text, valid or not; methods from outside go through ``init(validating:)``.
+    /// Accepts any text, valid or not; for methods from outside use ``init(validating:)``.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
@@ -80,9 +80,9 @@ public struct RequestMethod: RawRepresentable, Sendable, Hashable, ExpressibleBy
         rawValue = value
     }
 
-    /// Creates a method from text out of a message.
+    /// Creates a method from text in a message.
     ///
-    /// - Parameter text: the token; nil when it is none (RFC 9110 §9.1).
+    /// - Parameter text: the token. Nil if it is not one (RFC 9110 §9.1).
     public init?(validating text: String) {
         guard !text.isEmpty, text.utf8.allSatisfy(\.isTokenCharacter) else { return nil }
         rawValue = text
@@ -109,12 +109,13 @@ public struct RequestMethod: RawRepresentable, Sendable, Hashable, ExpressibleBy
     public static let trace: RequestMethod = "TRACE"
     /// `CONNECT`.
     public static let connect: RequestMethod = "CONNECT"
-    /// `QUERY`: a safe request whose content says what is asked (RFC 10008).
+    /// `QUERY`: a safe request whose content is the query (RFC 10008).
     public static let query: RequestMethod = "QUERY"
 
-    /// Whether the method asks for no change; unknown methods count as unsafe (RFC 9110 §9.2.1, RFC 9111 §4.4).
+    /// Whether the method requests no change; unknown methods count as unsafe (RFC 9110 §9.2.1, RFC 9111 §4.4).
     ///
-    /// Beside HTTP's own the registry knows QUERY, PROPFIND (RFC 4918), REPORT (RFC 3253) and SEARCH (RFC 5323) as safe.
+    /// In addition to HTTP's own methods, the registry lists QUERY, PROPFIND (RFC 4918), REPORT (RFC 3253) and SEARCH (RFC 5323) as
+    /// safe.
     public var isSafe: Bool {
         switch rawValue {
         case "GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT", "SEARCH": true
@@ -122,7 +123,7 @@ public struct RequestMethod: RawRepresentable, Sendable, Hashable, ExpressibleBy
         }
     }
 
-    /// Whether sending it twice means the same as once; unknown methods count as not (RFC 9110 §9.2.2).
+    /// Whether sending it twice has the same effect as once; unknown methods count as not idempotent (RFC 9110 §9.2.2).
     public var isIdempotent: Bool {
         isSafe || rawValue == "PUT" || rawValue == "DELETE"
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What judgement needs to know of a response: all but its content.
+/// What the rules need to know of a response: everything but its content.
 public struct ResponseHead: Sendable, Hashable {
     /// The status code.
     public var status: StatusCode
 
-    /// The header fields in the order they came; trailers are not among them.
+    /// The header fields in order, without trailers.
     public var fields: HeaderFields
 
     /// Creates a head from its parts.
@@ -19,17 +19,17 @@ public struct ResponseHead: Sendable, Hashable {
         self.fields = fields
     }
 
-    /// When the origin made the response, by its Date field (RFC 9110 §6.6.1).
+    /// When the origin created the response, by its Date field (RFC 9110 §6.6.1).
     ///
-    /// A missing, repeated or malformed field gives nil; the reader then takes the time of receipt.
+    /// A missing, repeated or malformed field gives nil; then use the time of receipt.
     ///
-    /// - Parameter receivedAt: when the response came, for two-digit years.
+    /// - Parameter receivedAt: when the response arrived, for two-digit years.
     /// - Returns: the date, or nil.
     public func date(receivedAt: Timestamp) -> HTTPDate? {
         ResponseHead.date(of: .date, in: fields, receivedAt: receivedAt)
     }
 
-    /// The length that Content-Length gives its content; nil when missing, malformed or contradictory (RFC 9110 §8.6).
+    /// The length of its content by Content-Length; nil if missing, malformed or contradictory (RFC 9110 §8.6).
     public var contentLength: Int? {
         let lines = Set(fields.values(of: .contentLength))
         guard lines.count == 1, let line = lines.first else { return nil }
@@ -46,7 +46,7 @@ public struct ResponseHead: Sendable, Hashable {
         return FieldScanner.number(member.utf8, limit: CacheControl.maximumDeltaSeconds)
     }
 
-    /// The date in a field that may stand once only; nil when it is missing, malformed or repeated.
+    /// The date in a field that must not be repeated; nil if it is missing, malformed or repeated.
     package static func date(of name: FieldName, in fields: HeaderFields, receivedAt: Timestamp) -> HTTPDate? {
         var found: String?
         for line in fields where line.name == name {

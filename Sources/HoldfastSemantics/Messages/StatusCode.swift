@@ -3,24 +3,24 @@
 
 /// The status code of a response (RFC 9110 §15).
 ///
-/// Numbers outside 100 to 599 are carried as they came, so that nothing is lost; ``isValid`` tells them apart.
+/// Numbers outside 100 to 599 are kept as they are, so that nothing is lost; ``isValid`` is false for them.
 public struct StatusCode: RawRepresentable, Sendable, Hashable, Comparable, ExpressibleByIntegerLiteral,
     CustomStringConvertible
 {
     /// The number.
     public let rawValue: Int
 
-    /// Carries any number.
+    /// Accepts any number.
     public init(rawValue: Int) {
         self.rawValue = rawValue
     }
 
-    /// Carries any number.
+    /// Accepts any number.
     public init(_ rawValue: Int) {
         self.rawValue = rawValue
     }
 
-    /// Carries any number.
+    /// Accepts any number.
     public init(integerLiteral value: Int) {
         rawValue = value
     }
@@ -49,9 +49,9 @@ public struct StatusCode: RawRepresentable, Sendable, Hashable, Comparable, Expr
     /// 2xx to 5xx: the response that ends an exchange (RFC 9110 §15).
     public var isFinal: Bool { rawValue >= 200 && rawValue <= 599 }
 
-    /// Whether a cache may guess a freshness lifetime for it (RFC 9110 §15.1).
+    /// Whether a cache may estimate a freshness lifetime for it (RFC 9110 §15.1).
     ///
-    /// 206 is on the RFC's list but its parts are not whole responses; they are stored by other rules.
+    /// 206 is on the RFC's list, but its parts are not whole responses; other rules apply to storing them.
     public var isHeuristicallyCacheable: Bool {
         switch rawValue {
         case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
@@ -65,7 +65,7 @@ public struct StatusCode: RawRepresentable, Sendable, Hashable, Comparable, Expr
     }
 }
 
-/// The registered status codes and their reason phrases (RFC 9110 §15 and the registry it founds).
+/// The registered status codes and their reason phrases (RFC 9110 §15 and its registry).
 extension StatusCode {
     /// 100 Continue.
     public static let `continue` = StatusCode(100)
@@ -174,9 +174,9 @@ extension StatusCode {
     /// 511 Network Authentication Required.
     public static let networkAuthenticationRequired = StatusCode(511)
 
-    /// The registered phrase, or one word for the class where the code is not registered.
+    /// The registered phrase, or one word for the class if the code is not registered.
     ///
-    /// It is for people; nothing may be decided by it (RFC 9110 §15).
+    /// It is for people; nothing may depend on it (RFC 9110 §15).
     public var reasonPhrase: String {
         StatusCode.phrases[rawValue] ?? classPhrase
     }

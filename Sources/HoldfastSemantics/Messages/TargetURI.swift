@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// An absolute http or https URI in one canonical spelling, so that equal targets are equal text.
+/// An absolute http or https URI in canonical form, so that equal targets have equal text.
 ///
-/// The strict profile: only what RFC 3986 §6.2.2, §6.2.3 and RFC 9110 §4.2 call equivalent is merged. Scheme and host
-/// go to lower case, the default port, the fragment and dot segments go away, unreserved characters are decoded once,
-/// other escapes get upper-case hex. Order and spelling of a query stay. Text outside the URI grammar is refused rather
-/// than repaired. Equality and hashing use ``canonical`` alone.
+/// Only what RFC 3986 §6.2.2, §6.2.3 and RFC 9110 §4.2 call equivalent is merged. Scheme and host are lowercased; the default port,
+/// the fragment and dot segments are removed; unreserved characters are decoded once; other escapes get upper-case hex digits. The
+/// order and spelling of a query do not change. Text outside the URI grammar is refused, not repaired. Equality and hashing use
+/// only ``canonical``.
 public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
     /// The canonical text, without userinfo and fragment; ASCII.
     public let canonical: String
 
-    /// The userinfo as it was spelled, nil when absent or empty; never part of ``canonical`` (RFC 9110 §4.2.4).
+    /// The userinfo in its original spelling; nil if absent or empty. Never part of ``canonical`` (RFC 9110 §4.2.4).
     public let userinfo: String?
 
     private let layout: Layout
@@ -25,7 +25,7 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
         var port: Int?
     }
 
-    /// Reads and canonicalises a URI; linear time.
+    /// Parses and canonicalizes a URI; linear time.
     ///
     /// - Parameter text: an absolute URI.
     /// - Throws: ``Rejection`` for anything outside the grammar or the two schemes.
@@ -44,11 +44,11 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
         layout = parsed.layout
     }
 
-    /// Maps an IRI, or text typed by people, to a URI and reads that (RFC 3987 §3.1 step 2).
+    /// Maps an IRI, or text typed by a person, to a URI and parses that (RFC 3987 §3.1 step 2).
     ///
-    /// Characters outside ASCII become percent-encoded UTF-8 without Unicode normalisation. After the authority the
-    /// printable ASCII characters that no URI may hold (space, quotes, angle brackets, `\`, `^`, backquote, braces, `|`)
-    /// are encoded as well; within the authority they stay and are refused.
+    /// Characters outside ASCII become percent-encoded UTF-8 without Unicode normalization. After the authority, printable ASCII
+    /// characters that are not allowed in a URI (space, quotes, angle brackets, `\`, `^`, backquote, braces, `|`) are encoded as
+    /// well; in the authority they are refused.
     ///
     /// - Parameter text: an absolute IRI.
     /// - Throws: ``Rejection`` as ``init(_:)`` does.
@@ -56,11 +56,11 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
         try self.init(URIReference.mapped(text))
     }
 
-    /// Reads what a client sent or a person typed, whatever stands behind the authority: as ``init(mapping:)``, and there brackets and a
-    /// "%" without two hexadecimal digits are percent-encoded too, as every browser's reader takes them.
+    /// Parses what a client sent or a person typed, and tolerates anything after the authority: like ``init(mapping:)``, and there
+    /// it also percent-encodes brackets and a "%" without two hexadecimal digits, as browsers accept them.
     ///
-    /// - Parameter text: an absolute URI or what passes for one.
-    /// - Throws: ``Rejection`` for what is wrong with scheme and authority, and for control characters.
+    /// - Parameter text: an absolute URI, or a text that resembles one.
+    /// - Throws: ``Rejection`` for errors in scheme and authority, and for control characters.
     package init(tolerating text: String) throws(Rejection) {
         try self.init(URIReference.mapped(text, isTolerant: true))
     }
@@ -71,25 +71,25 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
     /// `http` or `https`.
     public var scheme: String { text(from: 0, to: layout.schemeEnd) }
 
-    /// The host in lower case, with its brackets where it is an IP literal.
+    /// The host in lower case, with brackets if it is an IP literal.
     public var host: String { text(from: layout.schemeEnd + 3, to: layout.hostEnd) }
 
-    /// The port where it is not the scheme's default, else nil.
+    /// The port if it is not the scheme's default, else nil.
     public var port: Int? { layout.port }
 
     /// The path; at least "/".
     public var path: String { text(from: layout.authorityEnd, to: layout.pathEnd) }
 
-    /// The query without its "?"; empty and absent differ (RFC 3986 §6.2.3).
+    /// The query without its "?"; empty differs from absent (RFC 3986 §6.2.3).
     public var query: String? {
         let end = canonical.utf8.count
         return layout.pathEnd < end ? text(from: layout.pathEnd + 1, to: end) : nil
     }
 
-    /// Scheme, host and port, such as `https://example.com:8443`; the default port is left out (RFC 9110 §4.3.1).
+    /// Scheme, host and port, such as `https://example.com:8443`; without the default port (RFC 9110 §4.3.1).
     public var origin: String { text(from: 0, to: layout.authorityEnd) }
 
-    /// A hash of ``origin`` that spares making the text; another one in each process, and nobody can choose origins for it to meet.
+    /// A hash of ``origin`` that avoids making the text; different in each process, so that nobody can choose colliding origins.
     package var originHash: Int {
         var hasher = Hasher()
         let end = layout.authorityEnd
@@ -108,16 +108,16 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
         )
     }
 
-    /// The URI that a reference in Location or Content-Location means here (RFC 3986 §5.2).
+    /// The URI that a reference in Location or Content-Location means relative to this one (RFC 3986 §5.2).
     ///
     /// - Parameter reference: absolute or relative; "" means this URI.
-    /// - Returns: nil when the result is no valid http or https URI.
+    /// - Returns: nil if the result is not a valid http or https URI.
     public func resolving(_ reference: String) -> TargetURI? {
         try? TargetURI(URIReference(reference).resolved(against: self))
     }
 
-    /// Whether a text that this URI was read from has its path and query byte for byte; an empty path is "/" on the wire anyway
-    /// (RFC 9110 §7.1).
+    /// Whether a text that this URI was parsed from has its path and query byte for byte; an empty path is sent as "/" anyway (RFC
+    /// 9110 §7.1).
     package func isSpelled(in text: String) -> Bool {
         let parts = URIReference(text)
         let path = canonical.utf8.dropFirst(layout.authorityEnd).prefix(layout.pathEnd - layout.authorityEnd)
@@ -143,9 +143,9 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
         return String(canonical[low..<bytes.index(low, offsetBy: end - start)])
     }
 
-    /// Why a text is no target URI.
+    /// Why a text is not a target URI.
     public struct Rejection: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The kind of fault; its raw value is stable and fit for metric labels.
+        /// The kind of error; its raw value is stable and suitable for metric labels.
         public struct Reason: RawRepresentable, Sendable, Hashable {
             /// The stable text.
             public let rawValue: String
@@ -163,15 +163,15 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
             public static let noAuthority = Reason(rawValue: "no-authority")
             /// The host is empty (RFC 9110 §4.2.1).
             public static let emptyHost = Reason(rawValue: "empty-host")
-            /// The port is no number or above 65535.
+            /// The port is not a number, or is above 65535.
             public static let port = Reason(rawValue: "port")
             /// A "%" without two hexadecimal digits (RFC 3986 §2.1).
             public static let percent = Reason(rawValue: "percent")
-            /// A character the grammar does not allow there (RFC 3986 Appendix A).
+            /// A character that the grammar does not allow there (RFC 3986 Appendix A).
             public static let character = Reason(rawValue: "character")
         }
 
-        /// The kind of fault.
+        /// The kind of error.
         public let reason: Reason
 
         /// What is wrong and what to do about it, for people.
@@ -186,9 +186,9 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether another canonical URI is this one or stands beneath it: it begins with this text, and a part of it ends there.
+    /// Whether another canonical URI is this one or below it: it begins with this text, and one of its parts ends there.
     ///
-    /// - Parameter other: a URI in canonical form, as ``canonical`` is.
+    /// - Parameter other: a URI in canonical form, like ``canonical``.
     public func isPrefix(of other: String) -> Bool {
         let prefix = canonical.utf8
         let text = other.utf8
@@ -199,7 +199,7 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A URI reference split into its five parts and nothing else done to it (RFC 3986 Appendix B).
+/// A URI reference split into its five parts, without other changes (RFC 3986 Appendix B).
 struct URIReference {
     private(set) var scheme: ArraySlice<UInt8>?
     private(set) var authority: ArraySlice<UInt8>?
@@ -235,7 +235,7 @@ struct URIReference {
         path = rest
     }
 
-    /// The text this reference means at a base URI (RFC 3986 §5.2.2), without its fragment and userinfo.
+    /// The text that this reference means relative to a base URI (RFC 3986 §5.2.2), without fragment and userinfo.
     func resolved(against base: TargetURI) -> String {
         if let scheme {
             return URIReference.text(scheme: scheme, authority: authority, path: path, query: query)
@@ -263,8 +263,8 @@ struct URIReference {
         )
     }
 
-    /// Percent-encodes what no URI may hold (RFC 3987 §3.1 step 2); the authority keeps its ASCII as it is, since an
-    /// encoded backslash or space there could change which host is meant.
+    /// Percent-encodes what is not allowed in a URI (RFC 3987 §3.1 step 2). The authority keeps its ASCII characters, since an
+    /// encoded backslash or space there could change the host.
     ///
     /// - Parameter isTolerant: whether brackets and a "%" that begins no escape are encoded as well.
     static func mapped(_ text: String, isTolerant: Bool = false) -> String {

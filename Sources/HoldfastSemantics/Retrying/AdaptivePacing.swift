@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A sending rate that is learned from throttling: what ``RetryRules/pacesAdaptively`` switches on.
+/// A sending rate that adapts to throttling; ``RetryRules/pacesAdaptively`` turns it on.
 ///
-/// The adaptive mode of the AWS SDKs as a pure value. Until a server throttles, everything may be sent at once. From then on
-/// each attempt takes a token from a bucket; throttling cuts the rate at which it fills to 0.7, successes raise it along a
-/// cubic curve, to at most twice the rate of answers that was measured (over half seconds, smoothed by 0.8) and never below
-/// one request in two seconds. One value for each partition; each step costs the same however long it has lived. Time that
-/// goes back is taken as standing still.
+/// The adaptive mode of the AWS SDKs as a pure value. Until a server throttles, everything may be sent at once. From then on each
+/// attempt takes a token from a bucket. Throttling reduces the fill rate to 0.7 of itself. Successes raise it along a cubic curve,
+/// to at most twice the measured rate of answers (over half seconds, smoothed by 0.8) and never below one request in two seconds.
+/// One value for each partition; the cost of a step does not depend on its age. Time that goes back counts as standing still.
 package struct AdaptivePacing: Sendable, Hashable {
     private static let leastRate = 0.5
     private static let smoothing = 0.8
     private static let bucketsPerSecond = 2.0
     private static let mostOverMeasured = 2.0
 
-    /// The greatest time in seconds that is told apart from later ones: beyond it half seconds would get lost.
+    /// The latest time in seconds that is used: beyond it, half seconds would lose precision.
     private static let latest = 4e9
 
     private var time: Double
@@ -23,19 +22,19 @@ package struct AdaptivePacing: Sendable, Hashable {
     private var answers = 0.0
     private var tokens = 0.0
 
-    /// How many requests a second may be sent; nil while nothing limits them.
+    /// How many requests per second may be sent; nil while there is no limit.
     package var rate: Double? { isLimiting ? fillRate : nil }
 
-    /// Whether there was throttling, since when each attempt needs a token.
+    /// Whether there has been throttling; from then on each attempt needs a token.
     package private(set) var isLimiting = false
 
-    /// The rate of answers in requests a second, as measured.
+    /// The measured rate of answers in requests per second.
     package private(set) var measuredRate = 0.0
 
-    /// What the bucket fills with, in tokens a second; kept before it limits too.
+    /// The fill rate of the bucket in tokens per second; maintained even before it limits.
     package private(set) var fillRate = AdaptivePacing.leastRate
 
-    /// A partition's pacing before its first attempt.
+    /// The pacing of a partition before its first attempt.
     ///
     /// - Parameter now: the time since any fixed origin, as in all calls.
     package init(now: Duration) {
@@ -45,14 +44,14 @@ package struct AdaptivePacing: Sendable, Hashable {
         measuredUntil = AdaptivePacing.startOfBucket(start)
     }
 
-    /// Takes the token of one attempt.
+    /// Takes the token for one attempt.
     ///
-    /// - Returns: 0 if the attempt may be sent now; otherwise how long to wait before asking again, 2 s at most. Nothing is
-    ///   taken then: others may be first, and who is cancelled while waiting owes nothing.
+    /// - Returns: 0 if the attempt may be sent now; otherwise how long to wait before asking again, 2 s at most. Nothing is taken
+    ///   then: others may be first, and a waiting call that is cancelled owes nothing.
     package mutating func acquire(now: Duration) -> Duration {
         guard isLimiting else { return .zero }
         refill(to: now)
-        // What rounding may lack after a wait that was computed exactly is no reason for another.
+        // A rounding error after an exact wait must not cause another wait.
         guard tokens < 1 - 1e-6 else {
             tokens = max(0, tokens - 1)
             return .zero
@@ -60,14 +59,14 @@ package struct AdaptivePacing: Sendable, Hashable {
         return Duration(boundedSeconds: (1 - tokens) / fillRate) + .nanoseconds(1)
     }
 
-    /// Takes note of an answer that was no throttling: any other, for failures say nothing about the rate.
+    /// Records an answer that was not throttling: any other answer, since failures say nothing about the rate.
     package mutating func succeeded(now: Duration) {
         refill(to: now)
         countAnswer()
         setRate(cubic.succeeded(at: time))
     }
 
-    /// Takes note of an answer that says that too much is sent; from the first one on the rate is limited.
+    /// Records a throttling answer; from the first one on the rate is limited.
     package mutating func throttled(now: Duration) {
         refill(to: now)
         countAnswer()
@@ -76,7 +75,7 @@ package struct AdaptivePacing: Sendable, Hashable {
         setRate(cubic.throttled(rate: present, at: time))
     }
 
-    /// The tokens that time has brought, at the rate that held until now.
+    /// Adds the tokens for the elapsed time, at the rate until now.
     private mutating func refill(to now: Duration) {
         let later = max(time, AdaptivePacing.seconds(now))
         tokens = min(capacity, tokens + (later - time) * fillRate)
@@ -105,35 +104,36 @@ package struct AdaptivePacing: Sendable, Hashable {
     }
 
     private static func startOfBucket(_ time: Double) -> Double {
-        // Half seconds are exact in a Double; time may be negative, so the truncation is put right.
+        // Half seconds are exact in a Double; time may be negative, so the truncation is corrected.
         let count = Double(Int64(time * bucketsPerSecond))
         return (count > time * bucketsPerSecond ? count - 1 : count) / bucketsPerSecond
     }
 }
 
-/// The cubic curve of a sending rate: cut after throttling, back to the old rate soon, careful near it, bold beyond.
+/// The cubic curve of a sending rate: reduced after throttling, soon back near the old rate, slow near it, and faster beyond it.
 ///
-/// As in the adaptive mode of the AWS SDKs (RETRY.md §2.3): K = ∛(0.3 w / 0.4), rate = 0.4 (t − t₀ − K)³ + w, with w the rate
-/// at the last throttling and t₀ its time; throttling cuts the rate to 0.7 of itself. Rates are requests a second, times
+/// As in the adaptive mode of the AWS SDKs (RETRY.md §2.3): K = ∛(0.3 w / 0.4), rate = 0.4 (t − t₀ − K)³ + w, with w the rate at
+/// the last throttling and t₀ its time; throttling reduces the rate to 0.7 of itself. Rates are requests per second, times are
 /// seconds since any fixed origin.
 package struct CubicRate: Sendable, Hashable {
     private static let cut = 0.7
     private static let scale = 0.4
 
-    /// The rate at which throttling set in; 0 until it did.
+    /// The rate at the last throttling; 0 before the first.
     package var throttledRate: Double
-    /// When it did; the time of the beginning until then.
+    /// The time of the last throttling; the start time before the first.
     package var throttledAt: Double
 
-    /// A curve before any throttling, or one that goes on from known values.
+    /// A curve before any throttling, or one that continues from known values.
     package init(throttledRate: Double = 0, throttledAt: Double) {
         self.throttledRate = throttledRate
         self.throttledAt = throttledAt
     }
 
     /// The rate that a success allows; below the rate of the last throttling until K has passed, above it after that.
+    /// The rate that a success allows; below the rate of the last throttling until K has passed, above it after that.
     ///
-    /// It is no bound: whoever uses it limits it to what was measured.
+    /// It is not limited: the caller limits it to the measured rate.
     package func succeeded(at time: Double) -> Double {
         let root = ElementaryFunction.cubeRoot(throttledRate * (1 - CubicRate.cut) / CubicRate.scale)
         let distance = time - throttledAt - root

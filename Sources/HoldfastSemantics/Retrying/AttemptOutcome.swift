@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How far an attempt came before it failed: what the failure proves rests on it (RFC 9110 §9.2.2).
+/// How far an attempt got before it failed; this determines what the failure proves (RFC 9110 §9.2.2).
 public enum TransportProgress: UInt8, Sendable, Hashable, Comparable {
-    /// No byte of the request left this machine: also where it waited in vain for a connection of the pool, and where a
-    /// proxy made no tunnel.
+    /// No byte of the request left this machine. This includes waiting in vain for a connection from the pool, and a proxy that
+    /// made no tunnel.
     case notSent
-    /// The request's head, or a part of it, was sent.
+    /// The request's head, or part of it, was sent.
     case headSent
     /// The request's content was sent too.
     case bodySent
-    /// The response's head came.
+    /// The response's head arrived.
     case headReceived
-    /// Bytes of the response's content came.
+    /// Bytes of the response's content arrived.
     case bytesReceived
 
-    /// Whether the left one is the earlier stage.
+    /// Whether the left stage is the earlier one.
     public static func < (left: TransportProgress, right: TransportProgress) -> Bool {
         left.rawValue < right.rawValue
     }
 }
 
-/// Why an attempt ended without a whole response.
+/// Why an attempt ended without a complete response.
 public struct AttemptFailure: Error, Sendable, Hashable {
     /// The kind of failure.
     public struct Kind: RawRepresentable, Sendable, Hashable {
-        /// The stable code, fit for metric labels.
+        /// The stable code, suitable for metric labels.
         public let rawValue: String
 
         /// Creates a kind from its stable code.
@@ -39,26 +39,26 @@ public struct AttemptFailure: Error, Sendable, Hashable {
         public static let connect = Kind(rawValue: "connect")
         /// A time limit passed.
         public static let timeout = Kind(rawValue: "timeout")
-        /// The TLS handshake failed, not because of a certificate.
+        /// The TLS handshake failed for a reason other than a certificate.
         public static let tls = Kind(rawValue: "tls")
         /// A certificate was refused.
         public static let certificate = Kind(rawValue: "certificate")
         /// The connection broke.
         public static let connectionLost = Kind(rawValue: "connection-lost")
-        /// The peer said by its protocol that it did not and will not process the request: REFUSED_STREAM or a GOAWAY that
-        /// leaves it out (RFC 9113 §8.7), H3_REQUEST_REJECTED (RFC 9114 §4.1.1).
+        /// The peer said through its protocol that it did not process the request and will not: REFUSED_STREAM or a GOAWAY that
+        /// excludes it (RFC 9113 §8.7), H3_REQUEST_REJECTED (RFC 9114 §4.1.1).
         public static let refused = Kind(rawValue: "refused")
-        /// The peer did not speak HTTP as it should.
+        /// The peer violated HTTP.
         public static let protocolError = Kind(rawValue: "protocol-error")
-        /// The request itself cannot be sent, such as a bad URL; a local fault.
+        /// The request itself cannot be sent, for example because of a bad URL; a local error.
         public static let badRequest = Kind(rawValue: "bad-request")
         /// The response exceeds a limit set here.
         public static let tooLarge = Kind(rawValue: "too-large")
         /// The machine has no network.
         public static let offline = Kind(rawValue: "offline")
-        /// The server asked for less by an earlier response, so that nothing was sent.
+        /// The server asked for fewer requests in an earlier response, so nothing was sent.
         public static let throttled = Kind(rawValue: "throttled")
-        /// An open circuit or a limit on this side held it back, so that nothing was sent.
+        /// An open circuit or a limit on this side held the request back, so nothing was sent.
         public static let heldBack = Kind(rawValue: "held-back")
         /// The caller cancelled.
         public static let cancelled = Kind(rawValue: "cancelled")
@@ -69,20 +69,20 @@ public struct AttemptFailure: Error, Sendable, Hashable {
     /// The kind of failure.
     public let kind: Kind
 
-    /// How far the attempt came; the transport must not claim too little.
+    /// How far the attempt got; the transport must not report too little.
     public let progress: TransportProgress
 
     /// Whether the connection had served an earlier request.
     public let connectionReused: Bool
 
-    /// How long another attempt would be in vain, counted from the failure, as an open circuit says; nil where nobody knows.
+    /// How long further attempts would be in vain, counted from the failure, according to an open circuit; nil if unknown.
     public var retryAfter: Duration?
 
     /// Creates a failure.
     ///
     /// - Parameters:
     ///   - kind: what happened.
-    ///   - progress: how far the attempt came.
+    ///   - progress: how far the attempt got.
     ///   - connectionReused: whether the connection was used before; false by default.
     public init(kind: Kind, progress: TransportProgress, connectionReused: Bool = false) {
         self.kind = kind
@@ -93,28 +93,28 @@ public struct AttemptFailure: Error, Sendable, Hashable {
 
 /// How one attempt ended.
 public enum AttemptOutcome: Sendable, Hashable {
-    /// A response head came.
+    /// A response head arrived.
     case response(ResponseHead)
-    /// None came, or the exchange broke after it.
+    /// None arrived, or the exchange broke after it.
     case failure(AttemptFailure)
 
-    /// Whether it says that the server, or the way to it, is in trouble: what budgets count as a failure.
+    /// Whether it shows that the server, or the path to it, has a problem; budgets count this as a failure.
     ///
-    /// An answer that would be the same again is none, because the server did its work; nor is what never left this machine
-    /// because of a rule here, or for want of a network.
+    /// An answer that would be the same again does not count, because the server did its work. Nor does a request that never left
+    /// this machine because of a rule here or because there is no network.
     public var isServerTrouble: Bool { sign == .trouble }
 
-    /// What an attempt's end tells about the server. Budgets, circuits and hedges all go by it, each in its own way.
+    /// What the end of an attempt says about the server. Budgets, circuits and hedges use it, each in its own way.
     package enum Sign: Sendable, Hashable {
-        /// The server did its work, whatever the answer is.
+        /// The server did its work, whatever its answer.
         case success
-        /// The server, or the way to it, is in trouble.
+        /// The server, or the path to it, has a problem.
         case trouble
-        /// Nothing: it was a matter of this side.
+        /// Nothing: the reason was on this side.
         case nothing
     }
 
-    /// What it tells about the server.
+    /// What it says about the server.
     package var sign: Sign {
         switch self {
         case .response(let head):

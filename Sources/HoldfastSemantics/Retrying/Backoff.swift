@@ -3,25 +3,25 @@
 
 /// Capped exponential backoff with jitter: how long to wait before each retry.
 ///
-/// The cap comes before the jitter, so delays at the cap stay spread. A delay is a pure function of the retry's number, the
-/// sample and, for the kinds of jitter that look back, a ``BackoffState``; no number of retries traps.
+/// The cap applies before the jitter, so delays at the cap stay spread. A delay is a pure function of the retry's number, the
+/// sample and, for kinds of jitter that look back, a ``BackoffState``; no number of retries traps.
 public struct Backoff: Sendable, Hashable {
     /// The ceiling of the first retry; 100 ms by default.
     public var base: Duration
 
-    /// The growth from one retry to the next; 2 by default, less than 1 counts as 1.
+    /// The growth factor from one retry to the next; 2 by default, less than 1 counts as 1.
     public var multiplier: Double
 
-    /// The greatest ceiling; 20 s by default.
+    /// The highest ceiling; 20 s by default.
     public var cap: Duration
 
-    /// The least delay; 0 by default.
+    /// The shortest delay; 0 by default.
     public var floor: Duration
 
     /// How a delay is spread below its ceiling; full by default.
     public var jitter: Jitter
 
-    /// Creates a backoff; each default stands at its property. Negative lengths count as 0.
+    /// Creates a backoff; each property documents its default. Negative durations count as 0.
     public init(
         base: Duration = .milliseconds(100),
         multiplier: Double = 2,
@@ -38,17 +38,17 @@ public struct Backoff: Sendable, Hashable {
 
     /// The capped delay before jitter: min(cap, base × multiplier^n).
     ///
-    /// For ``Jitter/decorrelated`` and ``Jitter/pollyV2`` it is the least upper bound of the delays that the retry can have
-    /// when every retry before it waited; for ``Jitter/proportional(_:)`` the middle of them.
+    /// For ``Jitter/decorrelated`` and ``Jitter/pollyV2`` it is the least upper bound of the retry's possible delays if every retry
+    /// before it waited; for ``Jitter/proportional(_:)`` it is their middle.
     ///
     /// - Parameter retry: the retry's number n from 0; any size, negative counts as 0.
     public func ceiling(retry: Int) -> Duration {
         Duration(boundedSeconds: ceilingSeconds(retry: Backoff.bounded(retry)))
     }
 
-    /// The delay before a retry, without a memory.
+    /// The delay before a retry, without memory.
     ///
-    /// For the kinds of jitter that look back it is the delay that follows if each retry before drew the same sample.
+    /// For kinds of jitter that look back, it is the delay that results if each earlier retry drew the same sample.
     ///
     /// - Parameters:
     ///   - retry: the retry's number from 0; any size, negative counts as 0.
@@ -68,12 +68,12 @@ public struct Backoff: Sendable, Hashable {
         return Duration(boundedSeconds: seconds)
     }
 
-    /// The delay before a retry, which looks back on the delays before it where its kind of jitter does.
+    /// The delay before a retry; depends on the earlier delays if its kind of jitter looks back.
     ///
     /// - Parameters:
     ///   - retry: the retry's number from 0; any size, negative counts as 0.
     ///   - sample: a uniform sample from 0 up to but not including 1; anything else is clamped.
-    ///   - state: what is remembered of one call's waits; other kinds of jitter leave it as it is.
+    ///   - state: the memory of one call's waits; other kinds of jitter do not change it.
     public func delay(retry: Int, sample: Double, state: inout BackoffState) -> Duration {
         let number = Backoff.bounded(retry)
         let unit = Backoff.clamped(sample)
@@ -84,7 +84,7 @@ public struct Backoff: Sendable, Hashable {
             state.lastWait = seconds
         case .pollyV2:
             var previous: (retry: Int, sample: Double)?
-            // After a server's pushback, or waits of another kind between, the series has no delay just before this one.
+            // After a server's pushback, or other waits in between, the series has no delay directly before this one.
             if let last = state.lastRetry, last == number - 1 { previous = (last, state.lastSample) }
             seconds = curveDelay(retry: number, unit: unit, previous: previous)
             state.lastRetry = number
@@ -95,7 +95,7 @@ public struct Backoff: Sendable, Hashable {
         return Duration(boundedSeconds: seconds)
     }
 
-    /// The delay before a retry, its sample drawn from a generator.
+    /// The delay before a retry, with a sample from a generator.
     ///
     /// - Parameters:
     ///   - retry: the retry's number from 0.
@@ -104,12 +104,12 @@ public struct Backoff: Sendable, Hashable {
         delay(retry: retry, sample: Double.random(in: 0..<1, using: &generator))
     }
 
-    /// The delay before a retry, its sample drawn from a generator, which looks back where its kind of jitter does.
+    /// The delay before a retry, with a sample from a generator; depends on the earlier delays if its kind of jitter looks back.
     ///
     /// - Parameters:
     ///   - retry: the retry's number from 0.
     ///   - generator: a source of randomness; seeded in tests.
-    ///   - state: what is remembered of one call's waits.
+    ///   - state: the memory of one call's waits.
     public func delay(
         retry: Int,
         using generator: inout some RandomNumberGenerator,
@@ -121,7 +121,7 @@ public struct Backoff: Sendable, Hashable {
     private var baseSeconds: Double { max(0, base.doubleSeconds) }
     private var capSeconds: Double { max(0, cap.doubleSeconds) }
 
-    /// Twenty squarings take any useful multiplier beyond the largest Double; more would only multiply infinities.
+    /// Twenty squarings make any useful multiplier larger than the largest Double; more would only multiply infinities.
     private static func bounded(_ retry: Int) -> Int { min(max(0, retry), 1 << 20) }
 
     private static func clamped(_ sample: Double) -> Double { sample > 0 ? min(sample, 1) : 0 }
@@ -152,7 +152,7 @@ public struct Backoff: Sendable, Hashable {
         return min(capSeconds, start * power)
     }
 
-    /// The least of decorrelated delays: a floor raises it, since lifting single delays would gather them at the floor.
+    /// The least decorrelated delay: a floor raises it, since raising single delays would cluster them at the floor.
     private var decorrelatedBase: Double { min(capSeconds, max(baseSeconds, floor.doubleSeconds)) }
 
     private func decorrelatedDelay(after last: Double?, unit: Double) -> Double {
@@ -162,7 +162,7 @@ public struct Backoff: Sendable, Hashable {
 
     private func decorrelatedFixedPoint(retry: Int, unit: Double) -> Double {
         var wait = decorrelatedDelay(after: nil, unit: unit)
-        // Most samples reach the cap or stand still after a few steps; the rest grow too slowly for more to matter.
+        // Most samples reach the cap or stop changing after a few steps; the others grow too slowly for more steps to matter.
         for _ in 0..<min(retry, 10_000) {
             let next = decorrelatedDelay(after: wait, unit: unit)
             guard next != wait else { break }
@@ -191,22 +191,22 @@ extension Duration {
         Double(attoseconds) * 1e-18
     }
 
-    /// A length from finite or infinite seconds, to the nearest nanosecond so that 0.1 means 100 ms exactly, and bounded
-    /// at 0 and about 126 years so that nothing traps.
+    /// A duration from finite or infinite seconds, rounded to the nearest nanosecond so that 0.1 means exactly 100 ms, and limited
+    /// to 0 to about 126 years so that nothing traps.
     package init(boundedSeconds seconds: Double) {
         let bounded = seconds > 0 ? min(seconds, 4e9) : 0
-        // Adding a half rather than rounding(): that would need the C library's maths, which this module does not link.
+        // Adds a half instead of calling rounded(), which would need the C library's math, which this module does not link.
         self = .nanoseconds(Int64(bounded * 1e9 + 0.5))
     }
 }
 
-/// What a backoff remembers of the waits before: nothing for most kinds of jitter.
+/// What a backoff remembers of earlier waits: nothing for most kinds of jitter.
 ///
-/// One value for all waits of one call; a new call begins with a new one.
+/// Use one value for all waits of a call, and a new one for each call.
 public struct BackoffState: Sendable, Hashable {
     /// The last wait in seconds before any rounding, for decorrelated jitter.
     package var lastWait: Double?
-    /// The retry that drew the curve's last point, and its sample, for Polly's second formula.
+    /// The retry of the curve's last point, and its sample, for Polly's second formula.
     package var lastRetry: Int?
     package var lastSample = 0.0
 
@@ -216,8 +216,8 @@ public struct BackoffState: Sendable, Hashable {
 
 /// How a random sample spreads a backoff delay, so that clients that failed together do not return together.
 ///
-/// All kinds spread below a ceiling that is capped already; clamping after the spread would bring the herd together again
-/// at the cap. ``full`` is the best known choice; the others are for those who must agree with another client.
+/// All kinds spread below a ceiling that is already capped; clamping after the spread would cluster the delays at the cap again.
+/// ``full`` is the best known choice; the others are for compatibility with other clients.
 public struct Jitter: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case none
@@ -233,35 +233,35 @@ public struct Jitter: Sendable, Hashable {
     /// The delay is the ceiling itself.
     public static let none = Jitter(kind: .none)
 
-    /// The delay is anywhere from the floor to the ceiling, never above it: the widest spread, and the default.
+    /// The delay is anywhere between the floor and the ceiling, never above it: the widest spread, and the default.
     public static let full = Jitter(kind: .full)
 
-    /// The delay is anywhere in the upper half below the ceiling.
+    /// The delay is anywhere in the upper half of the range below the ceiling.
     public static let equal = Jitter(kind: .equal)
 
-    /// The delay is anywhere from the base to three times the delay before it, and at most the cap.
+    /// The delay is anywhere from the base to three times the previous delay, and at most the cap.
     ///
-    /// The formula of the AWS Architecture Blog, min(cap, base + u (3 × last − base)), the first delay's last being the base.
-    /// At the cap one delay in three is still spread below it. The multiplier of the backoff plays no part.
+    /// The formula of the AWS Architecture Blog, min(cap, base + u (3 × last − base)); for the first delay, last is the base. At
+    /// the cap, one delay in three is still spread below it. The backoff's multiplier is not used.
     public static let decorrelated = Jitter(kind: .decorrelated)
 
     /// The delays of Polly's second decorrelated formula: smooth, with medians near base × 1, 1, 2, 4, …
     ///
-    /// g(t) = 2^t tanh √(4t), t = n + u, delay = (g(t) − g(t of the retry before)) × base / 1.4. As g grows, retry n reaches
-    /// up to s = (g(n+1) − g(n−1)) × base / 1.4, and n−1 counts as g = 0 where n = 0. Where s exceeds the cap, the delay is
-    /// multiplied by cap / s: the supremum becomes the cap and the spread stays. The backoff's multiplier plays no part.
+    /// g(t) = 2^t tanh √(4t), t = n + u, delay = (g(t) − g(t of the previous retry)) × base / 1.4. As g grows, retry n reaches up
+    /// to s = (g(n+1) − g(n−1)) × base / 1.4, where n−1 counts as g = 0 for n = 0. If s exceeds the cap, the delay is multiplied by
+    /// cap / s: the supremum becomes the cap, and the delays stay spread. The backoff's multiplier is not used.
     public static let pollyV2 = Jitter(kind: .pollyV2)
 
-    /// The delay is the ceiling more or less a share of it: ceiling × (1 − share + 2 share u).
+    /// The delay is the ceiling plus or minus a share of it: ceiling × (1 − share + 2 share u).
     ///
-    /// It exceeds the cap by up to that share, because gRPC's A6 (± 20 %) and others define it so; ``full`` never does.
+    /// It exceeds the cap by up to that share, as defined by gRPC's A6 (± 20 %) and others; ``full`` never does.
     ///
     /// - Parameter share: from 0 to 1; anything else is clamped.
     public static func proportional(_ share: Double) -> Jitter {
         Jitter(kind: .proportional(share > 0 ? min(share, 1) : 0))
     }
 
-    /// Spreads one delay of a kind that remembers nothing; decorrelated kinds count as full here.
+    /// Spreads one delay of a kind without memory; decorrelated kinds count as full here.
     ///
     /// - Parameters:
     ///   - ceiling: the capped delay in seconds, not negative.
@@ -270,7 +270,7 @@ public struct Jitter: Sendable, Hashable {
     /// - Returns: the delay in seconds, between floor and ceiling, or beyond it for ``proportional(_:)``.
     package func spread(ceiling: Double, floor: Double, unit: Double) -> Double {
         let lowest = min(max(floor, 0), ceiling)
-        // The floor raises the lower end of the spread: lifting single delays up to it would gather them there.
+        // The floor raises the lower end of the spread: raising single delays would cluster them there.
         func between(_ lower: Double, and upper: Double) -> Double {
             let start = max(lowest, lower)
             return start + unit * (upper - start)

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The strategy `.exponentialBinary`: waits of 1, 2, 4, … units without jitter, until the next one would reach a bound.
+/// The strategy `.exponentialBinary`: waits of 1, 2, 4, … units without jitter, until the next one would reach a limit.
 ///
-/// The bound ends the series and is no cap: with the defaults there are ten retries, 1 s to 512 s, 1023 s in all. It
-/// retries on a missing network, a lost or impossible connection, a timeout, an unknown failure and 429, and on nothing
-/// else; it does not read Retry-After. ``RetryRules`` is the better choice for anything new.
+/// The limit ends the series and is not a cap: with the defaults there are ten retries, after 1 s to 512 s, 1023 s in total. It
+/// retries only if there is no network, a connection is lost or cannot be made, after a timeout, an unknown failure or a 429. It
+/// does not read Retry-After. ``RetryRules`` is the better choice for new code.
 public struct BinaryBackoff: Sendable, Hashable {
-    /// A retry is made only while its single wait is less than this; 600 s by default.
+    /// A retry is made only if its wait is less than this; 600 s by default.
     public var maxBackoff: Duration
 
     /// The first wait; 1 s by default.
     public var unit: Duration
 
-    /// Creates the strategy; each default stands at its property.
+    /// Creates the strategy; each property documents its default.
     public init(maxBackoff: Duration = .seconds(600), unit: Duration = .seconds(1)) {
         self.maxBackoff = maxBackoff
         self.unit = unit
     }
 
-    /// The wait before a retry: unit × 2^n, or nil where it reaches the bound and the series ends.
+    /// The wait before a retry: unit × 2^n, or nil if it reaches the limit, which ends the series.
     ///
     /// - Parameter retry: the retry's number n from 0; negative counts as 0.
     public func delay(retry: Int) -> Duration? {
-        // Beyond 2^39 units nothing useful is left, and the product stays far from overflow.
+        // Waits of more than 2^39 units are useless, and this keeps the product far from overflow.
         let wait = unit.doubleSeconds * Double(UInt64(1) << UInt64(min(max(0, retry), 39)))
         guard retry <= 39, wait < maxBackoff.doubleSeconds else { return nil }
         return Duration(boundedSeconds: wait)
@@ -46,8 +46,8 @@ public struct BinaryBackoff: Sendable, Hashable {
 
     /// Decides what follows a failed attempt.
     ///
-    /// What may have taken effect is not sent twice: requests that are not idempotent stop after an ambiguous failure
-    /// here as everywhere.
+    /// A request that may have taken effect is not sent twice: if it is not idempotent, an ambiguous failure ends the call here as
+    /// everywhere.
     ///
     /// - Parameters:
     ///   - outcome: how the attempt ended.

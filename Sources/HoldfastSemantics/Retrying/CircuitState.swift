@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The state of one partition's circuit: a value that is changed by what happens to attempts, at the times it is told.
+/// The state of one partition's circuit, changed by the ends of attempts at the given times.
 ///
-/// Closed, it lets every attempt pass and counts how they end. When the share of failures in the sliding window reaches
-/// `CircuitRules.failureRatio` it opens and refuses all. After the open time it is half open: probes pass, one failure opens
-/// it again, and as many successes as there are probes close it. Times are lengths since any fixed origin. Constant memory.
+/// While closed, it lets every attempt pass and counts how they end. When the share of failures in the sliding window reaches
+/// `CircuitRules.failureRatio`, it opens and refuses all attempts. After the open time it is half open: probes pass, one failure
+/// opens it again, and as many successes as there are probes close it. Times are durations since any fixed origin. Constant memory.
 package struct CircuitState: Sendable {
-    /// What is done with an attempt that wants to be sent; closed.
+    /// What to do with an attempt; closed.
     package enum Admission: Sendable, Hashable {
         /// Send it, and report its end with this pass, once.
         case go(CircuitPass)
-        /// Do not send it; the time at which another attempt may be let through.
+        /// Do not send it; the time when another attempt may pass.
         case refuse(until: Duration)
     }
 
-    /// What an attempt's end changed; closed.
+    /// How an attempt's end changed the circuit; closed.
     package enum Change: Sendable, Hashable {
         /// The circuit opened until this time.
         case opened(until: Duration)
@@ -43,12 +43,12 @@ package struct CircuitState: Sendable {
     private var phase = Phase.closed
     private var period = 0
 
-    /// A closed circuit. Rules that make no sense are taken as the nearest that do.
+    /// A closed circuit. Invalid rules count as the nearest valid ones.
     package init(_ rules: CircuitRules) {
         probes = max(1, rules.probes)
         openTime = max(.zero, rules.openTime)
         minimumAttempts = max(1, rules.minimumAttempts)
-        // In millionths, since 0.3 times 10 must be 3.
+        // In millionths, because 0.3 times 10 must be exactly 3.
         failuresPerMillion = max(1, rules.failureRatio.millionths)
         counts = CircuitCounts(window: rules.window)
     }
@@ -58,7 +58,7 @@ package struct CircuitState: Sendable {
         if case .closed = phase { true } else { false }
     }
 
-    /// Says whether an attempt may be sent; every pass must be ended or given back exactly once.
+    /// Decides whether an attempt may be sent; every pass must be ended or given back exactly once.
     package mutating func admit(now: Duration) -> Admission {
         switch phase {
         case .closed:
@@ -70,7 +70,7 @@ package struct CircuitState: Sendable {
             return .go(CircuitPass(period: period))
         case .halfOpen(var state):
             if state.inFlight + state.succeeded >= probes {
-                // A probe that hangs must not keep the circuit half open for ever: after another open time one more goes.
+                // A probe that hangs must not keep the circuit half open forever: after another open time, one more may go.
                 let next = state.lastProbe + openTime
                 guard now >= next, now > state.lastProbe else { return .refuse(until: next) }
             }
@@ -81,7 +81,7 @@ package struct CircuitState: Sendable {
         }
     }
 
-    /// Takes note of how an attempt ended. What began before the circuit last changed says nothing about it now.
+    /// Records how an attempt ended. Attempts that began before the circuit's last change do not count.
     package mutating func ended(_ pass: CircuitPass, succeeded: Bool, now: Duration) -> Change? {
         guard pass.period == period else { return nil }
         switch phase {
@@ -104,7 +104,7 @@ package struct CircuitState: Sendable {
         }
     }
 
-    /// Takes back the pass of an attempt that was cancelled or said nothing about the server: another may go in its place.
+    /// Gives back the pass of an attempt that was cancelled or said nothing about the server: another may take its place.
     package mutating func giveBack(_ pass: CircuitPass) {
         guard pass.period == period, case .halfOpen(var state) = phase else { return }
         state.inFlight = max(0, state.inFlight - 1)
@@ -126,9 +126,9 @@ package struct CircuitState: Sendable {
     }
 }
 
-/// The permission for one attempt past a circuit.
+/// The permission for one attempt to pass a circuit.
 package struct CircuitPass: Sendable, Hashable {
-    /// The period between two changes of the circuit in which it was given.
+    /// The number of the circuit's changes when it was given.
     let period: Int
 }
 
@@ -146,17 +146,17 @@ public struct CircuitRules: Sendable, Hashable {
     /// How long the circuit stays open before probes are let through; 5 s by default.
     public var openTime: Duration = .seconds(5)
 
-    /// How many probes in a row must succeed to close it, and how many may be in flight; 1 by default.
+    /// How many probes in a row must succeed to close the circuit, and how many may be in flight; 1 by default.
     public var probes = 1
 
     /// The defaults.
     public init() {}
 
-    /// Whether an attempt's end counts as a failure of the server; nil where it says nothing about it.
+    /// Whether the end of an attempt counts as a failure of the server; nil if it says nothing about the server.
     ///
-    /// Failures are errors, 500, 502, 503, 504 and server errors whose code is not known (RFC 9110 §15): what budgets count,
-    /// but for 408 and 429, which show a server that minds itself. Cancellation and what failed on this side, such as a
-    /// request that cannot be sent or a certificate that is not trusted, count neither way.
+    /// Failures are errors, 500, 502, 503, 504 and server errors with an unknown code (RFC 9110 §15). These are the failures that
+    /// budgets count, except for 408 and 429, which show a server that protects itself. Cancellation and failures on this side,
+    /// such as a request that cannot be sent or a certificate that is not trusted, do not count either way.
     public static func isFailure(_ outcome: AttemptOutcome) -> Bool? {
         if case .response(let head) = outcome, head.status == .requestTimeout || head.status == .tooManyRequests {
             return false
@@ -169,7 +169,7 @@ public struct CircuitRules: Sendable, Hashable {
     }
 }
 
-/// How attempts ended within a sliding window: ten counters in a ring, each for a tenth of it.
+/// How attempts ended within a sliding window: ten counters in a ring, each for a tenth of the window.
 struct CircuitCounts: Sendable {
     private struct Bucket: Sendable {
         var number: Int64 = .min
@@ -194,7 +194,7 @@ struct CircuitCounts: Sendable {
         if !succeeded { buckets[index].failures += 1 }
     }
 
-    /// Failures and attempts of the last ten tenths, the running one included.
+    /// Failures and attempts of the last ten tenths, including the current one.
     func totals(now: Duration) -> (failures: Int, total: Int) {
         let newest = bucketNumber(now)
         let oldest = newest - Int64(CircuitCounts.bucketCount) + 1
@@ -211,7 +211,7 @@ struct CircuitCounts: Sendable {
     }
 
     private func bucketNumber(_ now: Duration) -> Int64 {
-        // Times are of a clock that begins near 0; before that, everything is of the first bucket.
+        // Times come from a clock that starts near 0; earlier times count for the first bucket.
         Int64(clamping: max(now, .zero).attoseconds / bucketLength.attoseconds)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-// The budgets of other clients. They count, and know nothing of how the server is.
+// The budgets of other clients. They count, and do not know the state of the server.
 
 /// The parameters of ``RetryBudget/tokens(capacity:transient:timeout:throttling:reward:)``.
 package struct TokenRules: Sendable, Hashable {
@@ -18,18 +18,18 @@ package struct TokenRules: Sendable, Hashable {
             ("capacity", capacity), ("transient", transient), ("timeout", timeout), ("throttling", throttling),
         ]
         for (name, figure) in figures where !(1...TokenRules.most ~= figure) {
-            return "\(name) \(figure) is no number of tokens; use 1 to \(TokenRules.most)."
+            return "\(name) \(figure) is not a number of tokens; use 1 to \(TokenRules.most)."
         }
         guard 0...TokenRules.most ~= reward else {
-            return "reward \(reward) is no number of tokens; use 0, for nothing, to \(TokenRules.most)."
+            return "reward \(reward) is not a number of tokens; use 0 (no reward) to \(TokenRules.most)."
         }
         for (name, figure) in figures where figure > capacity {
-            return "\(name) \(figure) is more than capacity \(capacity), so that no such retry is ever made; use less."
+            return "\(name) \(figure) is more than capacity \(capacity), so no such retry is ever made; use less."
         }
         return nil
     }
 
-    /// The same with each figure within its bounds.
+    /// The same rules with each number limited to its range.
     var bounded: TokenRules {
         func within(_ figure: Int, least: Int) -> Int { min(max(figure, least), TokenRules.most) }
         return TokenRules(
@@ -50,7 +50,7 @@ package struct TokenRules: Sendable, Hashable {
     }
 }
 
-/// A bucket of tokens as the AWS SDKs have it; time plays no part.
+/// A bucket of tokens as in the AWS SDKs; independent of time.
 struct TokenBalance: Sendable, Hashable {
     private let rules: TokenRules
     private(set) var tokens: Int
@@ -63,7 +63,7 @@ struct TokenBalance: Sendable, Hashable {
     /// How many retries after transient failures are left.
     var retries: Int { tokens / rules.transient }
 
-    /// Takes what a retry costs and returns it, or nil if there is less.
+    /// Takes the cost of a retry and returns it, or nil if there are not enough tokens.
     mutating func take(_ cause: RetryCause) -> Int? {
         let cost = rules.cost(of: cause)
         guard tokens >= cost else { return nil }
@@ -78,13 +78,13 @@ struct TokenBalance: Sendable, Hashable {
         tokens = min(rules.capacity, tokens + cost)
     }
 
-    /// Adds what a success without a retry earns.
+    /// Adds the reward for a success without a retry.
     mutating func reward() {
         add(rules.reward)
     }
 }
 
-/// The token count of gRPC's retry throttling (A6), in thousandths; retries take none, failures do.
+/// The token count of gRPC's retry throttling (A6), in thousandths; failures take tokens, retries do not.
 struct FailureThrottle: Sendable, Hashable {
     private static let scale = 1000
     private let most: Int
@@ -94,12 +94,12 @@ struct FailureThrottle: Sendable, Hashable {
     init(maxTokens: Int, tokenRatio: Double) {
         most = min(max(maxTokens, 1), 1000) * FailureThrottle.scale
         let bounded = tokenRatio > 0 ? min(tokenRatio, 1000) : 0
-        // A6 ignores what follows the third decimal. A billionth more, so that 0.29 × 1000 does not count as 289.
+        // A6 ignores decimals after the third. A billionth of a token is added so that 0.29 × 1000 does not count as 289.
         reward = Int(bounded * Double(FailureThrottle.scale) + 1e-6)
         thousandths = most
     }
 
-    /// Whether retries and hedges are allowed: only above half of all tokens.
+    /// Whether retries and hedges are allowed: only with more than half of all tokens.
     var allows: Bool { 2 * thousandths > most }
 
     var isRested: Bool { thousandths == most }
@@ -131,36 +131,36 @@ package struct RatioRules: Sendable, Hashable {
 
     var problem: String? {
         guard share > 0, share <= 1000 else {
-            return "share \(share) is no share of the calls; use more than 0, such as 0.1, and at most 1000."
+            return "share \(share) is not a share of the calls; use more than 0, such as 0.1, and at most 1000."
         }
         guard reservePerSecond >= 0, reservePerSecond <= 1_000_000 else {
             return
-                "reservePerSecond \(reservePerSecond) is no rate; use 0 to 1000000, and remember that each process has it."
+                "reservePerSecond \(reservePerSecond) is not a rate; use 0 to 1000000, and note that each process has it."
         }
         guard timeToLive >= .milliseconds(10), timeToLive <= .seconds(3600) else {
-            return "timeToLive \(timeToLive) is no time to remember calls for; use 10 ms to an hour."
+            return "timeToLive \(timeToLive) is not a time to remember calls for; use 10 ms to an hour."
         }
         return nil
     }
 }
 
-/// What the deposits of calls have left for retries: a sum over ten slots of time, and a reserve.
+/// What the deposits of calls leave for retries: a sum over ten slots of time, and a reserve.
 ///
-/// In millionths of a retry, so a share such as 0.3 is exact, and adding and subtracting never drift. What was taken expires
-/// with its slot as deposits do: over any time to live there are at most share × calls + reserve retries.
+/// Counted in millionths of a retry, so that a share such as 0.3 is exact, and adding and subtracting never drift. Withdrawals
+/// expire with their slot, as deposits do: within any time to live there are at most share × calls + reserve retries.
 struct RatioBalance: Sendable, Hashable {
     private static let slotCount: Int64 = 10
-    /// Of one retry.
+    /// Units of one retry.
     static let scale: Int64 = 1_000_000
-    /// Ten slots of this size still fit with room to spare. Not Int: there are systems where that has 32 bits.
+    /// Ten slots of this size fit with room to spare. Not Int, which has 32 bits on some systems.
     private static let most: Int64 = 1 << 58
 
     private let deposit: Int64
     private let reserve: Int64
     private let slotLength: Int64
-    /// Sixteen lanes, ten in use: in place, unlike an array.
+    /// Sixteen lanes, of which ten are used; stored in place, unlike an array.
     private var slots = SIMD16<Int64>()
-    /// The number of the youngest slot, counted from time 0.
+    /// The number of the latest slot, counted from time 0.
     private var current: Int64
 
     init(_ rules: RatioRules, now: Duration) {
@@ -171,7 +171,7 @@ struct RatioBalance: Sendable, Hashable {
         current = now.wholeNanoseconds / slotLength
     }
 
-    /// What a retry costs.
+    /// The cost of a retry.
     var cost: Int { Int(RatioBalance.scale) }
 
     /// How many retries are left.
@@ -186,7 +186,7 @@ struct RatioBalance: Sendable, Hashable {
         add(deposit, to: current)
     }
 
-    /// Takes one retry; returns the slot it was taken from, or nil if nothing is left.
+    /// Takes one retry and returns the slot that it was taken from, or nil if nothing is left.
     mutating func take(now: Duration) -> Int64? {
         advance(to: now)
         guard left >= RatioBalance.scale else { return nil }
@@ -194,28 +194,28 @@ struct RatioBalance: Sendable, Hashable {
         return current
     }
 
-    /// Undoes what was taken from a slot; nothing if that is forgotten already.
+    /// Returns what was taken from a slot; does nothing if the slot is already forgotten.
     mutating func giveBack(_ amount: Int, from slot: Int64, now: Duration) {
         advance(to: now)
         guard slot <= current, slot > current - RatioBalance.slotCount else { return }
         add(Int64(amount), to: slot)
     }
 
-    /// Whether nothing is remembered.
+    /// Whether it equals a new one.
     func isRested(now: Duration) -> Bool {
         var copy = self
         copy.advance(to: now)
         return copy.slots == SIMD16()
     }
 
-    /// When the next slot begins: the earliest time at which something is left that was not.
+    /// When the next slot begins: the earliest time at which more may be left.
     func nextSlot(now: Duration) -> Duration {
         .nanoseconds((now.wholeNanoseconds / slotLength + 1) * slotLength)
     }
 
     private var left: Int64 { slots.wrappedSum() + reserve }
 
-    /// Forgets the slots that are too old. A clock that stands still or goes back changes nothing.
+    /// Removes slots that are too old. A clock that stands still or goes back changes nothing.
     private mutating func advance(to now: Duration) {
         let slot = now.wholeNanoseconds / slotLength
         guard slot > current else { return }
@@ -243,7 +243,7 @@ struct RatioBalance: Sendable, Hashable {
 }
 
 extension Duration {
-    /// Whole nanoseconds, bounded at 126 years to both sides so that nothing overflows.
+    /// Whole nanoseconds, limited to 126 years in both directions so that nothing overflows.
     var wholeNanoseconds: Int64 {
         let bounded = min(max(self, .seconds(-4_000_000_000)), .seconds(4_000_000_000))
         let (seconds, attoseconds) = bounded.components

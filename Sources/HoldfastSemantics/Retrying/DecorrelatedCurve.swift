@@ -3,7 +3,7 @@
 
 /// The curve of Polly's second decorrelated formula: g(t) = 2^t tanh √(4t), and 0 for t below 0.
 ///
-/// Asked for in units of 2^(n-1), since 2^5000 is no Double but the quotient of two neighbors is.
+/// Computed in units of 2^(n-1), since 2^5000 is not a Double but the quotient of two neighbors is.
 package enum DecorrelatedCurve {
     /// The divisor that puts the medians of the delays near base × 1, 1, 2, 4, …
     private static let median = 1.4
@@ -13,7 +13,7 @@ package enum DecorrelatedCurve {
     /// - Parameters:
     ///   - retry: the retry's number from 0.
     ///   - sample: its sample, from 0 to 1.
-    ///   - previous: the number and the sample of the retry before; nil for none.
+    ///   - previous: the number and the sample of the previous retry; nil for none.
     package static func share(retry: Int, sample: Double, previous: (retry: Int, sample: Double)?) -> Double {
         var start = 0.0
         if let previous { start = scaled(retry: previous.retry, sample: previous.sample, unit: retry) }
@@ -22,7 +22,7 @@ package enum DecorrelatedCurve {
         return min(1, max(0, step / highest))
     }
 
-    /// The supremum of what the retry's delay can be with a base of 1 and no cap; infinite where a Double cannot hold it.
+    /// The supremum of the retry's delay with a base of 1 and no cap; infinite if a Double cannot hold it.
     package static func supremum(retry: Int) -> Double {
         let highest = scaled(retry: retry, sample: 1, unit: retry) - scaled(retry: retry - 1, sample: 0, unit: retry)
         return ElementaryFunction.exp2(Double(retry) - 1) * highest / median
@@ -32,19 +32,19 @@ package enum DecorrelatedCurve {
     private static func scaled(retry: Int, sample: Double, unit: Int) -> Double {
         guard retry >= 0 else { return 0 }
         let position = Double(retry) + sample
-        // The difference of the integers first: next to a large number the sample would lose its digits.
+        // Subtracts the integers first: next to a large number, the sample would lose its digits.
         let power = ElementaryFunction.exp2(Double(retry - unit + 1) + sample)
         return power * ElementaryFunction.tanh(ElementaryFunction.squareRoot(4 * position))
     }
 }
 
-/// The few functions of a real number that backoff and pacing need: this module imports nothing, no C library either.
+/// The few real functions that backoff and pacing need, because this module imports nothing, not even a C library.
 ///
-/// Relative error at most 1e-13 wherever the result is a normal number; no argument traps.
+/// The relative error is at most 1e-13 for normal results; no argument traps.
 package enum ElementaryFunction {
     private static let naturalLogOfTwo = 0.693_147_180_559_945_309_4
 
-    /// 2 to the power of `exponent`; infinity and 0 beyond what a Double holds.
+    /// 2 to the power of `exponent`; infinity or 0 beyond the range of a Double.
     package static func exp2(_ exponent: Double) -> Double {
         guard exponent < 1025 else { return exponent.isNaN ? .nan : .infinity }
         guard exponent > -1080 else { return 0 }
@@ -59,11 +59,11 @@ package enum ElementaryFunction {
         return -tanhOfPositive(-value)
     }
 
-    /// The real cube root, of negative numbers too.
+    /// The real cube root, also for negative numbers.
     package static func cubeRoot(_ value: Double) -> Double {
         guard value.isFinite, value != 0 else { return value }
         let magnitude = value.magnitude
-        // From 1 up to 8 after this, whatever the magnitude: Newton's method then needs six steps at most.
+        // After this, it is from 1 up to 8, whatever the magnitude, so Newton's method needs at most six steps.
         let third = (Int(magnitude.exponent) - (magnitude.exponent < 0 ? 2 : 0)) / 3
         let reduced = Double(
             sign: .plus,
@@ -78,7 +78,7 @@ package enum ElementaryFunction {
         return value < 0 ? -result : result
     }
 
-    /// The square root; of a negative number or NaN: NaN.
+    /// The square root; NaN for a negative number or NaN.
     package static func squareRoot(_ value: Double) -> Double {
         guard value > 0 else { return value == 0 ? 0 : .nan }
         guard value.isFinite else { return value }
@@ -93,15 +93,15 @@ package enum ElementaryFunction {
     }
 
     private static func tanhOfPositive(_ value: Double) -> Double {
-        // Beyond 20 the result differs from 1 by less than a Double can show.
+        // Beyond 20, the result differs from 1 by less than a Double can show.
         guard value < 20 else { return value.isNaN ? .nan : 1 }
-        // e^-2x - 1 as a whole: the difference of two numbers near 1 would lose the digits of small values.
+        // Computes e^-2x - 1 as a whole: the difference of two numbers near 1 would lose the digits of small values.
         let doubled = -2 * value
         let change = doubled > -0.35 ? expMinusOne(doubled) : exp2(doubled / naturalLogOfTwo) - 1
         return -change / (2 + change)
     }
 
-    /// e^x - 1 for |x| up to 0.36: fourteen terms of its series leave 1e-17.
+    /// e^x - 1 for |x| up to 0.36: fourteen terms of its series leave an error of 1e-17.
     private static func expMinusOne(_ value: Double) -> Double {
         var sum = 0.0
         var divisor = 14.0

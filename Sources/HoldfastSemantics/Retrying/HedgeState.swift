@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What is known of one partition's speed, and how many hedges it may have: a value that is changed by what happens to
-/// attempts, at the times it is told.
+/// What is known of one partition's speed, and how many hedges it may have, changed by the ends of attempts at the given times.
 ///
-/// Hedging is for single stragglers. It stops by itself where a second copy would only add load: while more attempts than
-/// the percentile foretells are late, while the median of the last 64 answers is more than twice the usual one, and while
-/// more than an eighth of the last 64 attempts failed. Besides, hedges are paid for out of a share of the attempts.
+/// Hedging is for single slow requests. It stops by itself if a second copy would only add load: while more attempts are late than
+/// the percentile predicts, while the median of the last 64 answers is more than twice the usual one, and while more than an eighth
+/// of the last 64 attempts failed. In addition, hedges are limited to a share of the attempts.
 package struct HedgeState: Sendable {
     private static let price = 1_000_000
-    /// How many hedges can be saved up.
+    /// The most hedges that can be saved up.
     private static let savings = 10
 
     private let rules: HedgeRules
@@ -22,19 +21,19 @@ package struct HedgeState: Sendable {
     private var failed = RecentShare()
     private var slow = RecentShare()
 
-    /// A partition's state before its first attempt.
+    /// The state of a partition before its first attempt.
     ///
     /// - Parameter now: the time since any fixed origin, as in all calls.
     package init(_ rules: HedgeRules, now: Duration) {
         self.rules = rules
         income = rules.maxExtraLoad.millionths
-        // Four standard deviations above what is to be expected of 64 attempts.
+        // Four standard deviations above the expected value for 64 attempts.
         let mean = Double(HedgeState.price - rules.percentile.millionths) * 1e-6 * Double(RecentShare.capacity)
         expectedLate = Int(mean + 4 * mean.squareRoot()) + 1
         window = LatencyWindow(now: now)
     }
 
-    /// Takes note of a fresh attempt, and says after which delay it is late; nil: it will not be hedged.
+    /// Records a new attempt, and returns the delay after which it is late; nil: it will not be hedged.
     package mutating func attemptBegan(now: Duration) -> Duration? {
         if income > 0 { balance = min(balance + income, HedgeState.savings * HedgeState.price) }
         refresh(now: now)
@@ -43,9 +42,9 @@ package struct HedgeState: Sendable {
         return window.percentile(rules.percentile).map { max($0, rules.minimumDelay) }
     }
 
-    /// Takes note that an attempt is late, and says whether it is hedged; a hedge is paid for with that.
+    /// Records that an attempt is late, and returns whether it is hedged; this pays for the hedge.
     ///
-    /// - Parameter isFirst: whether this is the attempt's first hedge: an attempt is late once.
+    /// - Parameter isFirst: whether this is the attempt's first hedge: an attempt is late only once.
     package mutating func permitHedge(isFirst: Bool = true) -> Bool {
         if isFirst { late.record(true) }
         guard balance >= HedgeState.price, !isDistressed else { return false }
@@ -53,18 +52,18 @@ package struct HedgeState: Sendable {
         return true
     }
 
-    /// Gives back what a hedge cost that was not sent.
+    /// Returns the cost of a hedge that was not sent.
     package mutating func giveBack() {
         balance = min(balance + HedgeState.price, HedgeState.savings * HedgeState.price)
     }
 
-    /// Takes note of an attempt's end, of its first copy if there were several.
+    /// Records the end of an attempt, or of its first copy if there were several.
     ///
     /// - Parameters:
-    ///   - length: how long it took; of a copy that was overtaken by another, how long it had taken until then: it was
-    ///     slower than that, so leaving it out would make the server look faster than it is.
-    ///   - succeeded: whether the server answered as it should; other lengths are not measured.
-    ///   - wasLate: whether permitHedge(isFirst:) was asked for it.
+    ///   - length: how long it took. For a copy that another one overtook, how long it had taken until then: it was slower than
+    ///     that, so leaving it out would make the server look faster than it is.
+    ///   - succeeded: whether the server answered properly; other durations are not measured.
+    ///   - wasLate: whether permitHedge(isFirst:) was called for it.
     package mutating func attemptEnded(length: Duration, succeeded: Bool, wasLate: Bool, now: Duration) {
         if !wasLate { late.record(false) }
         failed.record(!succeeded)
@@ -77,14 +76,14 @@ package struct HedgeState: Sendable {
 
     /// Whether slowness or failure is general.
     private var isDistressed: Bool {
-        // A delay that was set by hand foretells nothing of how many attempts exceed it.
+        // A fixed delay does not predict how many attempts exceed it.
         (rules.fixedDelay == nil && late.hits > expectedLate)
             || slow.hits > RecentShare.capacity / 2
             || failed.hits > RecentShare.capacity / 8
     }
 
-    /// The usual median follows the window's down at once, and up by a quarter in a slot: only what stays slow for minutes
-    /// is usual.
+    /// The usual median follows the window's down at once, and up by a quarter in each slot, so that only lasting slowness becomes
+    /// usual.
     private mutating func refresh(now: Duration) {
         guard window.rotate(now: now) else { return }
         guard let median = window.percentile(0.5) else {
@@ -101,10 +100,10 @@ public struct HedgeRules: Sendable, Hashable {
     /// The share of answers that are faster than the delay before a hedge; 0.95 by default, from 0.5 up to but not including 1.
     public var percentile = 0.95
 
-    /// The most copies in flight for one attempt, the first included; 2 by default, 2 to 5.
+    /// The most copies in flight for one attempt, including the first; 2 by default, 2 to 5.
     public var maxCopies = 2
 
-    /// The least delay before a hedge; 10 ms by default.
+    /// The shortest delay before a hedge; 10 ms by default.
     public var minimumDelay: Duration = .milliseconds(10)
 
     /// How many answers must have been measured before anything is hedged; 100 by default.
@@ -113,19 +112,19 @@ public struct HedgeRules: Sendable, Hashable {
     /// The most hedges as a share of the attempts; 0.05 by default.
     public var maxExtraLoad = 0.05
 
-    /// A delay that does not follow what is measured; nil, the default: the percentile.
+    /// A fixed delay, independent of measurements; nil, the default: the percentile.
     public var fixedDelay: Duration?
 
     /// The defaults.
     public init() {}
 }
 
-/// When the copies of one request are sent: the first at once, each further one a delay after the one before.
+/// When the copies of one request are sent: the first at once, each further one a delay after the previous one.
 ///
-/// A value that is told what happens; times are lengths since any fixed origin. The schedule is gRPC's (proposal A6): a
-/// failure that another copy may mend sends the next at once, a server's pushback puts it off, an answer ends the plan.
+/// A value that is told what happens; times are durations since any fixed origin. The schedule is gRPC's (proposal A6): a failure
+/// that another copy may avoid sends the next one at once, a server's pushback delays it, and an answer ends the plan.
 package struct HedgePlan: Sendable, Hashable {
-    /// The most copies of one request, whatever is asked for.
+    /// The most copies of one request, whatever the rules say.
     package static let mostCopies = 5
 
     private let delay: Duration
@@ -137,36 +136,36 @@ package struct HedgePlan: Sendable, Hashable {
     /// How many copies have not ended.
     package private(set) var inFlight = 0
 
-    /// When the next copy is due; nil when none follows.
+    /// When the next copy is due; nil if none follows.
     package private(set) var nextSend: Duration?
 
     /// A plan whose first copy is due at `start`.
     ///
     /// - Parameters:
     ///   - delay: the time between copies; 0 sends all at once.
-    ///   - maxCopies: the most copies, the first included; at least 1, and more than 5 counts as 5.
+    ///   - maxCopies: the most copies, including the first; at least 1, and more than 5 counts as 5.
     package init(delay: Duration, maxCopies: Int, start: Duration) {
         self.delay = max(delay, .zero)
         self.maxCopies = min(max(maxCopies, 1), HedgePlan.mostCopies)
         nextSend = start
     }
 
-    /// Takes note that the copy that was due was sent.
+    /// Records that the due copy was sent.
     package mutating func copySent(now: Duration) {
         sent += 1
         inFlight += 1
         nextSend = sent < maxCopies ? now + delay : nil
     }
 
-    /// Takes note that the copy that was due may not be sent, and none after it.
+    /// Records that the due copy may not be sent, nor any after it.
     package mutating func stop() {
         nextSend = nil
     }
 
-    /// Takes note that a copy failed in a way that another one may mend.
+    /// Records that a copy failed in a way that another one may avoid.
     ///
-    /// - Parameter pushback: how long the server asks to be left alone: nil, it asks for nothing, and the next copy is due
-    ///   at once; negative, no copy follows.
+    /// - Parameter pushback: how long the server asks to wait. Nil: it asks for nothing, and the next copy is due at once;
+    ///   negative: no copy follows.
     package mutating func copyFailed(pushback: Duration? = nil, now: Duration) {
         inFlight = max(0, inFlight - 1)
         guard nextSend != nil else { return }
@@ -178,7 +177,7 @@ package struct HedgePlan: Sendable, Hashable {
     }
 }
 
-/// How many of the last 64 events had a property: a shift register, so that the past is forgotten by number and not by time.
+/// How many of the last 64 events had a property: a shift register, so that events expire by number and not by time.
 struct RecentShare: Sendable {
     private var bits: UInt64 = 0
 
@@ -198,8 +197,8 @@ struct RecentShare: Sendable {
 }
 
 extension Double {
-    /// A share from 0 to 1 in whole millionths, so that counts are compared with it exactly; what lies outside counts as the
-    /// nearest, and no number as 0.
+    /// A share from 0 to 1 in whole millionths, so that it can be compared with counts exactly; values out of range are clamped,
+    /// and NaN counts as 0.
     var millionths: Int {
         self > 0 ? Int(Swift.min(self, 1) * 1_000_000 + 0.5) : 0
     }

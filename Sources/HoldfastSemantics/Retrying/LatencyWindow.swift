@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The lengths of the latest answers, as a histogram: what share of them was faster than a given length.
+/// The durations of recent answers, as a histogram: what share of them was faster than a given duration.
 ///
-/// Counts stand in buckets whose width grows with the length (32 to each doubling, so a percentile is at most 3.2 % too high
-/// and never too low), from 62.5 µs to 65 s; what lies outside counts as the nearest. Four slots are rotated by time, so that
-/// what is older than the window is forgotten. At most about 13 KB whatever is recorded. Only answers belong in it: a server
-/// that refuses quickly is not fast.
+/// The width of the buckets grows with the duration (32 for each doubling, so a percentile is at most 3.2 % too high and never too
+/// low), from 62.5 µs to 65 s; values outside count as the nearest. Four slots rotate with time, so that what is older than the
+/// window is forgotten. At most about 13 KB, whatever is recorded. Record only answers: a server that refuses quickly is not fast.
 package struct LatencyWindow: Sendable {
     private static let slotCount = 4
     private static let perOctave = 32
@@ -28,14 +27,14 @@ package struct LatencyWindow: Sendable {
     /// An empty window.
     ///
     /// - Parameters:
-    ///   - length: how long an answer is remembered, at least three quarters of it; at least 4 ms.
+    ///   - length: how long an answer is remembered, at least three quarters of this; at least 4 ms.
     ///   - now: the time since any fixed origin, as in all calls.
     package init(length: Duration = .seconds(120), now: Duration) {
         slotLength = max(length, .milliseconds(4)) / LatencyWindow.slotCount
         currentSlot = slotNumber(now)
     }
 
-    /// Adds the length of an answer.
+    /// Adds the duration of an answer.
     package mutating func record(_ length: Duration, now: Duration) {
         rotate(now: now)
         if slots.isEmpty { slots = [[UInt32]](repeating: [], count: LatencyWindow.slotCount) }
@@ -48,7 +47,7 @@ package struct LatencyWindow: Sendable {
         count += 1
     }
 
-    /// Forgets what is older than the window; true when a slot of it began since the last call.
+    /// Forgets what is older than the window; true if a slot of it began since the last call.
     @discardableResult
     package mutating func rotate(now: Duration) -> Bool {
         let slot = slotNumber(now)
@@ -62,12 +61,12 @@ package struct LatencyWindow: Sendable {
         return true
     }
 
-    /// The least length that `share` of the answers did not exceed, rounded up to a bucket's edge; nil without answers.
+    /// The shortest duration that `share` of the answers did not exceed, rounded up to a bucket's edge; nil without answers.
     ///
-    /// - Parameter share: from 0 to 1; what lies outside counts as the nearest.
+    /// - Parameter share: from 0 to 1; values outside are clamped.
     package func percentile(_ share: Double) -> Duration? {
         guard count > 0 else { return nil }
-        // How many answers may be slower; counted from above, where few buckets hold the slow ones.
+        // How many answers may be slower; counted from above, where few buckets contain the slow ones.
         let allowed = min(count - 1, (1_000_000 - share.millionths) * count / 1_000_000)
         var slower = 0
         var bucket = highest

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How the body of one response goes on after its connection broke: what is asked for, how often, and after which waits.
+/// How the body of one response is resumed after its connection broke: what to request, how often, and after which waits.
 ///
-/// A value that is told what happens. Bytes of two representations are never mixed: there is a plan only for a 200 with a
-/// strong entity tag, and ``verdict(on:contentDecoded:)`` accepts only the rest of that very representation.
+/// A value that is told what happens. Bytes of two representations are never mixed: there is a plan only for a 200 with a strong
+/// entity tag, and ``verdict(on:contentDecoded:)`` accepts only the rest of the same representation.
 public struct ResumePlan: Sendable, Hashable {
-    /// The most resumes of one body, whatever is asked for.
+    /// The most resumes of one body, whatever the caller asks for.
     public static let mostResumes = 100
 
-    /// The entity tag that the representation is known by.
+    /// The entity tag of the representation.
     let tag: EntityTag
-    /// The content coding that was handed up as it came.
+    /// The content coding that was returned without decoding.
     let coding: String?
-    /// The length of the whole, once a head has told it.
+    /// The length of the whole, once a head has given it.
     var completeLength: Int64?
 
-    /// How many bytes came so far.
+    /// How many bytes were received so far.
     public internal(set) var offset: Int64 = 0
 
     /// How many resumes were begun.
@@ -25,18 +25,18 @@ public struct ResumePlan: Sendable, Hashable {
     private let maxResumes: Int
     private var backoff = BackoffState()
 
-    /// A plan for a response; nil where its body can never be resumed.
+    /// A plan for a response; nil if its body cannot be resumed.
     ///
-    /// It takes a GET that asks for no range itself, and a 200 with one strong ETag (RFC 9110 §8.8.1, §13.1.5) whose content
-    /// coding was not undone, whose Content-Length can be read if there is one, and whose server does not refuse ranges
-    /// (Accept-Ranges: none, RFC 9110 §14.3).
+    /// This requires a GET without a range of its own, and a 200 with one strong ETag (RFC 9110 §8.8.1, §13.1.5) whose content
+    /// coding was not decoded, whose Content-Length is readable if present, and whose server does not refuse ranges (Accept-Ranges:
+    /// none, RFC 9110 §14.3).
     ///
     /// - Parameters:
-    ///   - response: the head as it came.
-    ///   - method: the method of the request it answers.
-    ///   - fields: the fields of that request, those of the transport included.
-    ///   - contentDecoded: whether the transport undid a content coding.
-    ///   - maxResumes: the most resumes in all, 0 to 100; progress does not raise it.
+    ///   - response: the head as received.
+    ///   - method: the method of its request.
+    ///   - fields: the fields of that request, including those of the transport.
+    ///   - contentDecoded: whether the transport decoded a content coding.
+    ///   - maxResumes: the most resumes in total, 0 to 100; progress does not raise it.
     public init?(
         _ response: ResponseHead,
         method: RequestMethod,
@@ -48,7 +48,7 @@ public struct ResumePlan: Sendable, Hashable {
             let tag = response.entityTag, !tag.isWeak, !response.refusesRanges
         else { return nil }
         let length = response.contentLength.map { Int64($0) }
-        // A length that cannot be read leaves open what the bytes would be a part of.
+        // An unreadable length leaves open what the bytes would be a part of.
         guard length.map({ $0 <= ByteRange.limit }) ?? !response.fields.contains(.contentLength) else { return nil }
         self.tag = tag
         coding = response.fields[.contentEncoding]
@@ -56,9 +56,9 @@ public struct ResumePlan: Sendable, Hashable {
         self.maxResumes = min(maxResumes, ResumePlan.mostResumes)
     }
 
-    /// The fields that ask for the rest: Range and If-Range (RFC 9110 §14.2, §13.1.5).
+    /// The fields that request the rest: Range and If-Range (RFC 9110 §14.2, §13.1.5).
     ///
-    /// From the first byte on where none came, so that the whole too is sent only if it is still the same.
+    /// From the first byte if none was received, so that even the whole is sent only if it is unchanged.
     public var fields: HeaderFields {
         var fields = HeaderFields()
         fields[.range] = "bytes=\(offset)-"
@@ -66,12 +66,12 @@ public struct ResumePlan: Sendable, Hashable {
         return fields
     }
 
-    /// Takes note of bytes that came.
+    /// Records received bytes.
     public mutating func received(_ count: Int) {
         offset = min(offset.addingClamped(Int64(clamping: max(0, count))), ByteRange.limit)
     }
 
-    /// The wait before the next resume, which counts as begun; nil when there is none.
+    /// The wait before the next resume, which counts as begun; nil if there is none.
     ///
     /// - Parameters:
     ///   - rules: the backoff of retries.
@@ -84,37 +84,37 @@ public struct ResumePlan: Sendable, Hashable {
         return rules.delay(retry: resumes, using: &generator, state: &backoff)
     }
 
-    /// What the answer to a resume is good for; closed.
+    /// What an answer to a resume means; closed.
     public enum Verdict: Sendable, Hashable {
-        /// It is the rest: so many bytes, which belong behind those that came; at least one.
+        /// It is the rest: this many bytes, at least one, to append to those received.
         case rest(count: Int64)
-        /// The server is in passing trouble: another resume may do better.
+        /// The server has a temporary problem: another resume may succeed.
         case passing
-        /// The rest cannot be had: the representation changed, or the server does otherwise than asked.
+        /// The rest is not available: the representation changed, or the server did not do what was asked.
         case final
     }
 
-    /// The failures after which the rest may still be had: the connection broke, or none could be made.
+    /// The failures after which the rest may still be available: the connection broke, or none could be made.
     private static let passingKinds: Set<AttemptFailure.Kind> = [
         .connectionLost, .timeout, .tls, .offline, .connect, .resolve, .refused,
     ]
 
-    /// Whether a failure of the body, or of a resume, is one that a resume may cure.
+    /// Whether a resume may help after a failure of the body or of a resume.
     ///
-    /// Cancellation, a limit of this side and an answer that is not HTTP are none.
+    /// It does not after cancellation, a limit on this side, or an answer that is not HTTP.
     public static func cures(_ failure: AttemptFailure) -> Bool {
         passingKinds.contains(failure.kind)
     }
 
-    /// Judges the head that answers a resume, and learns the length of the whole from it.
+    /// Evaluates the head of the answer to a resume, and learns the length of the whole from it.
     ///
-    /// The rest is only a 206 with the same strong ETag and the same content coding, whose Content-Range begins where the
-    /// bytes broke off, reaches the end, and gives the length that the first head gave (RFC 9110 §14.4, §15.3.7.3). A 200
-    /// says that the representation changed. A 500, 502, 503 or 504 passes unless its Retry-After asks for a pause.
+    /// Only a 206 is the rest, with the same strong ETag and the same content coding, whose Content-Range begins where the bytes
+    /// broke off, reaches the end, and gives the same length as the first head (RFC 9110 §14.4, §15.3.7.3). A 200 means that the
+    /// representation changed. A 500, 502, 503 or 504 is temporary unless its Retry-After asks for a pause.
     ///
     /// - Parameters:
-    ///   - response: the head as it came.
-    ///   - contentDecoded: whether the transport undid a content coding.
+    ///   - response: the head as received.
+    ///   - contentDecoded: whether the transport decoded a content coding.
     public mutating func verdict(on response: ResponseHead, contentDecoded: Bool) -> Verdict {
         switch response.status {
         case .internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout:
@@ -136,7 +136,7 @@ public struct ResumePlan: Sendable, Hashable {
             interval.lowerBound == offset, interval.upperBound == length,
             completeLength.map({ $0 == length }) ?? true
         else { return nil }
-        // Two lengths that differ leave open where the bytes belong.
+        // Two different lengths leave open where the bytes belong.
         let agrees =
             response.contentLength.map { Int64($0) == length - offset } ?? !response.fields.contains(.contentLength)
         return agrees ? interval : nil

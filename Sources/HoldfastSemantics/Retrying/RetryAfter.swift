@@ -3,20 +3,20 @@
 
 /// Reads Retry-After (RFC 9110 §10.2.3).
 public enum RetryAfter {
-    /// Where a number of seconds saturates; policies set their own limit far below.
+    /// The largest number of seconds; policies set their own limit far below.
     public static let maximumSeconds: Int64 = 1_000_000_000
 
-    /// The wait the server asks for, counted from the receipt of the response.
+    /// The wait that the server asks for, counted from the receipt of the response.
     ///
-    /// Seconds are decimal digits and nothing else, less the response's Age where a cache stood between. A date, in any
-    /// of the three forms, is taken against the response's own Date and Age, so that a wrong clock on either side does
-    /// no harm; against the time of receipt where Date is missing. What is neither is ignored; of several valid lines, also
-    /// where they arrive joined by commas, the longest wait counts, so that no line is disobeyed.
+    /// Seconds are decimal digits only, minus the response's Age if a cache was in between. A date, in any of the three forms, is
+    /// compared with the response's own Date and Age, so that a wrong clock on either side does no harm; without Date, with the
+    /// time of receipt. Anything else is ignored. Of several valid lines, even if joined by commas, the longest wait counts, so
+    /// that every line is respected.
     ///
     /// - Parameters:
     ///   - fields: the response's fields.
-    ///   - receivedAt: when it came.
-    /// - Returns: the wait, never negative; nil when the field is missing or malformed.
+    ///   - receivedAt: when it arrived.
+    /// - Returns: the wait, never negative; nil if the field is missing or malformed.
     public static func delay(_ fields: HeaderFields, receivedAt: Timestamp) -> Duration? {
         let lines = fields.values(of: .retryAfter)
         guard !lines.isEmpty else { return nil }
@@ -36,7 +36,7 @@ public enum RetryAfter {
         return longest.map { .milliseconds($0) }
     }
 
-    /// The seconds of a line, or the most of several that a client has joined to one line (RFC 9110 §5.2).
+    /// The seconds of a line, or the maximum if a client joined several lines (RFC 9110 §5.2).
     private static func seconds(_ line: String) -> Int64? {
         if let seconds = FieldScanner.number(line.utf8, limit: maximumSeconds) { return seconds }
         guard line.utf8.first.map({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) ?? false else { return nil }
@@ -51,14 +51,13 @@ public enum RetryAfter {
     }
 }
 
-/// The server's clock at the moment its response came, as the response itself shows it.
+/// The server's clock at the moment its response arrived, according to the response itself.
 ///
-/// Date counts whole seconds, cut off, so a wait up to an instant on this clock is up to a second too long and never too
-/// short.
+/// Date has whole, truncated seconds, so a wait until an instant on this clock is up to a second too long and never too short.
 struct SenderClock {
-    /// How long ago the response was made, in seconds: 0 unless a cache stood between.
+    /// How long ago the response was created, in seconds: 0 unless a cache was in between.
     let age: Int64
-    /// The time by the server's clock, or by ours where it does not tell.
+    /// The time by the server's clock, or by ours if the response does not give it.
     let now: Timestamp
 
     init(_ fields: HeaderFields, receivedAt: Timestamp) {
@@ -70,14 +69,14 @@ struct SenderClock {
 
 /// What a server says is left of a quota (draft-ietf-httpapi-ratelimit-headers, and the three fields of its first drafts).
 ///
-/// Something left promises nothing; nothing left says that a request before the reset would be refused. What is malformed
-/// is ignored, as the draft asks. The problem types of the draft stand in the response's content and are not read.
+/// A quota that is left promises nothing; an exhausted one says that a request before the reset would be refused. Malformed values
+/// are ignored, as the draft requires. The problem types of the draft are in the response's content and are not read.
 public struct RateLimitQuota: Sendable, Hashable {
-    /// The name of the policy; empty in the form of the first drafts, which have none.
+    /// The name of the policy; empty for the first drafts, which have none.
     public var policy: String
     /// What is left, in the policy's unit; not negative.
     public var remaining: Int64
-    /// In how many seconds more will be left, counted from the making of the response; nil where it is not said.
+    /// In how many seconds more will be left, counted from the creation of the response; nil if not given.
     public var reset: Int64?
 
     /// A quota from its parts.
@@ -87,21 +86,21 @@ public struct RateLimitQuota: Sendable, Hashable {
         self.reset = reset
     }
 
-    /// The quotas that a response tells of, in their order.
+    /// The quotas in a response, in order.
     ///
-    /// A member of `RateLimit` whose `r` is no number counts as malformed, and so does one whose `t` is none. Policies
-    /// that count requests at the same time are left out: what they lack comes back when a request ends, not by waiting.
-    /// `RateLimit-Remaining` and `RateLimit-Reset` are read where `RateLimit` tells nothing.
+    /// A member of `RateLimit` whose `r` or `t` is not a number counts as malformed. Policies that count concurrent requests are
+    /// skipped: they have more left when a request ends, not after a wait. `RateLimit-Remaining` and `RateLimit-Reset` are read if
+    /// `RateLimit` gives nothing.
     public static func read(_ fields: HeaderFields) -> [RateLimitQuota] {
         let current = members(fields)
         return current.isEmpty ? older(fields).map { [$0] } ?? [] : current
     }
 
-    /// How long nothing is left: the longest reset among the quotas that are used up, less the response's Age.
+    /// How long nothing is left: the longest reset of the exhausted quotas, minus the response's Age.
     ///
-    /// - Returns: more than zero; nil where every quota has something left or does not say when.
+    /// - Returns: more than zero; nil if every quota has something left or does not say when it resets.
     public static func wait(_ fields: HeaderFields) -> Duration? {
-        // Asked of every response, and most tell nothing: one look at the first bytes of the names is all they cost.
+        // Called for every response, and most have no such field: comparing the first bytes of the names is all they cost.
         let tells = fields.contains { line in
             let name = line.name.canonicalName.utf8
             return name.first == UInt8(ascii: "r") && name.starts(with: "ratelimit".utf8)
@@ -113,7 +112,7 @@ public struct RateLimitQuota: Sendable, Hashable {
         return left > 0 ? .seconds(left) : nil
     }
 
-    /// What the quotas of a response are counted by, as a hash; nil where it does not say (`pk`), or says several things.
+    /// The partition key of the quotas in a response, as a hash; nil if it does not give one (`pk`), or gives several.
     static func partition(_ fields: HeaderFields) -> Int? {
         guard let value = fields["RateLimit"], let list = try? StructuredList(parsing: value) else { return nil }
         let keys = Set(
@@ -152,7 +151,7 @@ public struct RateLimitQuota: Sendable, Hashable {
         )
     }
 
-    /// The policy's name: a String, and a Token in drafts before it was one.
+    /// The policy's name: a String, or a Token in older drafts.
     private static func name(_ item: StructuredItem) -> String? {
         switch item.value {
         case .string(let name), .token(let name): name

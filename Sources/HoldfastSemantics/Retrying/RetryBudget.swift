@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How many retries the calls to an origin may make together: what keeps a fleet of clients from finishing off a server.
+/// How many retries the calls to an origin may make together, so that a fleet of clients does not overload a server that is
+/// failing.
 ///
-/// Jitter spreads retries and does not lessen them; only a budget does. Each process has its own budget for each origin, and
-/// hedges draw on it as retries do. ``pool`` is the default; the others are for those who must agree with another client.
+/// Jitter spreads retries but does not reduce them; only a budget does. Each process has its own budget for each origin, and hedges
+/// use it as retries do. ``pool`` is the default; the others are for compatibility with other clients.
 public struct RetryBudget: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case unlimited
@@ -16,39 +17,39 @@ public struct RetryBudget: Sendable, Hashable {
 
     package let kind: Kind
 
-    /// No limit: for strategies of old, and for servers that nobody else uses.
+    /// No limit: for older strategies, and for servers that nobody else uses.
     public static let unlimited = RetryBudget(kind: .unlimited)
 
-    /// Retries that help are free, and retries that fail are few: the default.
+    /// The default: retries that succeed are free, and retries that fail are limited.
     ///
-    /// Permission is asked when a retry is due, not when the attempt fails. A retry that fails costs a token; each success of
-    /// any attempt earns a quarter of one, up to 16. An origin about which nothing is known has 3 tokens, and so has one that an
-    /// outage drained a minute or two ago. While retries fail, one at a time is sent, after a backoff of 0.1 s, 0.2 s, … 5 s that
-    /// all calls to the origin share; a retry that is due waits up to 1 s for it, and where places lack but nothing fails until the
-    /// call's deadline (``RetryRules/maxParking`` without one). Two retries may be in flight at first, one more with each that
-    /// succeeds, up to 16.
+    /// Permission is requested when a retry is due, not when the attempt fails. A retry that fails costs a token; each success of
+    /// any attempt earns a quarter of one, up to 16. An unknown origin has 3 tokens, and so has one that an outage drained a minute
+    /// or two ago. While retries fail, one at a time is sent, after a backoff of 0.1 s, 0.2 s, … 5 s that all calls to the origin
+    /// share. A due retry waits up to 1 s for it. If there is only no free place, and nothing fails, it waits until the call's
+    /// deadline (without one, ``RetryRules/maxParking``). At first, two retries may be in flight, and one more with each success,
+    /// up to 16.
     public static let pool = RetryBudget(kind: .pool(.standard))
 
-    /// The ``pool`` with tokens enough for one call of so many attempts at an origin about which nothing is known.
+    /// The ``pool`` with enough tokens for one call with this many attempts to an unknown origin.
     package static func pool(forAttempts attempts: Int) -> RetryBudget {
         var rules = PoolRules.standard
         rules.start = min(max(rules.start, Double(attempts - 1)), rules.capacity)
         return RetryBudget(kind: .pool(rules))
     }
 
-    /// The pool for work that may wait: at most 4 retries in flight, and calls that waited through an outage return over
-    /// 10 s. Goes with ``RetryRules/parks``.
+    /// The pool for work that can wait: at most 4 retries in flight, and calls that waited through an outage return over 10 s. Use
+    /// it with ``RetryRules/parks``.
     public static let patientPool = RetryBudget(kind: .pool(.patient))
 
-    /// A share of the calls, and a reserve for clients that call seldom, as Finagle, Linkerd and tower have it.
+    /// A share of the calls, and a reserve for clients with few calls, as in Finagle, Linkerd and tower.
     ///
-    /// Each call deposits the share, which lives for `timeToLive` (in ten slots); a retry costs 1, whether it helps or not. The
-    /// reserve is counted **per process**: fifty processes with 10 a second, as is common, add 500 retries a second.
+    /// Each call deposits the share, which lasts for `timeToLive` (in ten slots); a retry costs 1, whether it succeeds or not. The
+    /// reserve is **per process**: fifty processes with 10 per second, a common setting, add 500 retries per second.
     ///
     /// - Parameters:
     ///   - share: retries per call, above 0 and up to 1,000; exact to the millionth.
-    ///   - reservePerSecond: retries a second that need no calls, on the average over `timeToLive`; 0.5 by default.
-    ///   - timeToLive: how long deposits, and retries made, are remembered; 10 s by default, up to an hour.
+    ///   - reservePerSecond: retries per second that need no calls, on average over `timeToLive`; 0.5 by default.
+    ///   - timeToLive: how long deposits and retries count; 10 s by default, up to an hour.
     public static func ratio(
         _ share: Double,
         reservePerSecond: Double = 0.5,
@@ -59,9 +60,9 @@ public struct RetryBudget: Sendable, Hashable {
         )
     }
 
-    /// The budget of Finagle, Linkerd and tower: a fifth of the calls and 10 retries a second beside.
+    /// The budget of Finagle, Linkerd and tower: a fifth of the calls, and 10 retries per second in addition.
     ///
-    /// The reserve is far too much for a server with many clients: fifty of these never let an overloaded one recover.
+    /// The reserve is far too large for a server with many clients: with fifty of these, an overloaded server never recovers.
     public static let finagle = RetryBudget.ratio(0.2, reservePerSecond: 10)
 
     /// The retry quota of the AWS SDKs, standard mode 2.0: 500 tokens, 5 for a retry and 10 after a timeout.
@@ -72,8 +73,8 @@ public struct RetryBudget: Sendable, Hashable {
 
     /// A bucket of tokens that retries empty and successes fill.
     ///
-    /// A call that succeeds without a retry adds `reward`; a retry that succeeds returns its cost; failures return nothing. It
-    /// begins full, which is a burst of retries free for each new process. A hedge costs what a transient retry does.
+    /// A call that succeeds without a retry adds `reward`; a retry that succeeds returns its cost; failures return nothing. The
+    /// bucket starts full, so each new process may make a burst of retries. A hedge costs as much as a transient retry.
     ///
     /// - Parameters:
     ///   - capacity: the most tokens; 500 by default, 1 to 1,000,000,000, as for each cost.
@@ -103,11 +104,11 @@ public struct RetryBudget: Sendable, Hashable {
 
     /// The retry throttling of gRPC (A6): retries and hedges only while more than half of the tokens are left.
     ///
-    /// Each failed attempt, the first of a call too, takes one; each good one adds `tokenRatio`. Retries stop where more than
+    /// Each failed attempt, even the first of a call, takes one; each successful one adds `tokenRatio`. Retries stop if more than
     /// tokenRatio / (1 + tokenRatio) of all attempts fail, 9 % with the defaults.
     ///
     /// - Parameters:
-    ///   - maxTokens: the tokens it begins with; 10 by default, 1 to 1,000.
+    ///   - maxTokens: the initial and maximum tokens; 10 by default, 1 to 1,000.
     ///   - tokenRatio: above 0 and up to `maxTokens`; 0.1 by default. Decimals after the third are ignored.
     public static func grpc(maxTokens: Int = 10, tokenRatio: Double = 0.1) -> RetryBudget {
         RetryBudget(kind: .throttle(maxTokens: maxTokens, tokenRatio: tokenRatio))
@@ -115,7 +116,7 @@ public struct RetryBudget: Sendable, Hashable {
 
     /// What is wrong with a value, and what to set instead; nil if nothing is.
     ///
-    /// A budget with a problem works with the nearest value that makes sense.
+    /// A budget with a problem works with the nearest valid value.
     public var problem: String? {
         switch kind {
         case .unlimited, .pool: nil
@@ -127,36 +128,36 @@ public struct RetryBudget: Sendable, Hashable {
     }
 }
 
-/// What a retry costs by, where a budget makes a difference.
+/// The cause of a retry, where it affects the cost.
 public enum RetryCause: Sendable, Hashable {
     case transient, timeout, throttling, hedge
 }
 
-/// The state of a ``RetryBudget`` for the calls to one origin, and the line of retries that wait for its permission: a value that
-/// is changed by what happens to calls, at the times it is told.
+/// The state of a ``RetryBudget`` for the calls to one origin, and the queue of retries that wait for its permission, changed by
+/// calls at the given times.
 ///
-/// Each step costs the same however long it has lived, but for those that wait. Time that stands still or goes back is taken as
-/// standing still. Not a lock: whoever shares it between tasks guards it, and each method is one step then. Whoever waits
-/// comes back by ``askAgain(_:now:using:)`` at the time it was told, or is called earlier by what a method returns.
+/// The cost of each step does not depend on its age, only on the number of waiting retries. Time that goes back counts as standing
+/// still. It is not a lock: callers that share it between tasks must guard it, so that each method is one step. A waiting retry
+/// returns with ``askAgain(_:now:using:)`` at the given time, or earlier if a method's result calls it.
 package struct RetryBudgetState: Sendable, Hashable {
-    /// What a retry is told at the failure it follows.
+    /// The reply to a retry at the failure that it follows.
     package enum Plan: Sendable, Hashable {
         /// It has been paid for.
         case granted(RetryGrant)
-        /// It asks when it is due.
+        /// It must ask when it is due.
         case asks
         case refused
     }
 
-    /// What a retry that is due is told.
+    /// The reply to a retry that is due.
     package enum Answer: Sendable, Hashable {
         case go(RetryGrant)
-        /// Ask again then, if not called before.
+        /// Ask again then, unless called before.
         case wait(until: Duration)
         case stop
     }
 
-    /// One that waits, and what it is to do instead.
+    /// A waiting retry, and what it must do now.
     package struct Call: Sendable, Hashable {
         package let ticket: Int
         package let answer: Answer
@@ -176,13 +177,13 @@ package struct RetryBudgetState: Sendable, Hashable {
         var until: Duration
     }
 
-    /// The pool; nil where the budget only counts. Beside the balance, so that it is changed in place.
+    /// The pool; nil if the budget only counts. Separate from the balance, so that it is changed in place.
     package private(set) var pool: RetryPool?
     private var balance: Balance
     /// First come, first served.
     private var waiters: [Waiter] = []
 
-    /// An origin's state before its first call.
+    /// The state of an origin before its first call.
     ///
     /// - Parameters:
     ///   - budget: the rules.
@@ -199,19 +200,19 @@ package struct RetryBudgetState: Sendable, Hashable {
         if case .pool(let rules) = budget.kind { pool = RetryPool(rules, now: now, using: &generator) }
     }
 
-    /// The tickets of those that wait, in their order.
+    /// The tickets of the waiting retries, in order.
     package var line: [Int] { waiters.map(\.ticket) }
 
-    /// Takes note of a call; never called for a retry.
+    /// Records a call; never call it for a retry.
     package mutating func callBegan(now: Duration) {
         guard case .ratio(var ratio) = balance else { return }
         ratio.callBegan(now: now)
         balance = .ratio(ratio)
     }
 
-    /// Asks at a failure for a retry that is due after `delay`.
+    /// Asks, at a failure, for a retry that is due after `delay`.
     ///
-    /// Budgets that count are charged now. The pool is asked when the retry is due, and refuses now where that would be in vain.
+    /// Counting budgets are charged now. The pool is asked when the retry is due, and refuses now if that would be in vain.
     package mutating func plan(
         _ cause: RetryCause,
         after delay: Duration,
@@ -226,9 +227,9 @@ package struct RetryBudgetState: Sendable, Hashable {
         return parks ? .asks : .refused
     }
 
-    /// Asks for a retry that is due; one that is to wait stands in line from then on.
+    /// Asks for a retry that is due; one that must wait joins the queue.
     ///
-    /// - Parameter ticket: what it is called by, and asks again by.
+    /// - Parameter ticket: identifies it when it is called and when it asks again.
     package mutating func ask(
         _ cause: RetryCause,
         turn: RetryTurn,
@@ -245,7 +246,7 @@ package struct RetryBudgetState: Sendable, Hashable {
         return answer
     }
 
-    /// Asks again for one that waits and has not been called; `stop` for a ticket that is not in line.
+    /// Asks again for a waiting retry that has not been called; `stop` for a ticket that is not in the queue.
     package mutating func askAgain(
         _ ticket: Int,
         now: Duration,
@@ -263,12 +264,12 @@ package struct RetryBudgetState: Sendable, Hashable {
         return answer
     }
 
-    /// Takes one out of the line that waits no longer; nothing where it was called.
+    /// Removes a retry that no longer waits from the queue; does nothing if it was called.
     package mutating func withdraw(_ ticket: Int) {
         waiters.removeAll { $0.ticket == ticket }
     }
 
-    /// Takes what a retry or a hedge costs, if it need not wait.
+    /// Takes the cost of a retry or a hedge, if it need not wait.
     package mutating func permit(_ cause: RetryCause, now: Duration) -> RetryGrant? {
         if pool != nil {
             // A retry asks when it is due, and may have to wait.
@@ -290,13 +291,13 @@ package struct RetryBudgetState: Sendable, Hashable {
         }
     }
 
-    /// Takes note of an attempt's end; a grant must be ended or given back exactly once.
+    /// Records the end of an attempt; a grant must be ended or given back exactly once.
     ///
     /// - Parameters:
-    ///   - grant: what the attempt was permitted by; nil for a first attempt.
+    ///   - grant: what permitted the attempt; nil for a first attempt.
     ///   - succeeded: whether the server did its work: any answer that is no reason to retry.
     ///   - now: when it ended.
-    /// - Returns: those that no longer wait, or no longer as long, in their order.
+    /// - Returns: the retries that no longer wait, or not as long, in order.
     package mutating func attemptEnded(
         _ grant: RetryGrant?,
         succeeded: Bool,
@@ -305,10 +306,10 @@ package struct RetryBudgetState: Sendable, Hashable {
     ) -> [Call] {
         let isHedge = grant?.cause == .hedge
         if pool != nil {
-            // A hedge was paid for at its start, and the attempt that it belongs to tells how the server is.
+            // A hedge was paid for at its start, and the attempt that it belongs to shows the state of the server.
             if isHedge { return [] }
             pool?.ended(started: grant?.started, succeeded: succeeded, now: now, using: &generator)
-            // The failure of a first attempt changes nothing for those that wait.
+            // The failure of a first attempt changes nothing for waiting retries.
             if grant == nil, !succeeded { return [] }
             return waiters.isEmpty ? [] : calls(now: now, using: &generator)
         }
@@ -330,7 +331,7 @@ package struct RetryBudgetState: Sendable, Hashable {
 
     /// Gives back a grant whose attempt was not made, or whose end says nothing.
     ///
-    /// - Returns: those that no longer wait, in their order.
+    /// - Returns: the retries that no longer wait, in order.
     package mutating func giveBack(
         _ grant: RetryGrant,
         now: Duration,
@@ -361,7 +362,7 @@ package struct RetryBudgetState: Sendable, Hashable {
         }
     }
 
-    /// Whether nothing is lost where it is forgotten: a new one would permit as much, and nobody waits.
+    /// Whether it can be dropped without a loss: a new one would permit as much, and nothing waits.
     package func isRested(now: Duration) -> Bool {
         guard waiters.isEmpty, pool?.isRested(now: now) ?? true else { return false }
         return switch balance {
@@ -372,7 +373,7 @@ package struct RetryBudgetState: Sendable, Hashable {
         }
     }
 
-    /// What the budget counts in, for comparison with others: tokens, thousandths of them, or retries by time.
+    /// The budget's own units, for comparison: tokens, thousandths of them, or retries by time.
     package func units(now: Duration) -> Int {
         switch balance {
         case .unlimited: .max
@@ -398,12 +399,12 @@ package struct RetryBudgetState: Sendable, Hashable {
         waiter.turn.begin(now: now)
         let patient = waiter.turn.patientUntil
         guard now < patient else { return .stop }
-        // Tokens come with the ends of attempts; deposits and withdrawals are forgotten as slots end.
+        // Tokens come with the ends of attempts; deposits and withdrawals expire when slots end.
         if case .ratio(let ratio) = balance { return .wait(until: min(patient, ratio.nextSlot(now: now))) }
         return .wait(until: patient)
     }
 
-    /// Asks again for all that wait.
+    /// Asks again for all waiting retries.
     private mutating func calls(now: Duration, using generator: inout some RandomNumberGenerator) -> [Call] {
         var calls: [Call] = []
         var left: [Waiter] = []
@@ -411,7 +412,8 @@ package struct RetryBudgetState: Sendable, Hashable {
         for var waiter in waiters {
             let answer = ask(&waiter, now: now, using: &generator)
             if case .wait(let until) = answer {
-                // Told to come later it may as well come at the old time, and is told again.
+                // If it may come earlier, it is told; if it must come later, it can still come at the old time and is then told
+                // again.
                 if until < waiter.until {
                     waiter.until = until
                     calls.append(Call(ticket: waiter.ticket, answer: answer))
@@ -428,11 +430,11 @@ package struct RetryBudgetState: Sendable, Hashable {
 
 /// The permission for one retry or hedge.
 package struct RetryGrant: Sendable, Hashable {
-    /// What it was granted for.
+    /// The cause that it was granted for.
     package var cause: RetryCause
     /// What was taken from the balance, in the budget's own units.
     var cost = 0
-    /// The slot of time that the cost was taken from, where the budget counts by time.
+    /// The slot of time that the cost was taken from, if the budget counts by time.
     var slot: Int64 = 0
     /// When it was granted.
     var started: Duration = .zero

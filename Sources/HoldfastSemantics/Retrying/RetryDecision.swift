@@ -59,19 +59,19 @@ public struct StopReason: RawRepresentable, Sendable, Hashable, CustomStringConv
     public static let cancelled = StopReason(rawValue: "cancelled")
 }
 
-/// What the rules make of a failed attempt: the decision, and what it rests on.
+/// The rules' result for a failed attempt: the decision, and its reasons.
 public struct RetryJudgement: Sendable, Hashable {
-    /// What is done.
+    /// What to do.
     public var decision: RetryDecision
     /// What the attempt proved.
     public var retryClass: RetryClass
-    /// What the retry costs the budget by; nil where it is free, and where there is none.
+    /// The cause by which the retry is charged to the budget; nil if it is free, or if there is no retry.
     public var cause: RetryCause?
-    /// The wait that the server asked for, also where the call ends because of it: whoever gives up now knows when to try
-    /// again. Counted from the receipt of the answer; nil where it asked for none.
+    /// The wait that the server asked for, even if the call ends because of it, so that the caller knows when to try again. Counted
+    /// from the receipt of the answer; nil if it asked for none.
     public var serverDelay: Duration?
 
-    /// A judgement from its parts.
+    /// A result with these parts.
     public init(
         _ decision: RetryDecision,
         retryClass: RetryClass,
@@ -86,14 +86,14 @@ public struct RetryJudgement: Sendable, Hashable {
 }
 
 extension RetryRules {
-    /// What a retry costs the budget by, where it is no free resend.
+    /// The cause by which a retry is charged to the budget, if it is not a free resend.
     ///
-    /// A server's leave to come back at once, by a Retry-After of 0, changes nothing about the cost.
+    /// A Retry-After of 0, which allows returning at once, does not change the cost.
     ///
     /// - Parameters:
     ///   - retryClass: what the attempt proved.
     ///   - outcome: how it ended.
-    /// - Returns: nil where nothing is sent again.
+    /// - Returns: nil if nothing is sent again.
     public func cause(of retryClass: RetryClass, outcome: AttemptOutcome) -> RetryCause? {
         switch (retryClass, outcome) {
         case (.never, _): nil
@@ -104,9 +104,9 @@ extension RetryRules {
     }
 }
 
-/// What the rules remember of one call between its failures.
+/// What the rules remember between the failures of one call.
 ///
-/// One value for all failures of a call: with a new one for each, every failure would be the first.
+/// Use one value for all failures of a call: with a new one for each, every failure would be the first.
 public struct RetryHistory: Sendable, Hashable {
     /// The state of the backoff that follows transient failures.
     public var backoff = BackoffState()
@@ -114,26 +114,25 @@ public struct RetryHistory: Sendable, Hashable {
     /// The state of the backoff that follows throttling.
     public var throttlingBackoff = BackoffState()
 
-    /// How many retries followed transient failures, free resends not counted: the place in that backoff's series.
+    /// How many retries followed transient failures, without free resends: the position in that backoff's series.
     public package(set) var transientRetries = 0
 
-    /// How many retries followed throttling: the place in that backoff's series.
+    /// How many retries followed throttling: the position in that backoff's series.
     public package(set) var throttlingRetries = 0
 
-    /// The classes that earn one free resend, and have had it.
+    /// The kinds of free resend that the call has already had.
     public var freeResends: Set<FreeResend> = []
 
     /// How many attempts ``RetryRules/maxAttempts`` counts so far: the first one, and the retries of both series.
     ///
-    /// Free resends are not among them, nor is what a loop sends again on its own account, such as after a refresh of
-    /// credentials.
+    /// Free resends do not count, nor do resends that a loop makes for its own reasons, such as after a refresh of credentials.
     public var countedAttempts: Int { 1 + transientRetries + throttlingRetries }
 
     /// A call's history before its first failure.
     public init() {}
 }
 
-/// The failures that are cured by sending once more at once, or not at all.
+/// The failures after which a request is sent once more at once, for free.
 public struct FreeResend: Sendable, Hashable {
     private let name: String
 
@@ -143,12 +142,12 @@ public struct FreeResend: Sendable, Hashable {
     public static let refused = FreeResend(name: "refused")
     /// 421: the connection was the wrong one.
     public static let misdirected = FreeResend(name: "misdirected")
-    /// 425: the request came as early data.
+    /// 425: the request arrived as early data.
     public static let tooEarly = FreeResend(name: "too-early")
-    /// 417: the server does not know the expectation.
+    /// 417: the server does not support the expectation.
     public static let expectation = FreeResend(name: "expectation")
 
-    /// How many kinds there are, and so how many of them one call can have at most.
+    /// The number of kinds, and so the most that one call can have.
     package static let kinds = 5
 }
 
@@ -157,7 +156,7 @@ extension RetryRules {
     ///
     /// - Parameters:
     ///   - failed: the attempt.
-    ///   - history: what is remembered of the call, one value for all its failures.
+    ///   - history: the memory of the call, one value for all its failures.
     ///   - generator: a source of randomness; seeded in tests.
     public func decide(
         _ failed: FailedExchange,
@@ -167,19 +166,19 @@ extension RetryRules {
         judge(failed, history: &history, using: &generator).decision
     }
 
-    /// Judges a failed attempt; a pure function of its inputs.
+    /// Decides about a failed attempt; a pure function of its inputs.
     ///
-    /// A stale connection, REFUSED_STREAM and its like, 421, 425 and a 417 to an expectation earn one resend each at once,
-    /// which costs no budget and does not count against ``maxAttempts`` (unless ``countsFreeResends``); after it, the
-    /// first is judged as ambiguous, the second by the policy, and the statuses are final. No call is sent more than
-    /// ``maxAttempts`` + 5 times. A server's Retry-After is never undercut: the wait is the longer of it and the own
-    /// backoff, and up to half of what was asked (5 s at most) is added at random. A wait that does not fit the rules or
-    /// the time left, ``minimumAttemptTime`` included, ends the call now. So does an open circuit, unless the rules
-    /// park (``parks``): then the call waits until a probe may go.
+    /// A stale connection, REFUSED_STREAM and similar refusals, 421, 425 and a 417 to an expectation each allow one immediate
+    /// resend, which costs no budget and does not count against ``maxAttempts`` (unless ``countsFreeResends``). After that resend,
+    /// the first counts as ambiguous, the second follows the rules, and the statuses are final. No call is sent more than
+    /// ``maxAttempts`` + 5 times. The wait is never shorter than a server's Retry-After: it is the longer of that and the own
+    /// backoff, and up to half of what was asked (5 s at most) is added at random. A wait that does not fit the rules or the time
+    /// left, including ``minimumAttemptTime``, ends the call now. So does an open circuit, unless the rules park (``parks``): then
+    /// the call waits until a probe may go.
     ///
     /// - Parameters:
     ///   - failed: the attempt.
-    ///   - history: what is remembered of the call, one value for all its failures.
+    ///   - history: the memory of the call, one value for all its failures.
     ///   - generator: a source of randomness; seeded in tests.
     public func judge(
         _ failed: FailedExchange,
@@ -190,7 +189,7 @@ extension RetryRules {
         let isBelow = failed.wasRetriedBelow && respectsInnerRetries
         let earned = freeResend(after: failed, retryClass)
         var free = earned.flatMap { history.freeResends.contains($0) ? nil : $0 }
-        // A layer beneath that retries has sent it once more already.
+        // A lower layer that retries has already sent it once more.
         if free == .staleSocket, isBelow { free = nil }
         if retryClass == .staleSocket, free == nil {
             retryClass = permits(.ambiguous, for: failed) ? .ambiguous : .never(.notIdempotent)
@@ -219,7 +218,7 @@ extension RetryRules {
         return judgement
     }
 
-    /// A retry after the own wait, or the longer one that is asked for, if that is allowed and ends in an attempt.
+    /// A retry after the own wait, or after the longer one that was asked for, if that is allowed and leaves time for an attempt.
     private func wait(
         _ own: Duration,
         asked: Duration?,
@@ -243,11 +242,11 @@ extension RetryRules {
         }
     }
 
-    /// Why a failure is final whatever the call has been through.
+    /// Why a failure is final, whatever the call's history.
     private func refusal(_ retryClass: RetryClass, failed: FailedExchange, hint: ServerHint) -> StopReason? {
         if case .never(let reason) = retryClass { return reason }
         if isLeftToCaller(failed) { return .retriedAbove }
-        // A circuit is there to fail fast: only who parks anyway waits for its probes.
+        // A circuit exists to fail fast: only rules that park wait for its probes.
         if !parks, case .failure(let failure) = failed.outcome, failure.kind == .heldBack, failure.retryAfter != nil {
             return .circuitOpen
         }
@@ -258,19 +257,19 @@ extension RetryRules {
         guard leavesRetriesToCaller, failed.fields.contains(attemptField ?? RetryRules.usualAttemptField) else {
             return false
         }
-        // From the second attempt on the field may be our own.
+        // From the second attempt on, the field may be our own.
         return attemptField == nil || failed.attempt <= 1
     }
 
-    /// Why a request is not sent again whatever a retrier says; nil where it may be.
+    /// Why a request must not be sent again, whatever a retrier says; nil if it may be.
     ///
-    /// What the server may have acted on is sent again only where these rules permit it for the method, and by a gateway nothing
-    /// else but what certainly was not processed (RFC 9110 §9.2.2). A request that never left this machine, or that the server
-    /// refused with a 4xx or put off, was not acted on. Which statuses the rules retry plays no part.
+    /// A request that the server may have acted on is sent again only if these rules permit it for the method; a gateway sends
+    /// nothing else again except what certainly was not processed (RFC 9110 §9.2.2). A request was not acted on if it never left
+    /// this machine, or if the server refused it with a 4xx or deferred it. The statuses that the rules retry do not matter here.
     ///
     /// - Parameters:
     ///   - failed: the attempt.
-    ///   - sends: how often the call was sent, resends that cost nothing included.
+    ///   - sends: how often the call was sent, including free resends.
     ///   - most: how often it may be sent.
     package func veto(_ failed: FailedExchange, sends: Int, most: Int) -> StopReason? {
         if !failed.bodyIsReplayable { return .notReplayable }
@@ -286,14 +285,14 @@ extension RetryRules {
         return mayBeRepeated ? nil : .notIdempotent
     }
 
-    /// How often a call may be sent, all resends included.
+    /// How often a call may be sent, including all resends.
     package var mostSends: Int {
         guard maxAttempts > 1 else { return 1 }
         let (sends, overflow) = maxAttempts.addingReportingOverflow(FreeResend.kinds)
         return overflow ? .max : sends
     }
 
-    /// How often a call may be sent whose retrier comes with no rules.
+    /// How often a call may be sent if its retrier has no rules.
     package static let mostUngovernedSends = 100
 
     private func mayBeSent(after failed: FailedExchange, _ history: RetryHistory, isFree: Bool) -> Bool {
@@ -317,8 +316,8 @@ extension RetryRules {
         )
     }
 
-    /// A wait that a server asked for, and what is added to it at random: no more than the time left allows, so that nobody
-    /// who could have obeyed is given up for it.
+    /// A wait that a server asked for, with a random addition, limited to the time left so that no call that could have waited is
+    /// given up.
     func spreadOut(
         _ wait: Duration,
         asked: Duration,
@@ -331,7 +330,7 @@ extension RetryRules {
         return wait + max(.zero, min(spread, room))
     }
 
-    /// What is added at random to a wait that a server asked for: up to half of it, and 5 s at most.
+    /// The random addition to a wait that a server asked for: up to half of it, and 5 s at most.
     package static func spread(of asked: Duration, using generator: inout some RandomNumberGenerator) -> Duration {
         let sample = Double.random(in: 0..<1, using: &generator)
         return Duration(boundedSeconds: sample * min(asked.doubleSeconds * 0.5, 5))
@@ -343,6 +342,6 @@ extension RetryRules {
         return delay < timeLeft && delay + minimumAttemptTime <= timeLeft
     }
 
-    /// What ``leavesRetriesToCaller`` looks for where ``attemptField`` names nothing else.
+    /// The field that ``leavesRetriesToCaller`` looks for if ``attemptField`` names no other.
     public static let usualAttemptField: FieldName = "x-retry-attempt"
 }

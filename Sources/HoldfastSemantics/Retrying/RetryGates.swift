@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What a call asks of the gates of its origin.
+/// What a call passes to the gates of its origin.
 package struct GatePlace: Sendable, Hashable {
     /// The URL without its query, as a hash.
     package var resource: Int
-    /// The caller as far as the request tells, as a hash.
+    /// The caller, as far as the request shows, as a hash.
     package var credential: Int
 
     package init(resource: Int, credential: Int) {
@@ -13,7 +13,7 @@ package struct GatePlace: Sendable, Hashable {
         self.credential = credential
     }
 
-    /// The resource as this caller is given it.
+    /// The resource as this caller sees it.
     fileprivate var ownResource: Int {
         var hasher = Hasher()
         hasher.combine(resource)
@@ -22,23 +22,23 @@ package struct GatePlace: Sendable, Hashable {
     }
 }
 
-/// What a response tells the gates.
+/// What a response says to the gates.
 package struct GateNotice: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
-        /// 429: this caller asks too much.
+        /// 429: this caller sends too much.
         case throttled
-        /// 503: the resource is not to be had now.
+        /// 503: the resource is unavailable now.
         case unavailable
-        /// A quota with nothing left.
+        /// An exhausted quota.
         case quota
         /// Any other answer; the server did its work, or not.
         case answer(succeeded: Bool)
     }
 
     package var kind: Kind
-    /// For how long nothing is to be sent, from the answer.
+    /// How long nothing must be sent, counted from the answer.
     package var asked: Duration
-    /// What a quota is counted by, as a hash, where the server says so (`pk` of RateLimit).
+    /// The partition key of a quota, as a hash, if the server gives it (`pk` of RateLimit).
     package var partition: Int?
 
     package init(_ kind: Kind, asked: Duration = .zero, partition: Int? = nil) {
@@ -48,40 +48,40 @@ package struct GateNotice: Sendable, Hashable {
     }
 }
 
-/// The gates of one origin: closed by a server that asked for a pause, and no wider than what it is known to mean.
+/// The gates of one origin: closed when a server asks for a pause, and only as widely as it is known to mean.
 ///
-/// - 503 with Retry-After closes the resource, from the second in a row; the origin where several resources say so more often
-///   than others answer.
-/// - 429 with Retry-After closes the resource, and at once the origin for the credential. Probes find out whether it was meant
-///   for the whole origin: a good one opens it, and for a minute later 429s close their resource alone.
-/// - A quota with nothing left closes what it is counted by, else the resource, and the credential by the same evidence.
+/// - 503 with Retry-After closes the resource, from the second in a row; it closes the origin if several resources answer like this
+///   more often than others succeed.
+/// - 429 with Retry-After closes the resource, and at once the origin for the credential. Probes find out whether it was meant for
+///   the whole origin: a successful one opens it, and for a minute later 429s close only their resource.
+/// - An exhausted quota closes its partition, or else the resource, and the credential by the same evidence.
 ///
-/// A value that is told the time. Everything in it is bounded in number and in time.
+/// A value that is told the time. Everything in it is limited in number and in time.
 package struct RetryGates: Sendable, Hashable {
     /// A closed gate.
     package struct Gate: Sendable, Hashable {
         /// When it opens, since the clock's origin.
         package var opens: Duration
-        /// How far the calls behind it are spread after it opened: half of the time for which it was closed, 8 s at most, so
-        /// that what gathered meanwhile does not come back all at once.
+        /// Over how much time the waiting calls are spread after it opens: half of the time for which it was closed, 8 s at most,
+        /// so that they do not all return at once.
         package var spread: Duration
-        /// Until when a call that could not wait for ``opens`` waits for the first probe; only of wide gates.
+        /// Until when a call that cannot wait for ``opens`` waits for the first probe; only for wide gates.
         package var holdsUntil: Duration?
-        /// What it is closed for; nil for a resource.
+        /// The scope that it closes; nil for a resource.
         package var scope: Int?
-        /// When it was closed; what was asked since then only kept it so.
+        /// When it was closed; later requests for a pause only kept it closed.
         fileprivate var since: Duration
         fileprivate var nextProbe: Duration
         fileprivate var interval: Duration
 
-        /// Whether all that waited behind it have gone.
+        /// Whether all calls that waited for it have gone.
         fileprivate func isPast(_ now: Duration) -> Bool { now > opens + spread }
     }
 
-    /// What a call is told.
+    /// The reply to a call.
     package enum Answer: Sendable, Hashable {
         case open
-        /// Go, and tell what came of it.
+        /// Send it, and report the result.
         case probe
         case closed(Gate)
     }
@@ -90,18 +90,18 @@ package struct RetryGates: Sendable, Hashable {
     package struct Effect: Sendable, Hashable {
         /// Whether a gate was closed, or closed for longer.
         package var hasClosed = false
-        /// The scopes that were opened before their time, and how far the calls behind each are spread.
+        /// The scopes that were opened early, and over how much time the waiting calls of each are spread.
         package var opened: [Int: Duration] = [:]
     }
 
-    /// What is known of one width of gate: of all callers, one credential, one partition of a quota.
+    /// What is known of one scope: all callers, one credential, or one partition of a quota.
     private struct Scope: Sendable, Hashable {
         var gate: Gate?
         var score = 0
         var resources: Set<Int> = []
         var narrowUntil: Duration = .zero
 
-        /// One more resource asks for a pause; whether enough do to speak for all.
+        /// Another resource asks for a pause; returns whether there are enough to count for all.
         mutating func gathers(_ resource: Int) -> Bool {
             score = min(2 * RetryGates.need, score + 1)
             if resources.count < RetryGates.distinct { resources.insert(resource) }
@@ -120,42 +120,42 @@ package struct RetryGates: Sendable, Hashable {
         }
     }
 
-    /// The most gates, and resources that are remembered for what they said, each.
+    /// The limit for the number of gates, and for the number of resources whose answers are remembered.
     package static let limit = 256
-    /// The longest a gate stays closed, whatever a server says: an hour.
+    /// The longest time that a gate stays closed, whatever a server says: an hour.
     package static let longestPause: Duration = .seconds(3600)
-    /// The evidence that closes an origin: a score, and how many resources at least.
+    /// The evidence that closes an origin: a score, and the least number of resources.
     private static let (need, distinct) = (6, 3)
-    /// The scope of all callers. A hash may be as much: then somebody's 429 holds back all of one origin.
+    /// The scope of all callers. If a hash equals it, one caller's 429 holds back all calls to one origin.
     private static let everyone = 0
-    /// For how long a credential's 429s close their resource alone, once a probe was answered well.
+    /// For how long a credential's 429s close only their resource after a successful probe.
     private static let narrowTime: Duration = .seconds(60)
-    /// For how long what resources said is remembered while nothing more is said.
+    /// How long the answers of resources are remembered if there are no new ones.
     private static let memory: Duration = .seconds(60)
 
     private var scopes: [Int: Scope] = [:]
     private var resources: [Int: Gate] = [:]
     /// 503s with Retry-After in a row.
     private var strikes: [Int: Int] = [:]
-    /// What the quotas of resources are counted by.
+    /// The partition keys of the resources' quotas.
     private var partitions: [Int: Int] = [:]
     private var lastNotice: Duration = .zero
 
-    /// No gate closed.
+    /// All gates open.
     package init() {}
 
-    /// Whether there is nothing to ask or to tell, as far as is known without looking at the time.
+    /// Whether there is nothing to check or report, as far as is known without the time.
     package var isEmpty: Bool { scopes.isEmpty && resources.isEmpty && strikes.isEmpty && partitions.isEmpty }
 
-    /// How much is remembered.
+    /// How many items are remembered.
     package var size: Int { scopes.count + resources.count + strikes.count + partitions.count }
 
-    /// Asks for a call.
+    /// Checks the gates for a call.
     ///
     /// - Parameters:
-    ///   - admitsProbe: whether the call may be sent as a probe, which counts as one.
-    ///   - longestWait: a resource that is closed for longer is probed as often: a server that asks for an hour by mistake
-    ///     is not lost for an hour.
+    ///   - admitsProbe: whether the call may be sent as a probe; then it counts as one.
+    ///   - longestWait: a resource that is closed for longer is probed this often, so that it is not lost for an hour if a server
+    ///     asks for an hour by mistake.
     package mutating func check(
         _ place: GatePlace,
         admitsProbe: Bool,
@@ -170,7 +170,7 @@ package struct RetryGates: Sendable, Hashable {
                 continue
             }
             let interval = max(longestWait, .seconds(1))
-            // Where the origin is closed too, all its resources together are probed no more often than it.
+            // If the origin is closed too, all its resources together are probed no more often than the origin.
             let isDue = keys(of: place).allSatisfy { scopes[$0]?.gate.map { $0.nextProbe <= now } ?? true }
             if admitsProbe, gate.opens - now > longestWait, now >= gate.nextProbe + interval, isDue {
                 gate.nextProbe = now
@@ -198,9 +198,9 @@ package struct RetryGates: Sendable, Hashable {
         return .closed(gate)
     }
 
-    /// Takes note of what a response says.
+    /// Records what a response says.
     ///
-    /// - Parameter isProbe: whether the call was let through a closed gate.
+    /// - Parameter isProbe: whether the call passed a closed gate as a probe.
     package mutating func answered(
         _ notice: GateNotice,
         from place: GatePlace,
@@ -251,7 +251,7 @@ package struct RetryGates: Sendable, Hashable {
         return effect
     }
 
-    /// Whether a gate is closed for a call, as far as its credential does not matter. Does not count as a probe.
+    /// Whether a gate is closed for a call, ignoring its credential. Does not count as a probe.
     package func isClosed(for resource: Int, now: Duration) -> Bool {
         scopes.values.contains { $0.gate.map { $0.opens > now } ?? false }
             || resources[resource].map { $0.opens > now } ?? false
@@ -262,7 +262,7 @@ package struct RetryGates: Sendable, Hashable {
         scopes[scope]?.gate.map { $0.opens > now } ?? false
     }
 
-    /// When the last of the closed gates opens; nil where all are open.
+    /// When the last of the closed gates opens; nil if all are open.
     package func lastOpening(now: Duration) -> Duration? {
         let all = scopes.values.compactMap { $0.gate?.opens } + resources.values.map(\.opens)
         return all.max().flatMap { $0 > now ? $0 : nil }
@@ -272,7 +272,7 @@ package struct RetryGates: Sendable, Hashable {
         [RetryGates.everyone, place.credential] + (partitions[place.resource].map { [$0] } ?? [])
     }
 
-    /// A call goes out as a probe: the next one of its scopes comes an interval later.
+    /// Records that a call is sent as a probe: the next one of its scopes is due an interval later.
     private mutating func probes(_ place: GatePlace, now: Duration) {
         for key in keys(of: place) {
             guard let interval = scopes[key]?.gate?.interval else { continue }
@@ -286,15 +286,15 @@ package struct RetryGates: Sendable, Hashable {
 
     /// Opens a scope that a probe found open.
     ///
-    /// - Returns: how far the calls behind it are spread; nil where it was open.
+    /// - Returns: over how much time its waiting calls are spread; nil if it was open.
     private mutating func opens(_ key: Int, for place: GatePlace, now: Duration) -> Duration? {
         guard let gate = scopes[key]?.gate, gate.opens > now else { return nil }
         scopes[key] = Scope(narrowUntil: key == place.credential ? now + RetryGates.narrowTime : .zero)
-        // Where it was closed by mistake nobody is to wait for long.
+        // If it was closed by mistake, nobody should wait long.
         return min(.seconds(5), max(.milliseconds(100), RetryGates.spread(after: now - gate.since)))
     }
 
-    /// How far calls are spread that waited at a gate which was closed for so long.
+    /// Over how much time calls are spread that waited at a gate which was closed this long.
     private static func spread(after closed: Duration) -> Duration { min(closed / 2, .seconds(8)) }
 
     private mutating func close(_ scope: Int, asked: Duration, now: Duration) -> Bool {
@@ -313,7 +313,7 @@ package struct RetryGates: Sendable, Hashable {
         return gate != old
     }
 
-    /// A gate that is closed for longer already stays so.
+    /// A gate that is already closed for longer stays so.
     private func gate(after old: Gate?, scope: Int?, asked: Duration, now: Duration) -> Gate {
         let opens = now + asked
         let interval = max(.seconds(1), asked / 60)
@@ -322,7 +322,7 @@ package struct RetryGates: Sendable, Hashable {
             (old.opens, old.spread, old.interval) = (opens, RetryGates.spread(after: opens - old.since), interval)
             return old
         }
-        // Closed again before those who waited have all gone, it has been closed all the time.
+        // If it closes again before all waiting calls have gone, it counts as closed all the time.
         let since = old.flatMap { $0.isPast(now) ? nil : $0.since } ?? now
         return Gate(
             opens: opens,
@@ -330,13 +330,13 @@ package struct RetryGates: Sendable, Hashable {
             holdsUntil: scope == nil ? nil : now + .milliseconds(500),
             scope: scope,
             since: since,
-            // A resource's probes are counted from its closing, those of an origin begin soon: often it was meant for less.
+            // A resource's probes are counted from its closing. Those of an origin begin soon, since the server often meant less.
             nextProbe: scope == nil ? now : now + .milliseconds(100),
             interval: interval
         )
     }
 
-    /// Forgets everything once nothing is closed and nothing was said for a while, so that good calls pay for nothing.
+    /// Forgets everything if nothing is closed and nothing was reported for a while, so that successful calls have no cost.
     private mutating func clear(now: Duration) {
         guard now > lastNotice + RetryGates.memory, lastOpening(now: now) == nil else { return }
         let kept = partitions

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The constants of a ``RetryPool``. They belong together: `start`, `gain` and the callers' patience were found by simulation, and
-/// most other values miss a line (docs/decisions/retrying/0027-retry-pool.md).
+/// The constants of a ``RetryPool``. They depend on each other: `start`, `gain` and the callers' patience were found by simulation,
+/// and most other values miss a limit (docs/decisions/retrying/0027-retry-pool.md).
 package struct PoolRules: Sendable, Hashable {
-    /// Tokens of an origin about which nothing is known; what the passing of time fills up to.
+    /// Tokens of an unknown origin; time fills up to this.
     var start = 3.0
-    /// The most tokens; what successes fill up to.
+    /// The most tokens; successes fill up to this.
     var capacity = 16.0
     /// What a success adds.
     var gain = 0.25
-    /// What a second adds below ``start``; each pool draws its own, half to one and a half times as much.
+    /// What a second adds below ``start``; each pool draws its own rate, half to one and a half times as much.
     var refill = 0.05
-    /// How many retries may be in flight at first, what a success adds, and the most.
+    /// How many retries may be in flight at first, how much a success adds, and the maximum.
     var (window, growth, limit) = (2.0, 1.0, 16.0)
     /// The backoff of an origin whose retries fail.
     var (base, cap) = (0.1, 5.0)
-    /// How long after its end a backoff is remembered.
+    /// How long a backoff is remembered after its end.
     var forget: Duration = .seconds(10)
-    /// Calls that waited through a dry spell return over this share of its length, and over no longer than this.
+    /// Calls that waited through an outage return over this share of its length, and over at most this long.
     var (spread, longestSpread) = (0.5, 5.0)
 
     /// For callers who wait.
@@ -31,19 +31,19 @@ package struct PoolRules: Sendable, Hashable {
         return rules
     }()
 
-    /// How long a retry that is due waits while retries fail, unless its rules park.
+    /// How long a due retry waits while retries fail, unless its rules park.
     package static let patience: Duration = .seconds(1)
 }
 
-/// The retries that wait for permission, one value for each: what a pool remembers of them between two questions.
+/// A retry that waits for permission: what a pool remembers of it between two requests.
 package struct RetryTurn: Sendable, Hashable {
-    /// How long it waits while retries fail or tokens lack.
+    /// How long it waits while retries fail or tokens are lacking.
     let patience: Duration
-    /// When it must have been permitted; later there is no time for an attempt.
+    /// When it must have permission; later there is no time for an attempt.
     let end: Duration
-    /// When it was first asked about.
+    /// When it first asked.
     fileprivate var since: Duration?
-    /// Its place in the release after a dry spell.
+    /// When it may go after an outage.
     fileprivate var release: Duration?
 
     /// A retry that is due.
@@ -52,22 +52,22 @@ package struct RetryTurn: Sendable, Hashable {
         self.end = end
     }
 
-    /// How long it waits while nothing succeeds.
+    /// Until when it waits while nothing succeeds.
     var patientUntil: Duration { min((since ?? .zero) + patience, end) }
 
-    /// The first question begins the patience.
+    /// The first request starts the patience.
     mutating func begin(now: Duration) {
         if since == nil { since = now }
     }
 }
 
-/// The retries that the calls to one origin have in common: tokens that successes earn and failed retries cost, a window of
-/// retries in flight, and one backoff for all while retries fail.
+/// The retries that the calls to one origin share: tokens that successes earn and failed retries cost, a window of retries in
+/// flight, and one common backoff while retries fail.
 ///
-/// Permission is asked when a retry is due. A call that meets a passing failure is let through at once; where retries fail, one
-/// at a time asks for all how the server is, and calls wait for its answer as long as they are patient.
+/// Permission is requested when a retry is due. After a temporary failure, a call may go at once. While retries fail, one at a time
+/// tests the server for all, and calls wait for its answer as long as their patience lasts.
 package struct RetryPool: Sendable, Hashable {
-    /// What a retry that is due is told.
+    /// The reply to a due retry.
     package enum Answer: Sendable, Hashable {
         case go
         case wait(until: Duration)
@@ -75,7 +75,7 @@ package struct RetryPool: Sendable, Hashable {
     }
 
     private let rules: PoolRules
-    /// Tokens a second.
+    /// Tokens per second.
     private let rate: Double
     private var refilled: Duration
     package private(set) var tokens: Double
@@ -85,17 +85,17 @@ package struct RetryPool: Sendable, Hashable {
     package private(set) var level = 0
     /// When the next retry may go, while retries fail.
     package private(set) var next: Duration = .zero
-    /// When the level was last raised: what began before tells nothing new.
+    /// When the level was last raised: retries that began earlier say nothing new.
     private var raised: Duration?
     /// When retries began to fail.
     private var dry: Duration = .zero
-    /// When they succeeded again, and over how long those who waited return.
+    /// When they succeeded again, and over how long the waiting calls return.
     private var calm: Duration?
     private var span = 0.0
 
     package init(_ rules: PoolRules, now: Duration, using generator: inout some RandomNumberGenerator) {
         self.rules = rules
-        // Clients that an outage drained at the same time must not all have a token again at the same time.
+        // Clients that an outage drained at the same time must not all get a token at the same time again.
         rate = rules.refill * Double.random(in: 0.5..<1.5, using: &generator)
         refilled = now
         tokens = rules.start
@@ -113,20 +113,20 @@ package struct RetryPool: Sendable, Hashable {
         return max(0, min(Int(copy.tokens + RetryPool.tolerance), copy.places - inFlight))
     }
 
-    /// Whether nothing is lost with it: a new pool has as much.
+    /// Whether it can be dropped without a loss: a new pool has as much.
     func isRested(now: Duration) -> Bool {
         var copy = self
         copy.refill(now: now)
         return copy.inFlight == 0 && copy.level == 0 && copy.tokens >= rules.start
     }
 
-    /// Whether a retry due after `delay` would find the origin known to be dead for longer than it waits.
+    /// Whether a retry due after `delay` would find the origin known to be down for longer than it waits.
     mutating func isHopeless(after delay: Duration, patience: Duration, now: Duration) -> Bool {
         refill(now: now)
         return level > 0 && next > now + delay + patience
     }
 
-    /// Asks for a retry that is due; one that may go takes a place.
+    /// Asks for a due retry; one that may go takes a place.
     mutating func ask(
         _ turn: inout RetryTurn,
         now: Duration,
@@ -136,14 +136,14 @@ package struct RetryPool: Sendable, Hashable {
         turn.begin(now: now)
         let patient = turn.patientUntil
         if level == 0, let calm, let since = turn.since, calm > since {
-            // It waited through a dry spell, as others did: not all at once.
+            // It waited through an outage, like others, so they must not all go at once.
             let release = turn.release ?? min(patient, calm + .seconds(span * .random(in: 0..<1, using: &generator)))
             turn.release = release
             if now < release { return .wait(until: release) }
         }
         if level > 0, now < next { return next <= patient ? .wait(until: next) : .stop }
         if inFlight >= places {
-            // While nothing fails places come free, and it is worth waiting for one.
+            // While nothing fails, places become free, so waiting for one makes sense.
             let until = level > 0 ? patient : turn.end
             return now < until ? .wait(until: until) : .stop
         }
@@ -156,7 +156,7 @@ package struct RetryPool: Sendable, Hashable {
         return .go
     }
 
-    /// Takes a token for a hedge, which takes no place; false while retries fail and where no token is left.
+    /// Takes a token for a hedge, which takes no place; false while retries fail or if no token is left.
     mutating func hedge(now: Duration) -> Bool {
         refill(now: now)
         guard level == 0, tokens >= 1 - RetryPool.tolerance else { return false }
@@ -164,7 +164,7 @@ package struct RetryPool: Sendable, Hashable {
         return true
     }
 
-    /// Takes note of an attempt's end; `started` is nil for what was not permitted here, such as a call's first attempt.
+    /// Records the end of an attempt; `started` is nil for attempts that were not permitted here, such as a call's first one.
     mutating func ended(
         started: Duration?,
         succeeded: Bool,
@@ -184,7 +184,7 @@ package struct RetryPool: Sendable, Hashable {
         } else if let started {
             tokens = max(0, tokens - 1)
             window = max(1, window / 2)
-            // One step a round: of retries that went together the first to fail says what the others say.
+            // One step for each round: the first failure of retries that were sent together counts for all of them.
             if let raised, started < raised { return }
             if level == 0 { dry = now }
             level += 1

@@ -223,26 +223,26 @@ public struct RetryRules: Sendable, Hashable {
     ///
     /// - Throws: ``RetryRulesError`` for the first such value.
     public func validate() throws(RetryRulesError) {
-        try check("maxAttempts", value: maxAttempts, complaint: "is no number of attempts; use 1 to 1000") {
+        try check("maxAttempts", value: maxAttempts, complaint: "is not a number of attempts; use 1 to 1000") {
             1...1000 ~= $0
         }
         try backoff.validate(as: "backoff")
         try throttlingBackoff.validate(as: "throttlingBackoff")
         if let problem = budget.problem { throw RetryRulesError("budget", message: problem) }
         try validateTimes()
-        try check("maxWaiting", value: maxWaiting, complaint: "is no number of calls; use 0 or more") { $0 >= 0 }
-        try check("replayLimit", value: replayLimit, complaint: "is no number of bytes; use 0 or more") { $0 >= 0 }
+        try check("maxWaiting", value: maxWaiting, complaint: "is not a number of calls; use 0 or more") { $0 >= 0 }
+        try check("replayLimit", value: replayLimit, complaint: "is not a number of bytes; use 0 or more") { $0 >= 0 }
         for status in retryableStatuses.sorted() {
             try check(
                 "retryableStatuses",
                 value: status,
-                complaint: "is no failure and never asked about; use statuses of 400 or more"
+                complaint: "is not a failure, so nothing asks about it; use statuses of 400 or more"
             ) {
                 $0.rawValue >= 400
             }
         }
         if let timeLeftField {
-            try check("timeLeftField", value: timeLeftField, complaint: "is attemptField too; use another name") {
+            try check("timeLeftField", value: timeLeftField, complaint: "is also the attemptField; use another name") {
                 $0 != attemptField
             }
         }
@@ -251,7 +251,7 @@ public struct RetryRules: Sendable, Hashable {
     }
 
     private func validateTimes() throws(RetryRulesError) {
-        try check("maxParking", value: maxParking, complaint: "is no wait; use 0 s or more") { $0 >= .zero }
+        try check("maxParking", value: maxParking, complaint: "is not a wait; use 0 s or more") { $0 >= .zero }
         if parks {
             try check(
                 "maxParking",
@@ -261,11 +261,11 @@ public struct RetryRules: Sendable, Hashable {
                 $0 > .zero
             }
         }
-        try check("maxServerDelay", value: maxServerDelay, complaint: "is no wait; use 0 s or more") { $0 >= .zero }
+        try check("maxServerDelay", value: maxServerDelay, complaint: "is not a wait; use 0 s or more") { $0 >= .zero }
         try check(
             "minimumAttemptTime",
             value: minimumAttemptTime,
-            complaint: "is no time for an attempt; use 0 s or more"
+            complaint: "is not a time for an attempt; use 0 s or more"
         ) {
             $0 >= .zero
         }
@@ -309,7 +309,7 @@ public struct RetryRulesError: Error, Sendable, Hashable, CustomStringConvertibl
 
 extension Backoff {
     fileprivate func validate(as name: String) throws(RetryRulesError) {
-        try check("\(name).base", value: base, complaint: "is no wait; use 0 s or more") { $0 >= .zero }
+        try check("\(name).base", value: base, complaint: "is not a wait; use 0 s or more") { $0 >= .zero }
         try check(
             "\(name).multiplier",
             value: multiplier,
@@ -317,11 +317,11 @@ extension Backoff {
         ) {
             $0 >= 1 && $0.isFinite
         }
-        try check("\(name).cap", value: cap, complaint: "is less than the base of \(base); use as much or more") {
+        try check("\(name).cap", value: cap, complaint: "is less than the base of \(base); use that or more") {
             $0 >= base
         }
-        try check("\(name).floor", value: floor, complaint: "is no wait; use 0 s or more") { $0 >= .zero }
-        try check("\(name).floor", value: floor, complaint: "is more than the cap of \(cap); use as much or less") {
+        try check("\(name).floor", value: floor, complaint: "is not a wait; use 0 s or more") { $0 >= .zero }
+        try check("\(name).floor", value: floor, complaint: "is more than the cap of \(cap); use that or less") {
             $0 <= cap
         }
     }
@@ -332,25 +332,30 @@ extension HedgeRules {
         try check(
             "hedging.percentile",
             value: percentile,
-            complaint: "is no share of slow answers; use 0.5 up to but not 1"
+            complaint: "is not a share of answers; use 0.5 up to but not including 1"
         ) {
             0.5..<1 ~= $0
         }
-        try check("hedging.maxCopies", value: maxCopies, complaint: "is no number of copies; use 2 to 5") {
+        try check("hedging.maxCopies", value: maxCopies, complaint: "is not a number of copies; use 2 to 5") {
             2...5 ~= $0
         }
-        try check("hedging.minimumDelay", value: minimumDelay, complaint: "is no wait; use 0 s or more") { $0 >= .zero }
-        try check("hedging.minimumSamples", value: minimumSamples, complaint: "is no number of answers; use 1 or more")
-        { $0 >= 1 }
+        try check("hedging.minimumDelay", value: minimumDelay, complaint: "is not a wait; use 0 s or more") {
+            $0 >= .zero
+        }
+        try check(
+            "hedging.minimumSamples",
+            value: minimumSamples,
+            complaint: "is not a number of answers; use 1 or more"
+        ) { $0 >= 1 }
         try check(
             "hedging.maxExtraLoad",
             value: maxExtraLoad,
-            complaint: "is no share of the attempts; use more than 0 and at most 1"
+            complaint: "is not a share of the attempts; use more than 0 and at most 1"
         ) {
             $0 > 0 && $0 <= 1
         }
         guard let fixedDelay else { return }
-        try check("hedging.fixedDelay", value: fixedDelay, complaint: "is no wait; use 0 s or more, or nil") {
+        try check("hedging.fixedDelay", value: fixedDelay, complaint: "is not a wait; use 0 s or more, or nil") {
             $0 >= .zero
         }
     }
@@ -361,20 +366,20 @@ extension CircuitRules {
         try check(
             "circuit.failureRatio",
             value: failureRatio,
-            complaint: "is no share of failures; use more than 0 and at most 1"
+            complaint: "is not a share of failures; use more than 0 and at most 1"
         ) {
             $0 > 0 && $0 <= 1
         }
-        try check("circuit.window", value: window, complaint: "is no length; use more than 0 s") { $0 > .zero }
+        try check("circuit.window", value: window, complaint: "is not a duration; use more than 0 s") { $0 > .zero }
         try check(
             "circuit.minimumAttempts",
             value: minimumAttempts,
-            complaint: "is no number of attempts; use 1 or more"
+            complaint: "is not a number of attempts; use 1 or more"
         ) { $0 >= 1 }
         try check("circuit.openTime", value: openTime, complaint: "does not hold anything back; use more than 0 s") {
             $0 > .zero
         }
-        try check("circuit.probes", value: probes, complaint: "is no number of probes; use 1 or more") { $0 >= 1 }
+        try check("circuit.probes", value: probes, complaint: "is not a number of probes; use 1 or more") { $0 >= 1 }
     }
 }
 

@@ -9,7 +9,7 @@ public enum RetryClass: Sendable, Hashable {
     case staleSocket
     /// The server may have acted on it.
     case ambiguous
-    /// The server asks for less.
+    /// The server asks for fewer requests.
     case throttled
     /// Do not send it again, for this reason.
     case never(StopReason)
@@ -19,14 +19,14 @@ public enum RetryClass: Sendable, Hashable {
 public enum Retryability {
     /// The class of an outcome for one request, by the default rules.
     ///
-    /// Where the server may have acted, only idempotent requests are sent again; content that cannot be replayed is sent
-    /// again only if none of it was read. ``RetryRules/classify(_:)`` knows the request's fields and other rules as well.
+    /// If the server may have acted, only idempotent requests are sent again. Content that cannot be replayed is sent again only if
+    /// none of it was read. ``RetryRules/classify(_:)`` also considers the request's fields and other rules.
     ///
     /// - Parameters:
     ///   - method: the request's method.
     ///   - outcome: how the attempt ended.
     ///   - bodyIsReplayable: whether the content can be sent from its start again; true for no content.
-    ///   - declaredIdempotent: the caller's word on idempotency, such as by an Idempotency-Key; nil leaves it to the
+    ///   - declaredIdempotent: whether the caller declared it idempotent, for example by an Idempotency-Key; nil leaves it to the
     ///     method.
     public static func classify(
         method: RequestMethod,
@@ -45,11 +45,11 @@ public enum Retryability {
         )
     }
 
-    /// What an outcome proves, whatever the method is and whoever may send it again.
+    /// What an outcome proves, whatever the method and whoever may send it again.
     ///
     /// - Parameters:
     ///   - outcome: how the attempt ended.
-    ///   - request: the request's fields as they were sent; they say what a 409, a 417 and a 422 speak of.
+    ///   - request: the request's fields as they were sent; they determine what a 409, a 417 and a 422 are about.
     static func proof(of outcome: AttemptOutcome, to request: HeaderFields) -> RetryClass {
         switch outcome {
         case .failure(let failure): proof(of: failure)
@@ -61,7 +61,7 @@ public enum Retryability {
         switch failure.kind {
         case .cancelled: return .never(.cancelled)
         case .certificate, .badRequest, .tooLarge: return .never(.notRetryable)
-        // The protocol says that the request was not and will not be processed, wherever its bytes went.
+        // The protocol says that the request was not processed and will not be, wherever its bytes went.
         case .refused: return .unprocessed
         default: break
         }
@@ -69,7 +69,7 @@ public enum Retryability {
         if failure.kind == .connectionLost, failure.connectionReused, failure.progress < .headReceived {
             return .staleSocket
         }
-        // From the head on as well: whoever asks was not handed the response, so nothing of it has reached the caller.
+        // Even after the head: the asking layer was not given the response, so nothing of it has reached the caller.
         return .ambiguous
     }
 
@@ -77,29 +77,29 @@ public enum Retryability {
         switch head.status {
         case .misdirectedRequest, .tooEarly: .unprocessed
         case .tooManyRequests: .throttled
-        // Without a word on when to come back it is a failure like a 500: a server that fails by chance is no slower to
-        // recover for it, and waits of seconds would only hold the places in the budget (decision 0018).
+        // Without a time to come back, it is a failure like a 500: a server that fails by chance does not recover more slowly, and
+        // waits of seconds would only occupy places in the budget (decision 0018).
         case .serviceUnavailable: head.fields.contains(.retryAfter) ? .throttled : .ambiguous
         case .contentTooLarge: head.fields.contains(.retryAfter) ? .throttled : .never(.notRetryable)
-        // Another attempt with the same key is at work; draft-ietf-httpapi-idempotency-key-header asks to come back.
+        // Another attempt with the same key is being processed; draft-ietf-httpapi-idempotency-key-header asks to come back.
         case .conflict: request.bearsIdempotencyKey ? .throttled : .never(.notRetryable)
         case .expectationFailed: request.contains(.expect) ? .unprocessed : .never(.notRetryable)
         case .requestTimeout, .internalServerError, .badGateway, .gatewayTimeout: .ambiguous
         default:
-            // A server error whose code is not known counts as a 500 (RFC 9110 §15).
+            // A server error with an unknown code counts as a 500 (RFC 9110 §15).
             head.status.isServerError && !head.status.isRegistered ? .ambiguous : .never(.notRetryable)
         }
     }
 }
 
 extension HeaderFields {
-    /// Whether there is an Idempotency-Key, and it says something.
+    /// Whether there is an Idempotency-Key that is not empty.
     package var bearsIdempotencyKey: Bool {
         values(of: .idempotencyKey).contains { !$0.isEmpty }
     }
 }
 
-/// A failed attempt as the rules of retrying look at it.
+/// A failed attempt, as the rules for retrying see it.
 public struct FailedExchange: Sendable, Hashable {
     /// How the attempt ended.
     public var outcome: AttemptOutcome
@@ -111,16 +111,16 @@ public struct FailedExchange: Sendable, Hashable {
     public var attempt: Int
     /// Whether the content can be sent from its start again; true for no content.
     public var bodyIsReplayable: Bool
-    /// The caller's word on idempotency; nil leaves it to the method and the Idempotency-Key.
+    /// Whether the caller declared the request idempotent; nil leaves it to the method and the Idempotency-Key.
     public var declaredIdempotent: Bool?
     /// What remains of the call's time; nil for no limit.
     public var timeLeft: Duration?
-    /// When the outcome came.
+    /// When the outcome arrived.
     public var receivedAt: Timestamp
-    /// Whether the layer beneath has retried already and given up.
+    /// Whether the layer below has already retried and given up.
     public var wasRetriedBelow = false
 
-    /// A failed attempt; what is not named has its harmless value.
+    /// A failed attempt; omitted values have harmless defaults.
     public init(
         _ outcome: AttemptOutcome,
         method: RequestMethod,
@@ -146,8 +146,8 @@ public struct FailedExchange: Sendable, Hashable {
         status == .expectationFailed && fields.contains(.expect)
     }
 
-    /// Whether the connection is to blame, so that a resend should go over another one: it was closed before an answer, or the
-    /// server says that it is the wrong one or gives it up.
+    /// Whether the connection is to blame, so that a resend should use another one: it was closed before an answer, or the server
+    /// says that it is the wrong one or closes it.
     package var blamesConnection: Bool {
         switch outcome {
         case .response(let head): [.misdirectedRequest, .requestTimeout].contains(head.status)
@@ -155,12 +155,12 @@ public struct FailedExchange: Sendable, Hashable {
         }
     }
 
-    /// The status, where there was a response.
+    /// The status, if there was a response.
     var status: StatusCode? {
         if case .response(let head) = outcome { head.status } else { nil }
     }
 
-    /// Whether the server says that it did not do what was asked, and why the request is to blame (RFC 9110 §15.5).
+    /// Whether the server says that it did not act because of the request itself (RFC 9110 §15.5).
     var wasRefused: Bool { status?.isClientError ?? false }
 
     /// Whether no byte of the request left this machine.
@@ -177,12 +177,12 @@ public struct FailedExchange: Sendable, Hashable {
 extension RetryRules {
     /// What a failed attempt proves, by these rules.
     ///
-    /// The outcome is looked at first, then whether the request can be sent again, then whether it may be: all methods
-    /// where the server did not act; otherwise idempotent ones, those with an Idempotency-Key or the caller's word, and
-    /// what the rules allow beyond. For a gateway only the method counts (RFC 9110 §9.2.2). A tunnel and an upgrade are
-    /// committed with their first byte.
+    /// The outcome is considered first, then whether the request can be sent again, then whether it may be: any method if the
+    /// server did not act; otherwise idempotent ones, those with an Idempotency-Key or declared idempotent by the caller, and what
+    /// the rules allow in addition. For a gateway only the method counts (RFC 9110 §9.2.2). A tunnel and an upgrade are committed
+    /// with their first byte.
     ///
-    /// `.never(.notIdempotent)` leaves open how far the request had come; the record of the attempt tells.
+    /// `.never(.notIdempotent)` does not say how far the request got; the record of the attempt does.
     public func classify(_ failed: FailedExchange) -> RetryClass {
         let proof = proof(of: failed)
         if case .never = proof { return proof }
@@ -191,23 +191,23 @@ extension RetryRules {
         return permits(proof, for: failed) ? proof : .never(.notIdempotent)
     }
 
-    /// What the outcome proves, the statuses that the rules name included.
+    /// What the outcome proves, including the statuses that the rules name.
     func proof(of failed: FailedExchange) -> RetryClass {
         let proof = Retryability.proof(of: failed.outcome, to: failed.fields)
         guard case .response(let head) = failed.outcome else { return proof }
         if finalStatuses.contains(head.status) { return .never(.notRetryable) }
         guard case .never = proof, retryableStatuses.contains(head.status) else { return proof }
-        // The key was used with other content: a fault of the program, which no repetition cures.
+        // The key was used with other content: a bug in the program, which repeating does not fix.
         if head.status == .unprocessableContent, failed.fields.bearsIdempotencyKey { return proof }
         return .ambiguous
     }
 
-    /// Whether a failure is one that these rules send again, whatever the method: where it follows a retry, that has not helped.
+    /// Whether these rules retry such a failure, whatever the method: after a retry, this means that the retry did not help.
     package func counts(_ failed: FailedExchange) -> Bool {
         if case .never = proof(of: failed) { false } else { true }
     }
 
-    /// Whether a request may be sent again while nobody knows how the first copy will end: what a hedge rests on.
+    /// Whether a request may be sent again before the outcome of the first copy is known, as hedging does.
     package func permitsCopy(of exchange: FailedExchange) -> Bool {
         exchange.bodyIsReplayable && !exchange.asksForTunnel && permits(.ambiguous, for: exchange)
     }
@@ -225,7 +225,7 @@ extension RetryRules {
         }
     }
 
-    /// The resend at once that a failure of this class earns, whether or not the call has had it.
+    /// The immediate resend for a failure of this class, whether or not the call has already had it.
     package func freeResend(after failed: FailedExchange, _ retryClass: RetryClass) -> FreeResend? {
         switch retryClass {
         case .staleSocket:

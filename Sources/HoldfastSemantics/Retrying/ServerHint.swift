@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What a server says about the next attempt, all its fields taken together.
+/// What a server says about the next attempt, from all of its fields.
 public struct ServerHint: Sendable, Hashable {
-    /// How long to wait at least, counted from the receipt of the response; nil where nothing is asked.
+    /// How long to wait at least, counted from the receipt of the response; nil if nothing is asked.
     public var wait: Duration?
-    /// Whether it asks not to be asked again.
+    /// Whether it asks not to retry.
     public var forbidsRetry: Bool
 
-    /// A hint from its parts; nothing by default.
+    /// A hint with these parts; by default empty.
     public init(wait: Duration? = nil, forbidsRetry: Bool = false) {
         self.wait = wait
         self.forbidsRetry = forbidsRetry
@@ -16,17 +16,16 @@ public struct ServerHint: Sendable, Hashable {
 }
 
 extension RetryRules {
-    /// What a response says about the next attempt, by the fields that these rules obey.
+    /// What a response says about the next attempt, from the fields that these rules obey.
     ///
-    /// What is asked in so many words counts first: Retry-After and the vendors' waits, the longest of them. Where there
-    /// is none, a quota with nothing left counts (its longest reset), but not on a redirect, which costs another request
-    /// anyway. Retry-After is read on every status that is asked about: RFC 9110 §10.2.3 gives it a meaning for 503 and
-    /// 3xx, RFC 6585 §4 for 429, RFC 9110 §15.5.14 for 413, and on any other failure a server that names a time has a
-    /// reason.
+    /// Explicit waits come first: Retry-After and the vendors' fields, the longest of them. Without one, an exhausted quota counts
+    /// (its longest reset), but not on a redirect, which costs another request anyway. Retry-After is read on every status: RFC
+    /// 9110 §10.2.3 defines it for 503 and 3xx, RFC 6585 §4 for 429, RFC 9110 §15.5.14 for 413, and on any other failure a server
+    /// that gives a time has a reason.
     ///
     /// - Parameters:
     ///   - head: a response that is a failure or a redirect.
-    ///   - receivedAt: when it came.
+    ///   - receivedAt: when it arrived.
     public func hint(_ head: ResponseHead, receivedAt: Timestamp) -> ServerHint {
         let quota = head.status.isRedirection ? nil : quotaWait(head, receivedAt: receivedAt, assumesNothingLeft: true)
         return ServerHint(
@@ -35,23 +34,22 @@ extension RetryRules {
         )
     }
 
-    /// The wait that the server asks for, counted from the receipt of its answer; nil where it asks for none.
+    /// The wait that the server asks for, counted from the receipt of its answer; nil if it asks for none.
     ///
-    /// No limit is put to it here. It is read of a failed response and, before the redirect is followed, of a 3xx.
+    /// It is not limited here. It is read from a failed response and, before a redirect is followed, from a 3xx.
     public func serverDelay(_ failed: FailedExchange) -> Duration? {
         guard case .response(let head) = failed.outcome else { return nil }
         return hint(head, receivedAt: failed.receivedAt).wait
     }
 
-    /// What a response tells the gates of its origin beyond that it came; nil: nothing.
+    /// What a response says to the gates of its origin, other than that it arrived; nil: nothing.
     ///
-    /// Asked of every response, also of good ones: a RateLimit field with nothing left closes a gate before a 429 does,
-    /// for ``maxServerDelay`` at most, because it is a forecast. A 429 or 503 closes one for what its Retry-After asks,
-    /// however long that is.
+    /// Called for every response, even successful ones: a RateLimit field with an exhausted quota closes a gate before a 429 does,
+    /// for ``maxServerDelay`` at most, because it is a forecast. A 429 or 503 closes one for as long as its Retry-After asks.
     ///
     /// - Parameters:
     ///   - head: the response.
-    ///   - receivedAt: when it came.
+    ///   - receivedAt: when it arrived.
     /// - Returns: a notice that asks for more than zero, counted from the receipt.
     package func gateNotice(_ head: ResponseHead, receivedAt: Timestamp) -> GateNotice? {
         guard closesGate else { return nil }
@@ -88,19 +86,19 @@ extension RetryRules {
 }
 
 extension RetryRules {
-    /// Decides when a redirect is followed; a pure function of its inputs.
+    /// Decides when to follow a redirect; a pure function of its inputs.
     ///
-    /// A redirect with Retry-After asks for a wait before its target is asked (RFC 9110 §10.2.3). As after a failure the wait
-    /// is never undercut, up to half of it (5 s at most) is added at random, and one that does not fit the rules or the time
-    /// left is not begun.
+    /// A redirect with Retry-After asks for a wait before the request to its target (RFC 9110 §10.2.3). As after a failure, the
+    /// wait is never shorter than that, up to half of it (5 s at most) is added at random, and a wait that does not fit the rules
+    /// or the time left is not begun.
     ///
     /// - Parameters:
     ///   - redirect: the head of the 3xx response.
-    ///   - receivedAt: when it came.
+    ///   - receivedAt: when it arrived.
     ///   - timeLeft: what remains of the call's time; nil for no limit.
     ///   - generator: a source of randomness; seeded in tests.
-    /// - Returns: `.retry` with the wait before the next hop, zero where none is asked for; `.stop` where the redirect is to be
-    ///   handed up instead.
+    /// - Returns: `.retry` with the wait before the next hop, zero if none is asked for; `.stop` if the redirect must be returned
+    ///   to the caller instead.
     public func decideFollowing(
         _ redirect: ResponseHead,
         receivedAt: Timestamp,
@@ -116,13 +114,13 @@ extension RetryRules {
     }
 }
 
-/// Fields beside Retry-After by which vendors say how long to wait; each is read only where it is switched on.
+/// Fields other than Retry-After in which vendors say how long to wait; each is read only if it is turned on.
 ///
-/// Numbers are decimal digits and nothing else; what is malformed is ignored unless it says otherwise below.
+/// Numbers are decimal digits only; malformed values are ignored unless noted below.
 public struct VendorHints: OptionSet, Sendable, Hashable {
     public let rawValue: Int
 
-    /// Hints from their raw bits.
+    /// Hints from raw bits.
     public init(rawValue: Int) {
         self.rawValue = rawValue
     }
@@ -131,10 +129,10 @@ public struct VendorHints: OptionSet, Sendable, Hashable {
     public static let milliseconds = VendorHints(rawValue: 1)
     /// `grpc-retry-pushback-ms`: milliseconds; a negative or unreadable value forbids the retry.
     public static let pushback = VendorHints(rawValue: 2)
-    /// `X-RateLimit-Reset`: a time or a number of seconds, told apart by its size; ambiguous, so mind the server.
+    /// `X-RateLimit-Reset`: a time or a number of seconds, distinguished by size. It is ambiguous, so check what your server means.
     ///
-    /// Less than 10⁹ counts as seconds from now, less than 10¹¹ as seconds since 1970, more as milliseconds since 1970. It
-    /// is not read where `X-RateLimit-Remaining` says that something is left.
+    /// Less than 10⁹ counts as seconds from now, less than 10¹¹ as seconds since 1970, more as milliseconds since 1970. It is not
+    /// read if `X-RateLimit-Remaining` says that something is left.
     public static let rateLimitReset = VendorHints(rawValue: 4)
     /// `x-should-retry`: `false` forbids the retry; `true` promises nothing.
     public static let shouldRetry = VendorHints(rawValue: 8)
@@ -142,7 +140,7 @@ public struct VendorHints: OptionSet, Sendable, Hashable {
     /// All of them.
     public static let all: VendorHints = [.milliseconds, .pushback, .rateLimitReset, .shouldRetry]
 
-    /// The wait that is asked for in so many words, the longest of them, less the response's Age.
+    /// The explicit wait, the longest of several, minus the response's Age.
     func wait(_ fields: HeaderFields) -> Duration? {
         var names: [FieldName] = contains(.milliseconds) ? ["retry-after-ms", "x-amz-retry-after"] : []
         if contains(.pushback) { names.append(VendorHints.pushbackName) }
@@ -161,9 +159,9 @@ public struct VendorHints: OptionSet, Sendable, Hashable {
             || contains(.shouldRetry) && fields.values(of: "x-should-retry").contains { $0.loweringASCII() == "false" }
     }
 
-    /// How long a quota stays used up by `X-RateLimit-Reset`.
+    /// How long a quota stays exhausted, by `X-RateLimit-Reset`.
     ///
-    /// - Parameter assumesNothingLeft: what is made of a missing `X-RateLimit-Remaining`.
+    /// - Parameter assumesNothingLeft: whether a missing `X-RateLimit-Remaining` counts as zero.
     /// - Returns: more than zero, or nil.
     func quotaWait(_ fields: HeaderFields, receivedAt: Timestamp, assumesNothingLeft: Bool) -> Duration? {
         guard contains(.rateLimitReset), let value = fields["X-RateLimit-Reset"],

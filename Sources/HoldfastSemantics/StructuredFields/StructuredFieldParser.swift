@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Reads structured fields exactly as RFC 9651 §4.2 says: any fault fails the whole field.
+/// Parses structured fields exactly as RFC 9651 §4.2 says: any error fails the whole field.
 ///
-/// One pass without going back and without recursion (inner lists cannot nest), so input of any length costs linear
-/// time and constant stack.
+/// One pass without backtracking or recursion (inner lists cannot nest), so input of any length costs linear time and constant
+/// stack.
 struct StructuredFieldParser {
     private let bytes: [UInt8]
     private(set) var position = 0
@@ -29,7 +29,7 @@ struct StructuredFieldParser {
         return true
     }
 
-    /// The text of the bytes from `start` to the position; only for bytes known to be ASCII.
+    /// The text of the bytes from `start` to the position; only for known ASCII.
     func text(from start: Int) -> String {
         String(decoding: bytes[start..<position], as: UTF8.self)
     }
@@ -38,7 +38,7 @@ struct StructuredFieldParser {
         StructuredFieldError(code, message: message, at: position)
     }
 
-    /// A whole field: spaces around the value, nothing else behind it.
+    /// A whole field: the value with spaces around it, and nothing after it.
     mutating func field<Value>(
         _ body: (inout StructuredFieldParser) throws(StructuredFieldError) -> Value
     ) throws(StructuredFieldError) -> Value {
@@ -46,7 +46,7 @@ struct StructuredFieldParser {
         let value = try body(&self)
         skipSpaces()
         guard isAtEnd else {
-            throw fault(.separator, message: "Nothing may follow the value; remove what stands behind it.")
+            throw fault(.separator, message: "Nothing may follow the value; remove what comes after it.")
         }
         return value
     }
@@ -88,16 +88,19 @@ struct StructuredFieldParser {
             guard !isAtEnd else { throw fault(.innerList, message: "An inner list must end with \")\".") }
             items.append(try item())
             guard peek == UInt8(ascii: " ") || peek == UInt8(ascii: ")") else {
-                throw fault(.innerList, message: "Items of an inner list must be parted by spaces and end with \")\".")
+                throw fault(
+                    .innerList,
+                    message: "Items of an inner list must be separated by spaces, and the list must end with \")\"."
+                )
             }
         }
     }
 
-    /// Eats the comma and the white space around it; false at the end of the field.
+    /// Consumes the comma and the whitespace around it; false at the end of the field.
     private mutating func hasFurtherMember() throws(StructuredFieldError) -> Bool {
         skipWhitespace()
         guard !isAtEnd else { return false }
-        guard consume(",") else { throw fault(.separator, message: "Members must be parted by commas.") }
+        guard consume(",") else { throw fault(.separator, message: "Members must be separated by commas.") }
         skipWhitespace()
         guard !isAtEnd else {
             throw fault(.separator, message: "A comma must be followed by a member; remove the last one.")
@@ -137,7 +140,7 @@ extension UInt8 {
     /// lcalpha or "*" of RFC 9651 §3.1.2.
     var startsStructuredKey: Bool { (isLetter && !isUpperCaseLetter) || self == UInt8(ascii: "*") }
 
-    /// What may follow in a key (RFC 9651 §3.1.2).
+    /// The other characters of a key (RFC 9651 §3.1.2).
     var isStructuredKeyCharacter: Bool {
         startsStructuredKey || isDigit || self == UInt8(ascii: "_") || self == UInt8(ascii: "-")
             || self == UInt8(ascii: ".")
@@ -146,12 +149,12 @@ extension UInt8 {
     /// The first character of a Token (RFC 9651 §3.3.4).
     var startsStructuredToken: Bool { isLetter || self == UInt8(ascii: "*") }
 
-    /// What may follow in a Token (RFC 9651 §3.3.4).
+    /// The other characters of a Token (RFC 9651 §3.3.4).
     var isStructuredTokenCharacter: Bool {
         isTokenCharacter || self == UInt8(ascii: ":") || self == UInt8(ascii: "/")
     }
 
-    /// What a String may hold unescaped or escaped (RFC 9651 §3.3.3).
+    /// The characters of a String, escaped or not (RFC 9651 §3.3.3).
     var isPrintableASCII: Bool { self >= 0x20 && self <= 0x7E }
 }
 
@@ -186,13 +189,13 @@ extension StructuredFieldParser {
         case 1: scale = 100
         case 2: scale = 10
         case 3: scale = 1
-        default: throw fault(.number, message: "A Decimal has one to three digits behind the point.")
+        default: throw fault(.number, message: "A Decimal has one to three digits after the point.")
         }
         let thousandths = whole * 1000 + fraction * scale
         return .decimal(StructuredDecimal(thousandths: isNegative ? -thousandths : thousandths))
     }
 
-    /// The digits at the position; the value counts for up to 15 of them, which cannot overflow, and stays there.
+    /// The digits at the position; only the first 15 count for the value, so it cannot overflow.
     private mutating func digits() -> (value: Int64, count: Int) {
         var value: Int64 = 0
         var count = 0
@@ -215,7 +218,7 @@ extension StructuredFieldParser {
                 guard let escaped = next(), escaped == UInt8(ascii: "\"") || escaped == UInt8(ascii: "\\") else {
                     throw fault(
                         .string,
-                        message: "A backslash in a String may stand before a quote or a backslash only."
+                        message: "In a String, a backslash may only come before a quote or a backslash."
                     )
                 }
                 content.append(escaped)
@@ -224,7 +227,7 @@ extension StructuredFieldParser {
             default:
                 throw fault(
                     .string,
-                    message: "A String holds printable ASCII only; use a Display String for other text."
+                    message: "A String contains only printable ASCII; use a Display String for other text."
                 )
             }
         }
@@ -273,7 +276,7 @@ extension StructuredFieldParser {
             switch byte {
             case UInt8(ascii: "\""):
                 guard let text = String(validating: content, as: UTF8.self) else {
-                    throw fault(.displayString, message: "A Display String must hold valid UTF-8.")
+                    throw fault(.displayString, message: "A Display String must contain valid UTF-8.")
                 }
                 return text
             case UInt8(ascii: "%"):
@@ -295,7 +298,7 @@ extension StructuredFieldParser {
 }
 
 extension UInt8 {
-    /// The value of a hexadecimal digit; upper case is an error in a Display String (RFC 9651 §4.2.10).
+    /// The value of a hexadecimal digit; upper case is invalid in a Display String (RFC 9651 §4.2.10).
     fileprivate var lowerCaseHexValue: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
@@ -305,9 +308,9 @@ extension UInt8 {
     }
 }
 
-/// Why a text is no structured field, or a value cannot be written as one (RFC 9651 §4).
+/// Why a text is not a structured field, or a value cannot be written as one (RFC 9651 §4).
 public struct StructuredFieldError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The kind of fault; its raw value is stable and fit for metric labels.
+    /// The kind of error; its raw value is stable and suitable for metric labels.
     public struct Code: RawRepresentable, Sendable, Hashable {
         /// The stable text.
         public let rawValue: String
@@ -321,33 +324,33 @@ public struct StructuredFieldError: Error, Sendable, Hashable, CustomStringConve
         public static let key = Code(rawValue: "key")
         /// A number that is malformed or out of range.
         public static let number = Code(rawValue: "number")
-        /// A String that is not closed or holds what it may not.
+        /// A String that is not closed or contains an invalid character.
         public static let string = Code(rawValue: "string")
-        /// A Token with a character it may not hold.
+        /// A Token with an invalid character.
         public static let token = Code(rawValue: "token")
-        /// A Byte Sequence that is not closed or no base64.
+        /// A Byte Sequence that is not closed or not base64.
         public static let byteSequence = Code(rawValue: "byte-sequence")
         /// A Boolean other than `?0` and `?1`.
         public static let boolean = Code(rawValue: "boolean")
-        /// A Date that is no Integer, or out of range.
+        /// A Date that is not an Integer, or out of range.
         public static let date = Code(rawValue: "date")
-        /// A Display String that is not closed, badly escaped or no UTF-8.
+        /// A Display String that is not closed, badly escaped, or not UTF-8.
         public static let displayString = Code(rawValue: "display-string")
-        /// No value starts where one must.
+        /// A missing value.
         public static let item = Code(rawValue: "item")
-        /// An inner list that is not closed, or whose items no space parts.
+        /// An inner list that is not closed, or whose items are not separated by spaces.
         public static let innerList = Code(rawValue: "inner-list")
-        /// A comma without a member behind it, or text where a comma must stand.
+        /// A comma without a member after it, or text in place of a comma.
         public static let separator = Code(rawValue: "separator")
     }
 
-    /// The kind of fault.
+    /// The kind of error.
     public let code: Code
 
-    /// What is wrong and what to do about it, for people; holds nothing of the field's content.
+    /// What is wrong and what to do about it, for people; contains nothing of the field's content.
     public let message: String
 
-    /// The byte of the field value at which reading stopped; nil when a value could not be written.
+    /// The byte of the field value at which parsing stopped; nil if a value could not be written.
     public let position: Int?
 
     init(_ code: Code, message: String, at position: Int? = nil) {

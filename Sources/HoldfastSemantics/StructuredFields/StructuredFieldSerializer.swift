@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Writes structured fields exactly as RFC 9651 §4.1 says, and refuses what cannot be read back.
+/// Writes structured fields exactly as RFC 9651 §4.1 says, and refuses what could not be parsed.
 struct StructuredFieldSerializer {
     private var bytes: [UInt8] = []
 
@@ -64,7 +64,7 @@ struct StructuredFieldSerializer {
             throw StructuredFieldError(
                 .key,
                 message:
-                    "A key must be lower-case letters, digits, \"_\", \"-\", \".\" or \"*\", a letter or \"*\" first."
+                    "A key consists of lower-case letters, digits, \"_\", \"-\", \".\" and \"*\", and starts with a letter or \"*\"."
             )
         }
         write(key)
@@ -124,7 +124,7 @@ struct StructuredFieldSerializer {
         guard text.utf8.allSatisfy(\.isPrintableASCII) else {
             throw StructuredFieldError(
                 .string,
-                message: "A String holds printable ASCII only; use a Display String for other text."
+                message: "A String contains only printable ASCII; use a Display String for other text."
             )
         }
         write("\"")
@@ -137,7 +137,7 @@ struct StructuredFieldSerializer {
 
     private mutating func token(_ text: String) throws(StructuredFieldError) {
         guard text.isStructuredToken else {
-            throw StructuredFieldError(.token, message: "This text is no Token; write it as a String.")
+            throw StructuredFieldError(.token, message: "This text is not a Token; write it as a String.")
         }
         write(text)
     }
@@ -192,15 +192,15 @@ enum StructuredBase64 {
         return text
     }
 
-    /// Decodes character by character. Missing padding and leftover bits that are not zero are let pass, as RFC 9651
-    /// §4.2.7 recommends; padding that is there must be right.
+    /// Decodes character by character. Missing padding and leftover bits that are not zero are accepted, as RFC 9651 §4.2.7
+    /// recommends; padding that is present must be correct.
     struct Decoder {
         private var content: [UInt8] = []
         private var group: UInt32 = 0
         private var characters = 0
         private var padding = 0
 
-        /// Takes one character; false when no base64 has it there.
+        /// Adds one character; false if base64 does not allow it there.
         mutating func add(_ byte: UInt8) -> Bool {
             if byte == UInt8(ascii: "=") {
                 padding += 1
@@ -217,7 +217,7 @@ enum StructuredBase64 {
             return true
         }
 
-        /// The bytes, or nil when the text cannot end here.
+        /// The bytes, or nil if the text cannot end here.
         mutating func finish() -> [UInt8]? {
             guard padding == 0 || (characters + padding) % 4 == 0 else { return nil }
             switch characters % 4 {

@@ -22,10 +22,10 @@ public struct StructuredItem: Sendable, Hashable {
         self.parameters = parameters
     }
 
-    /// Reads a field that is an Item (RFC 9651 §4.2); strict, linear time.
+    /// Parses a field that is an Item (RFC 9651 §4.2); strict, linear time.
     ///
-    /// - Parameter value: the combined field value; empty text is no item.
-    /// - Throws: ``StructuredFieldError`` on the first fault; nothing of the field is kept then.
+    /// - Parameter value: the combined field value; empty text is not an item.
+    /// - Throws: ``StructuredFieldError`` at the first error; nothing of the field is kept then.
     public init(parsing value: String) throws(StructuredFieldError) {
         var parser = StructuredFieldParser(value)
         self = try parser.field { parser throws(StructuredFieldError) in try parser.item() }
@@ -33,7 +33,7 @@ public struct StructuredItem: Sendable, Hashable {
 
     /// The field value (RFC 9651 §4.1).
     ///
-    /// - Throws: ``StructuredFieldError`` for numbers, texts or keys that the format cannot hold.
+    /// - Throws: ``StructuredFieldError`` for numbers, texts or keys that the format cannot represent.
     public func serialized() throws(StructuredFieldError) -> String {
         var serializer = StructuredFieldSerializer()
         try serializer.item(self)
@@ -41,7 +41,7 @@ public struct StructuredItem: Sendable, Hashable {
     }
 }
 
-/// A list in parentheses inside a List or a Dictionary (RFC 9651 §3.1.1).
+/// A list in parentheses in a List or a Dictionary (RFC 9651 §3.1.1).
 public struct StructuredInnerList: Sendable, Hashable {
     /// The items in order; may be empty.
     public var items: [StructuredItem]
@@ -60,7 +60,7 @@ public struct StructuredInnerList: Sendable, Hashable {
     }
 }
 
-/// A member of a List or a Dictionary; the grammar knows these two and no others (RFC 9651 §3.1, §3.2).
+/// A member of a List or a Dictionary; the grammar has only these two (RFC 9651 §3.1, §3.2).
 public enum StructuredMember: Sendable, Hashable {
     /// One item.
     case item(StructuredItem)
@@ -78,12 +78,12 @@ public enum StructuredMember: Sendable, Hashable {
 
 /// One value without parameters: the eight types of RFC 9651 §3.3.
 ///
-/// Values made by hand are checked when they are written, not before. Texts compare as Swift strings do, so a Display
-/// String equals its other Unicode spellings.
+/// Values are checked when they are written, not when they are created. Texts compare like Swift strings, so a Display String
+/// equals its other Unicode forms.
 public enum StructuredBareItem: Sendable, Hashable {
     /// A whole number within ±999,999,999,999,999 (RFC 9651 §3.3.1).
     case integer(Int64)
-    /// A number with up to three digits behind the point (RFC 9651 §3.3.2).
+    /// A number with up to three decimals (RFC 9651 §3.3.2).
     case decimal(StructuredDecimal)
     /// Printable ASCII text (RFC 9651 §3.3.3).
     case string(String)
@@ -102,22 +102,22 @@ public enum StructuredBareItem: Sendable, Hashable {
     public static let maximumInteger: Int64 = 999_999_999_999_999
 }
 
-/// A number with three digits behind the point, held exactly (RFC 9651 §3.3.2).
+/// A number with three decimals, stored exactly (RFC 9651 §3.3.2).
 public struct StructuredDecimal: Sendable, Hashable, Comparable {
     /// The number times 1000.
     public let thousandths: Int64
 
-    /// Creates a decimal from its thousandths; writing refuses what has more than twelve digits before the point.
+    /// Creates a decimal from its thousandths; writing refuses more than twelve digits before the point.
     public init(thousandths: Int64) {
         self.thousandths = thousandths
     }
 
-    /// Creates the decimal nearest to a binary number, a half going to the even digit (RFC 9651 §4.1.5).
+    /// Creates the decimal nearest to a binary number; a half rounds to the even digit (RFC 9651 §4.1.5).
     ///
-    /// - Parameter number: nil comes back for infinities, NaN and what has more than twelve digits before the point.
+    /// - Parameter number: the number. Nil for infinities, NaN and more than twelve digits before the point.
     public init?(rounding number: Double) {
         guard number.magnitude <= 1e12 else { return nil }
-        // By hand, since rounded() calls the C library's mathematics, which a Linux program without Foundation need not link.
+        // Computed here, since rounded() calls the C math library, which a Linux program without Foundation need not link.
         let scaled = number * 1000
         let whole = Int64(scaled)
         let rest = (scaled - Double(whole)).magnitude

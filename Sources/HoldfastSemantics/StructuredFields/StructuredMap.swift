@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Pairs of a key and a value in order, each key once: the Parameters and Dictionaries of RFC 9651 §3.1.2 and §3.2.
+/// Ordered pairs of a unique key and a value: the Parameters and Dictionaries of RFC 9651 §3.1.2 and §3.2.
 ///
-/// Setting a key that is there replaces its value in place, as RFC 9651 §4.2.2 asks of a repeated key. Looking a key up
-/// costs constant time, so a field with many keys is read in linear time; removing one costs linear time.
+/// Setting an existing key replaces its value in place, as RFC 9651 §4.2.2 requires for a repeated key. Looking up a key takes
+/// constant time, so a field with many keys is parsed in linear time; removing one takes linear time.
 public struct StructuredMap<Value: Sendable & Hashable>: Sendable {
     /// The keys in order.
     public private(set) var keys: [String] = []
     private var values: [Value] = []
-    /// Where each key stands; empty up to `scanLimit` keys, where looking at each is cheaper than hashing.
+    /// The position of each key; empty up to `scanLimit` keys, for which comparing each is cheaper than hashing.
     private var positions: [String: Int] = [:]
 
     /// Creates a map without pairs.
@@ -17,7 +17,7 @@ public struct StructuredMap<Value: Sendable & Hashable>: Sendable {
 
     /// The value of a key, or nil; setting nil removes the pair, setting a new key appends it.
     ///
-    /// Keys are not checked here: writing the map refuses those outside RFC 9651 §3.1.2.
+    /// Keys are not checked here: writing the map refuses keys that RFC 9651 §3.1.2 does not allow.
     public subscript(_ key: String) -> Value? {
         get { position(of: key).map { values[$0] } }
         set {
@@ -61,7 +61,7 @@ public struct StructuredMap<Value: Sendable & Hashable>: Sendable {
 }
 
 extension StructuredMap: Hashable {
-    /// Whether both maps hold equal pairs in the same order.
+    /// Whether both maps have equal pairs in the same order.
     public static func == (left: StructuredMap, right: StructuredMap) -> Bool {
         left.keys == right.keys && left.values == right.values
     }
@@ -103,11 +103,11 @@ public struct StructuredList: Sendable, Hashable {
         self.members = members
     }
 
-    /// Reads a field that is a List (RFC 9651 §4.2); strict, linear time, no limit but the input's length.
+    /// Parses a field that is a List (RFC 9651 §4.2); strict, linear time, without a limit of its own.
     ///
-    /// - Parameter value: all lines of the field joined by ", ", as ``HeaderFields`` gives them; empty text is an empty
-    ///   list. An empty line beside others makes the joined text invalid, as the RFC's algorithm has it.
-    /// - Throws: ``StructuredFieldError`` on the first fault; nothing of the field is kept then.
+    /// - Parameter value: all lines of the field joined by ", ", as ``HeaderFields`` returns them; empty text is an empty list. An
+    ///   empty line among others makes the joined text invalid, as in the RFC's algorithm.
+    /// - Throws: ``StructuredFieldError`` at the first error; nothing of the field is kept then.
     public init(parsing value: String) throws(StructuredFieldError) {
         var parser = StructuredFieldParser(value)
         self = try parser.field { parser throws(StructuredFieldError) in try parser.list() }
@@ -115,7 +115,7 @@ public struct StructuredList: Sendable, Hashable {
 
     /// The field value (RFC 9651 §4.1), or nil for an empty list, whose field must not be sent.
     ///
-    /// - Throws: ``StructuredFieldError`` for numbers, texts or keys that the format cannot hold.
+    /// - Throws: ``StructuredFieldError`` for numbers, texts or keys that the format cannot represent.
     public func serialized() throws(StructuredFieldError) -> String? {
         var serializer = StructuredFieldSerializer()
         try serializer.list(self)
@@ -127,11 +127,11 @@ public struct StructuredList: Sendable, Hashable {
 public typealias StructuredDictionary = StructuredMap<StructuredMember>
 
 extension StructuredMap where Value == StructuredMember {
-    /// Reads a field that is a Dictionary (RFC 9651 §4.2); strict, linear time, no limit but the input's length.
+    /// Parses a field that is a Dictionary (RFC 9651 §4.2); strict, linear time, without a limit of its own.
     ///
-    /// - Parameter value: all lines of the field joined by ", ", as ``HeaderFields`` gives them; empty text is an empty
-    ///   dictionary. The last of equal keys gives the value, the first its place.
-    /// - Throws: ``StructuredFieldError`` on the first fault; nothing of the field is kept then.
+    /// - Parameter value: all lines of the field joined by ", ", as ``HeaderFields`` returns them; empty text is an empty
+    ///   dictionary. A repeated key has its first position and its last value.
+    /// - Throws: ``StructuredFieldError`` at the first error; nothing of the field is kept then.
     public init(parsing value: String) throws(StructuredFieldError) {
         var parser = StructuredFieldParser(value)
         self = try parser.field { parser throws(StructuredFieldError) in try parser.dictionary() }
@@ -139,7 +139,7 @@ extension StructuredMap where Value == StructuredMember {
 
     /// The field value (RFC 9651 §4.1), or nil for an empty dictionary, whose field must not be sent.
     ///
-    /// - Throws: ``StructuredFieldError`` for numbers, texts or keys that the format cannot hold.
+    /// - Throws: ``StructuredFieldError`` for numbers, texts or keys that the format cannot represent.
     public func serialized() throws(StructuredFieldError) -> String? {
         var serializer = StructuredFieldSerializer()
         try serializer.dictionary(self)

@@ -12,9 +12,9 @@ internal import HoldfastSemantics
 #endif
 
 extension BuiltRequest {
-    /// The same request to another URL, as a 307 would have it (RFC 9110 §15.4); nil where it cannot be sent again.
+    /// The same request to another URL, as after a 307 (RFC 9110 §15.4); nil if it cannot be sent again.
     ///
-    /// - Parameter credentialFields: what stays behind, beside Authorization and Cookie, where the origin is another.
+    /// - credentialFields: the fields to remove, besides Authorization and Cookie, if the origin changes.
     func redirected(
         to url: URL,
         withholding credentialFields: [FieldName]

@@ -12,19 +12,19 @@ internal import HoldfastStorage
     internal import Foundation
 #endif
 
-/// A typed request as it is to be sent.
+/// A typed request, ready to be sent.
 struct BuiltRequest: Sendable {
-    /// The head; the content travels beside it.
+    /// The head; the content is in `body`.
     var urlRequest: URLRequest
     var body: RequestBody
-    /// What the content is by its own word, for when the head is made anew.
+    /// The content type that the encoder gave, for when the head is built again.
     var contentType: String?
-    /// Fields that hold a credential beside Authorization and Cookie.
+    /// Fields that hold a credential, besides Authorization and Cookie.
     var credentialFields: [FieldName] = []
-    /// Whether the service, or the request itself, has given it a credential.
+    /// Whether the service, or the request itself, gave it a credential.
     var bearsCredential = false
 
-    /// The request as hooks are shown it: with its content, where that lies in memory.
+    /// The request as hooks see it: with its content, if that is in memory.
     func showing(_ urlRequest: URLRequest) -> URLRequest {
         guard case .bytes(let bytes) = body.form else { return urlRequest }
         var shown = urlRequest
@@ -33,17 +33,17 @@ struct BuiltRequest: Sendable {
     }
 }
 
-/// A head before its content and its last word.
+/// A head without its content type, before `prepare`.
 private struct DraftedRequest {
     var urlRequest: URLRequest
     var header: HttpHeader
-    /// What the service gives each of its calls, its credential included.
+    /// The fields that the service adds to each of its calls, its credential included.
     var ofService: HttpHeader
-    /// What the request says of itself.
+    /// The fields of the request itself.
     var own: HttpHeader
     var bearsCredential: Bool
 
-    /// The head with all fields, one line a name however often and in whatever case it was named.
+    /// The head with all fields; a name that occurs several times, in whatever case, becomes one line.
     func completed(contentType: String?) -> URLRequest {
         var header = header
         if let contentType, !header.contains(.contentType) { header[.contentType] = contentType }
@@ -54,7 +54,7 @@ private struct DraftedRequest {
 }
 
 extension ServiceClient {
-    /// Builds a request: URL, scheme, method, route, query, header, body, and `prepare` at the end.
+    /// Builds a request: URL, scheme, method, route, query, header and body, with `prepare` as the last step.
     func build<R: Request>(_ request: R) async throws -> BuiltRequest {
         let draft = try await draft(request)
         let encoded = try encodedBody(of: request)
@@ -63,7 +63,7 @@ extension ServiceClient {
         var body = encoded.content
         if prepared.httpBody != nil || prepared.httpBodyStream != nil {
             body = .carried(by: prepared)
-            // A stream has to stay where the transport will look for it.
+            // A stream has to stay where the transport looks for it.
             if prepared.httpBodyStream == nil { prepared.httpBody = nil }
         }
         guard RequestMethod(validating: prepared.httpMethod ?? "GET") != nil else {
@@ -93,7 +93,7 @@ extension ServiceClient {
         )
     }
 
-    /// The head of a request as it is by now; its content stays as it was built.
+    /// The head of a request with its current fields; the content stays as it was built.
     func head<R: Request>(of request: R, contentType: String?) async throws -> URLRequest {
         let draft = try await draft(request)
         return try await request.prepare(draft.completed(contentType: contentType))
@@ -161,7 +161,7 @@ extension ServiceClient {
 }
 
 extension RequestPriority {
-    /// What tells the platform; Foundation on Linux has no word for urgent requests.
+    /// The service type for the platform; Foundation on Linux has none for urgent requests.
     fileprivate var networkServiceType: URLRequest.NetworkServiceType {
         switch self {
         case .utility: .background

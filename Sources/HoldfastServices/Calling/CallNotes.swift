@@ -13,10 +13,10 @@ private import Synchronization
     internal import Foundation
 #endif
 
-/// What is known of one exchange while it goes through the pipeline.
+/// What is known about one exchange while it goes through the pipeline.
 ///
-/// The exchange's own options hold it, and what a response is made of may hold them: so it is emptied by ``end()``, and a call
-/// that outlives its caller in a cache keeps nothing.
+/// The exchange's options hold it, and parts of a response may hold those. ``end()`` therefore empties it, so that a call that
+/// outlives its caller in a cache keeps nothing in memory.
 final class CallNotes<Value: Sendable>: Sendable {
     private struct State {
         var urlRequest: URLRequest
@@ -31,13 +31,13 @@ final class CallNotes<Value: Sendable>: Sendable {
         state = Mutex(State(urlRequest: urlRequest))
     }
 
-    /// The request as it was sent last.
+    /// The request as it was last sent.
     var urlRequest: URLRequest { state.withLock { $0.urlRequest } }
 
-    /// The response that was refused last, if nothing was sent since.
+    /// The last response that was refused, if nothing was sent since.
     var refused: Response? { state.withLock { $0.refused } }
 
-    /// A request goes out: what came of the one before says nothing any more.
+    /// Records that a request goes out; the result of the previous one no longer counts.
     func sent(_ urlRequest: URLRequest) {
         state.withLock { state in
             guard !state.isOver else { return }
@@ -61,13 +61,13 @@ final class CallNotes<Value: Sendable>: Sendable {
         }
     }
 
-    /// What this response was decoded to, where it is the one that was decoded.
+    /// The decoded value of this response, if it is the one that was decoded.
     func value(of response: Response) -> Value? {
         guard let decoded = state.withLock({ $0.decoded }), decoded.response.isSame(as: response) else { return nil }
         return decoded.value
     }
 
-    /// Lets go of all that was noted.
+    /// Drops everything that was recorded.
     func end() {
         state.withLock { state in
             state = State(urlRequest: state.urlRequest)
@@ -77,7 +77,7 @@ final class CallNotes<Value: Sendable>: Sendable {
 }
 
 extension Response {
-    /// Whether neither head nor content is another, so that it would be decoded to the same.
+    /// Whether head and content are the same, so that decoding would give the same value.
     fileprivate func isSame(as other: Response) -> Bool {
         guard head == other.head, url == other.url else { return false }
         if let mine = body.bytesInMemory, let others = other.body.bytesInMemory {
@@ -91,7 +91,7 @@ extension Response {
 }
 
 extension ByteChunk {
-    /// Whether both are one piece of memory, so that there is no need to compare what may be megabytes.
+    /// Whether both use the same memory, which saves comparing megabytes.
     fileprivate func sharesStorage(with other: ByteChunk) -> Bool {
         count == other.count
             && withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }

@@ -4,18 +4,18 @@
 internal import Holdfast
 internal import HoldfastSemantics
 
-/// The one rule of what is a credential in a typed call, whichever way it came into the request.
+/// Decides which fields of a typed call are credentials, however they came into the request.
 ///
-/// A credential names the cache partition, stays behind when a redirect leaves the origin, and is not logged. What a hook adds goes by
-/// the same list of harmless fields, and so does what `PipelineConfiguration.authorization` writes.
+/// A credential determines the cache partition, is removed when a redirect leaves the origin, and is not logged. The same list
+/// of harmless fields applies to what hooks and `PipelineConfiguration.authorization` add.
 enum CredentialFields {
-    /// The names of the fields that hold a credential, beside Authorization and Cookie, which always do, and beside
-    /// `CallOptions.credentialFields`.
+    /// The names of the fields that hold a credential, besides those of `CallOptions.credentialFields`, and besides
+    /// Authorization and Cookie, which always do.
     ///
     /// - Parameters:
-    ///   - ofService: what is given to each call: a service's `header`, `asyncHeader` and `authorization`, a proxy's `headers`.
-    ///   - own: what a request says of itself; a credential where the name says so.
-    ///   - added: the names of what `prepare` or `configure` has added or changed, such as a signature.
+    ///   - ofService: what each call gets: a service's `header`, `asyncHeader` and `authorization`, or a proxy's `headers`.
+    ///   - own: the request's own fields; a credential if the name suggests it.
+    ///   - added: the names of the fields that `prepare` or `configure` added or changed, such as a signature.
     static func names(ofService: HttpHeader, own: HttpHeader, added: [String]) -> [FieldName] {
         let given = ofService.map(\.name) + added.compactMap { FieldName($0) }
         let named = own.map(\.name).filter { secrets.isSecret($0.rawName) }
@@ -27,7 +27,7 @@ enum CredentialFields {
     private static let secrets = Redaction()
 }
 
-/// A request that bears fields which are given to each of its kind, as those of a service are.
+/// A request with fields that all requests of its kind get, like those of a service.
 protocol SharedFieldsBearing: Request {
     var sharedFields: HttpHeader { get }
 }

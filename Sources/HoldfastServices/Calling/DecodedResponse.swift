@@ -14,12 +14,12 @@ public import Holdfast
 public struct DecodedResponse<Value: Sendable>: Sendable {
     /// The result.
     public let value: Value
-    /// The response, content included: `source`, `attempts` and `cacheDecision` tell how the call went.
+    /// The response, content included: `source`, `attempts` and `cacheDecision` say how the call went.
     public let response: Response
-    /// The request as it was sent last.
+    /// The request as it was last sent.
     public let urlRequest: URLRequest
 
-    /// A result with what it was made of.
+    /// Creates a result with the response it came from.
     public init(value: Value, response: Response, urlRequest: URLRequest) {
         self.value = value
         self.response = response

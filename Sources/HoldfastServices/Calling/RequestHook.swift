@@ -10,39 +10,41 @@ public import Holdfast
     public import Foundation
 #endif
 
-/// Takes part in typed calls at three moments, on decoded results.
+/// Takes part in typed calls at three points, and sees decoded results.
 ///
-/// Stands above the whole pipeline. Hooks go down in list order and up in reverse; one that let a call pass gets exactly one
-/// ending. **Implement** what you need; everything has a default, and code that does not suspend may leave `async` out.
+/// Request hooks are above the whole pipeline. They are called in list order before a call and in reverse order after it; a
+/// hook that let a call pass gets exactly one ending. **Implement** what you need; everything has a default, and a method that
+/// does not suspend may omit `async`.
 public protocol RequestHook: Sendable {
-    /// Called before a request is sent, once per call; never where it could not be built.
+    /// Called before a request is sent, once per call; not called if it could not be built.
     ///
     /// - Parameters:
-    ///   - request: what was scheduled.
-    ///   - urlRequest: what would be sent, all fields included.
-    /// - Returns: a value that is the call's result: nothing is sent, and this hook and those below it get no ending. Nil, the
-    ///   default, lets it pass.
+    ///   - request: the scheduled request.
+    ///   - urlRequest: what will be sent, with all fields.
+    /// - Returns: a value to use as the call's result: nothing is sent, and this hook and those below it get no ending. Nil,
+    ///   the default, lets the call pass.
     func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result?
 
-    /// Called when a response was decoded, before the caller sees the result; not where a ``RequestHook`` gave the result.
+    /// Called after a response was decoded, before the caller sees the result; not called if a ``RequestHook`` supplied the
+    /// result.
     func onSuccess<R: Request>(_ request: R, _ urlRequest: URLRequest, result: R.Result) async
 
-    /// Called when there is a result; by default calls ``RequestHook/onSuccess(_:_:result:)`` unless another hook gave it.
+    /// Called when there is a result; by default calls ``RequestHook/onSuccess(_:_:result:)`` unless another hook supplied it.
     ///
     /// - Parameters:
-    ///   - request: what was scheduled.
-    ///   - urlRequest: the request as it was sent last.
+    ///   - request: the scheduled request.
+    ///   - urlRequest: the request as it was last sent.
     ///   - result: what the caller gets.
-    ///   - response: the response, content included; its `source` is `.synthesized` where a hook below gave the result.
+    ///   - response: the response, content included; its `source` is `.synthesized` if a hook below supplied the result.
     func onSuccess<R: Request>(_ request: R, _ urlRequest: URLRequest, result: R.Result, response: Response) async
 
-    /// Called when a call failed for good, also where its request could not be built.
+    /// Called when a call has finally failed, also if its request could not be built.
     func onFailure(_ error: any Error) async
 
-    /// Called when a call failed for good; by default calls ``RequestHook/onFailure(_:)``.
+    /// Called when a call has finally failed; by default calls ``RequestHook/onFailure(_:)``.
     func onFailure<R: Request>(_ request: R, _ error: any Error) async
 
-    /// Called when a call that had passed was cancelled. Synchronous: release what you hold and return.
+    /// Called when a call that this hook let pass was cancelled. Synchronous: release what you hold and return.
     func onCancel<R: Request>(_ request: R)
 }
 

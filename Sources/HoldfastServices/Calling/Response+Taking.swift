@@ -6,13 +6,13 @@ internal import HoldfastSemantics
 internal import HoldfastStorage
 
 extension Response {
-    /// All of the content, which is the response's from then on; of a response that is refused anyway what can be had of it.
+    /// Reads all of the content and makes it the response's body; of a refused response, reads as much as there is.
     ///
     /// - Parameters:
-    ///   - limit: the most bytes. Longer content that is wanted is an error; of what is refused the first bytes are taken,
-    ///     since status and fields say more than how long it is, or how it ended.
+    ///   - limit: the most bytes. Longer content is an error if the response is accepted. Of a refused one only the first bytes
+    ///     are taken: its status and fields matter more than its length, or how it ended.
     ///   - isRefused: whether its status is refused.
-    /// - Throws: `.bodyTooLarge`, the failure that broke the body, `CancellationError`.
+    /// - Throws: `.bodyTooLarge`, the failure that ended the body, `CancellationError`.
     mutating func takeContent(upTo limit: Int, isRefused: Bool) async throws -> ByteChunk {
         var bytes: ByteChunk
         if isRefused, let source = body.source {

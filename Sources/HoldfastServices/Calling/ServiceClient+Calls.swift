@@ -14,12 +14,12 @@ internal import HoldfastSemantics
 extension ServiceClient {
     /// Sends a request and returns its result together with the response.
     ///
-    /// In order: the request is built; request hooks, top down; the pipeline, which accepts and decodes; request hooks, bottom
-    /// up. A failure reaches the request hooks, then `process`, then `mapError`, then the caller. One that happens while the
-    /// request is built reaches all request hooks, and none of the pipeline's, which were never scheduled.
+    /// The order is: the request is built; request hooks, first to last; the pipeline, which accepts and decodes; request
+    /// hooks, last to first. A failure goes to the request hooks, then `process`, then `mapError`, then the caller. A failure
+    /// to build the request goes to all request hooks, and to none of the pipeline's hooks, because they were never scheduled.
     ///
-    /// - Throws: what the service's ``HttpService/mapError(_:)`` makes of what happened; by default `ServiceError` or
-    ///   `CancellationError`, promptly.
+    /// - Throws: what the service's ``HttpService/mapError(_:)`` returns; by default `ServiceError` or, promptly,
+    ///   `CancellationError`.
     public func response<R: Request>(
         to request: R
     ) async throws(Service.RequestError) -> DecodedResponse<R.Result> {
@@ -70,7 +70,7 @@ extension ServiceClient {
         return answer
     }
 
-    /// Builds a request within the call's time: a token that never comes must not hold the call for ever.
+    /// Builds a request within the call's time: a token that never arrives must not block the call forever.
     private func build<R: Request>(_ request: R, until deadline: MonotonicInstant?) async throws -> BuiltRequest {
         guard let deadline else { return try await build(request) }
         let clock = pipeline.configuration.clock

@@ -12,7 +12,7 @@ internal import HoldfastSemantics
 #endif
 
 extension ServiceClient {
-    /// Sends what was built, and sends it on where the request says so.
+    /// Sends the built request, and follows a redirect that the request's `handle` asks for.
     func exchange<R: Request>(
         _ request: R,
         built: BuiltRequest,
@@ -61,16 +61,16 @@ extension ServiceClient {
         options.credentialFields += built.credentialFields
         options.acceptance = acceptance(of: request, deadline: deadline, notes: notes)
         if let origin { options.prepare.append(bringingUpToDate(request, built: origin)) }
-        // Where the call was sent on to another origin it begins there, for all that the pipeline knows.
+        // If the call went on to another origin, the pipeline sees that origin as its first.
         if origin == nil || request.authorizationRequirement == .none { options.usesAuthorization = false }
         if origin == nil { options.isForeignHop = true }
         options.prepare.append { urlRequest, _ in notes.sent(urlRequest) }
         return options
     }
 
-    /// Before a retry and a redirected hop, makes the head anew and sends what differs: a token may be another by then.
+    /// Before a retry and after a redirect, builds the head again and sends what differs: there may be a new token by then.
     ///
-    /// On a redirected hop only fields that came along are brought up to date: what stayed behind did so for a reason.
+    /// After a redirect only fields that were sent along are updated; the others were removed on purpose.
     private func bringingUpToDate<R: Request>(_ request: R, built: BuiltRequest) -> PrepareStep {
         { urlRequest, context in
             guard context.attempt > 1 || context.redirectCount > 0 else { return }
@@ -82,11 +82,11 @@ extension ServiceClient {
                 if FieldName(name) == .contentType { continue }
                 let isOwn = before[name] != nil && urlRequest.value(forHTTPHeaderField: name) == before[name]
                 guard context.redirectCount == 0 || isOwn else { continue }
-                // Another origin is not told what is newer; what it was sent first goes again as it is.
+                // Another origin does not get newer values; it gets again what it was first sent.
                 if context.isForeignHop, !NonCredentialFields.contains(named: name) { continue }
                 urlRequest.setValue(after[name], forHTTPHeaderField: name)
             }
-            // Where a redirect leads is the server's to say.
+            // The server decides where a redirect leads.
             guard context.redirectCount == 0, !context.isForeignHop else { return }
             urlRequest.takeQuery(of: newest, inPlaceOf: built.urlRequest)
         }
@@ -94,10 +94,10 @@ extension ServiceClient {
 }
 
 extension URLRequest {
-    /// Takes over the query and the user of a newer request in place of those of an earlier one: a token may stand there.
+    /// Takes over the query and the user of a newer request in place of those of an earlier one: they may contain a token.
     ///
-    /// What others have put behind the earlier query stays. Nothing is taken over where the rest of the URL is another, or where the
-    /// earlier query is not to be found any more.
+    /// What others appended to the earlier query stays. Nothing is taken over if the rest of the URL differs, or if the earlier
+    /// query is no longer there.
     fileprivate mutating func takeQuery(of newer: URLRequest, inPlaceOf earlier: URLRequest) {
         guard newer.url != earlier.url, let own = url?.divided, let before = earlier.url?.divided,
             let after = newer.url?.divided, own.place == before.place, after.place == before.place,
@@ -113,7 +113,7 @@ extension URLRequest {
 }
 
 extension URL {
-    /// What names a place, what names a user there, and the query.
+    /// The URL without user and query, the user, and the query.
     fileprivate var divided: (place: String, user: String, query: String)? {
         guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return nil }
         let user = "\(parts.percentEncodedUser ?? "")\n\(parts.percentEncodedPassword ?? "")"

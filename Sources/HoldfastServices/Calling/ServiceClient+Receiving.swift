@@ -5,14 +5,14 @@ internal import Holdfast
 internal import HoldfastSemantics
 
 extension ServiceClient {
-    /// What judges and decodes within the chain, and remembers the result.
+    /// Checks and decodes a response within the chain, and remembers the result.
     func acceptance<R: Request>(
         of request: R,
         deadline: MonotonicInstant?,
         notes: CallNotes<R.Result>
     ) -> Acceptance {
         var acceptance = Acceptance { response in
-            // What an attempt was decoded to is good for the whole call, unless a hook put another response in its place.
+            // A decoded value stays valid for the whole call, unless a hook replaced the response.
             if notes.value(of: response) != nil { return }
             try await take(&response, request: request, deadline: deadline, notes: notes)
         }
@@ -21,14 +21,14 @@ extension ServiceClient {
             if let request = request as? any ContentJudging {
                 try await request.judge(&response)
             } else if !request.acceptedStatusCodes.contains(response.status.rawValue) {
-                // What a request of the user's own does with the content may be meant for one response alone.
+                // Custom code of the request may be meant to see the content of one response only.
                 throw ServiceError.refused(response, expected: request.acceptedStatusCodes)
             }
         }
         return acceptance
     }
 
-    /// The result: what was decoded within the chain, unless a hook above put another response in its place.
+    /// The result: what was decoded within the chain, unless a hook above replaced the response.
     func value<R: Request>(
         of response: inout Response,
         request: R,
@@ -57,7 +57,7 @@ extension ServiceClient {
         return value
     }
 
-    /// Takes a response in, within the call's time.
+    /// Reads and decodes a response within the call's time.
     private func received<R: Request>(
         _ response: inout Response,
         request: R,
@@ -81,8 +81,8 @@ extension ServiceClient {
     }
 }
 
-/// A request that can judge a response without taking it in.
+/// A request that can check a response without consuming it.
 protocol ContentJudging: Request {
-    /// Throws where the response would be refused; leaves a body that can be read.
+    /// Throws if the response would be refused; leaves a body that can be read.
     func judge(_ response: inout Response) async throws
 }

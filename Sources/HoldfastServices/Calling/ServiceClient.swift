@@ -6,27 +6,27 @@ internal import HoldfastSemantics
 
 /// Sends typed requests to one service.
 ///
-/// Made once and kept: it reads hooks, cache, retrier factory and transport from its service when it is made, so what they hold
-/// lives as long as the client, also where the service computes them anew each time. A value: copies share all of these, and
-/// may be used from any number of tasks.
+/// Create one and keep it. It reads hooks, cache, retrier factory and transport from its service when it is created, so their
+/// state lives as long as the client, even if the service computes them each time. Copies share all of these and may be used
+/// from any number of tasks.
 public struct ServiceClient<Service: HttpService>: Sendable {
     /// The service.
     public let service: Service
-    /// The pipeline beneath all calls; for requests of another kind, `drain()`, or its cache.
+    /// The pipeline below all calls; for other requests, `drain()`, or its cache.
     public let pipeline: Pipeline
     let requestHooks: [any RequestHook]
     let judgesAttempts: Bool
 
-    /// A client of `service`.
+    /// Creates a client of `service`.
     ///
     /// - Parameters:
     ///   - service: the API.
-    ///   - transport: in place of the service's; a mock in tests.
-    ///   - cache: in place of the service's.
-    ///   - retrierFactory: in place of the service's.
-    ///   - hooks: below those of the service.
-    ///   - requestHooks: below those of the service.
-    ///   - configuration: in place of the service's.
+    ///   - transport: replaces the service's; a mock in tests.
+    ///   - cache: replaces the service's.
+    ///   - retrierFactory: replaces the service's.
+    ///   - hooks: added below those of the service.
+    ///   - requestHooks: added below those of the service.
+    ///   - configuration: replaces the service's.
     public init(
         _ service: Service,
         transport: (any Transport)? = nil,

@@ -12,9 +12,9 @@ internal import HoldfastSemantics
 #endif
 
 extension Error {
-    /// The error with the call it belongs to, and with what a typed client knows of its cause.
+    /// The error with the call it belongs to, and with what a typed client knows about its cause.
     ///
-    /// - Parameter hasSwitch: whether the service says itself if TLS is used.
+    /// - hasSwitch: whether the service has a setting for the use of TLS.
     func named(_ request: URLRequest, hasSwitch: Bool) -> any Error {
         guard var error = naming(CallSubject(request)) as? ServiceError else { return self }
         if hasSwitch, error.code == .tls, !error.message.contains("usesSecureProtocol") {
@@ -26,7 +26,7 @@ extension Error {
 }
 
 extension ServiceError {
-    /// The content of an accepted response is not what was expected.
+    /// The error for accepted content that is not what was expected.
     static func decodingFailed(as type: Any.Type, cause: any Error, _ response: Response) -> ServiceError {
         var error = ServiceError(
             .decodingFailed,
@@ -40,7 +40,8 @@ extension ServiceError {
         return error
     }
 
-    /// A response whose status is not accepted; one that a cache made because nothing may be sent is named as what it is.
+    /// The error for a response whose status is not accepted; a 504 that the cache made because nothing may be sent gets its
+    /// own error.
     static func refused(_ response: Response, expected: ClosedRange<Int>) -> ServiceError {
         guard response.source == .synthesized, response.status == .gatewayTimeout, response.cacheDecision != nil else {
             return unacceptableStatus(response, expected: expected)

@@ -11,7 +11,7 @@ public import Holdfast
 #endif
 
 extension ServiceError {
-    /// What is known of a call that failed, whichever of the typed clients threw the error and whatever its type: code, progress,
+    /// What is known about a call that failed, whichever typed client threw the error and whatever its type: code, progress,
     /// response, attempts.
     ///
     /// ```swift
@@ -20,7 +20,7 @@ extension ServiceError {
     /// }
     /// ```
     ///
-    /// Nil for what is no error of a call, such as `CancellationError`, `EncodingError`, and what code of your own threw.
+    /// Nil for errors that are not about a call, such as `CancellationError`, `EncodingError`, and errors of your own code.
     public init?(underlying error: any Error) {
         switch error {
         case let error as ServiceError: self = error

@@ -3,14 +3,15 @@
 
 /// Percent-encoding of URI parts (RFC 3986 §2.1).
 enum PercentCoding {
-    /// Which bytes go out as they are.
+    /// Which bytes are not encoded.
     enum Part {
-        /// pchar (RFC 3986 §3.3) but for ";": some servers cut a segment there before they look at its dots, and climb at
-        /// `..;`.
+        /// pchar (RFC 3986 §3.3) except ";", because some servers cut a segment there before they check its dots, and take
+        /// `..;` for `..`.
         case pathSegment
-        /// Unreserved alone, so that every server reads the same.
+        /// Unreserved only, so that every server reads the same.
         case unreserved
-        /// What application/x-www-form-urlencoded keeps: ASCII letters and digits and `*-._`; a space is "+" (WHATWG URL §5.2).
+        /// What application/x-www-form-urlencoded leaves: ASCII letters and digits and `*-._`; a space is "+" (WHATWG URL
+        /// §5.2).
         case form
     }
 
@@ -31,7 +32,7 @@ enum PercentCoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Encodes what cannot stand in a path or a query, and leaves what is encoded as it is.
+    /// Encodes what a path or a query cannot contain, and leaves what is already encoded.
     static func repair(_ text: some StringProtocol) -> String {
         let all = Array(text.utf8)
         var bytes: [UInt8] = []
@@ -49,10 +50,9 @@ enum PercentCoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The text of an encoded part; a "%" that two hexadecimal digits do not follow stands for itself, and bytes that are no
-    /// UTF-8 become U+FFFD.
+    /// The decoded text; a "%" without two hexadecimal digits after it stays, and bytes that are not UTF-8 become U+FFFD.
     ///
-    /// - Parameter plusIsSpace: whether "+" stands for a space, as in forms.
+    /// - Parameter plusIsSpace: whether "+" means a space, as in forms.
     static func decode(_ text: some StringProtocol, plusIsSpace: Bool) -> String {
         let all = Array(text.utf8)
         var bytes: [UInt8] = []

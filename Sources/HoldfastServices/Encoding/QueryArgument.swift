@@ -5,35 +5,35 @@ public import Foundation
 
 /// The value of a query argument; closed.
 ///
-/// A literal makes one wherever this type is wanted: text, numbers, `true`, `nil` for ``undefined``, and arrays of them.
-/// Numbers are text from the start: what is sent is all there is to them.
+/// A literal of text, a number, `true`, `nil` for ``undefined``, or an array of them can be used for this type. Numbers are
+/// kept as the text that is sent.
 public enum QueryArgument: Sendable, Hashable {
-    /// Text, as it is.
+    /// Text, unchanged.
     case text(String)
     /// `true` or `false`; a form may send 1 and 0 instead.
     case boolean(Bool)
-    /// An instant, sent as whole milliseconds since the beginning of 1970, rounded to the nearest.
+    /// A date, sent as whole milliseconds since 1970, rounded to the nearest.
     ///
-    /// One beyond 64 bits is sent as the nearest that fits; one that is no number is left out.
+    /// A date beyond 64 bits is sent as the nearest that fits; one that is not a number is left out.
     case date(Date)
-    /// Several values of one name, in this order. Arrays in arrays are flattened, and an empty one is left out.
+    /// Several values of one name, in this order. Nested arrays are flattened, and an empty one is left out.
     case array([QueryArgument])
-    /// The name alone, without "="; as an empty value where a form cannot say that.
+    /// The name alone, without "="; an empty value in a form, which has no such notation.
     case flag
-    /// Left out, also from within an array.
+    /// Left out, also in an array.
     case undefined
 
-    /// Several values of one name, of several types; nil is left out.
+    /// Creates several values of one name, of several types; nil is left out.
     public init(_ elements: [(any QueryArgumentConvertible)?]) {
         self = .array(elements.map { $0?.queryArgument ?? .undefined })
     }
 
-    /// The values as they are sent, before percent-encoding; a flag's is empty.
+    /// The values as sent, before percent-encoding; a flag's is empty.
     public var values: [String] {
         leaves.map(\.text)
     }
 
-    /// The values that are sent, one by one: neither array nor undefined.
+    /// The values that are sent, one by one, with neither arrays nor undefined.
     var leaves: [QueryArgument] {
         switch self {
         case .text, .boolean, .flag: [self]
@@ -43,7 +43,7 @@ public enum QueryArgument: Sendable, Hashable {
         }
     }
 
-    /// The text of one value; empty for what is none.
+    /// The text of one value; empty if it is not one.
     var text: String {
         switch self {
         case .text(let text): text
@@ -53,9 +53,9 @@ public enum QueryArgument: Sendable, Hashable {
         }
     }
 
-    /// Milliseconds since 1970; nil for what is no number.
+    /// Milliseconds since 1970; nil if it is not a number.
     private static func milliseconds(_ date: Date) -> Int64? {
-        // Rounded, not cut: a Date counts from 2001, so whole milliseconds far from there are off by some billionths.
+        // Rounded, not truncated: a Date counts from 2001, so whole milliseconds far from there are off by some billionths.
         let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
         guard !milliseconds.isNaN else { return nil }
         return Int64(exactly: milliseconds) ?? (milliseconds < 0 ? .min : .max)

@@ -3,10 +3,10 @@
 
 public import Foundation
 
-/// What can be the value of a query argument.
+/// A type whose values can be query arguments.
 ///
-/// Any type that describes itself adopts it without a line of code, and so does an enum with raw values, which sends its raw
-/// value. Floating-point numbers are sent as Swift describes them: the shortest text that reads back as the same number, so
+/// A `CustomStringConvertible` type can conform without any code, and so can an enum with raw values, which sends its raw
+/// value. Floating-point numbers are sent as Swift describes them, with the shortest text that reads back as the same number:
 /// `1.0`, `2.5`, `1e+16`, and `inf`, `-inf`, `nan`.
 public protocol QueryArgumentConvertible: Sendable {
     /// The value.
@@ -21,7 +21,7 @@ extension QueryArgumentConvertible where Self: RawRepresentable, RawValue: Query
     public var queryArgument: QueryArgument { rawValue.queryArgument }
 }
 
-// Without this, an enum that also describes itself would have two defaults and thus none.
+// Without this, an enum that also describes itself would have two ambiguous defaults.
 extension QueryArgumentConvertible
 where Self: RawRepresentable & CustomStringConvertible, RawValue: QueryArgumentConvertible {
     public var queryArgument: QueryArgument { rawValue.queryArgument }
@@ -67,7 +67,7 @@ extension URL: QueryArgumentConvertible {
 }
 
 extension Optional: QueryArgumentConvertible where Wrapped: QueryArgumentConvertible {
-    /// The value's, however deep; nil is left out.
+    /// The wrapped value's, at any depth; nil is left out.
     public var queryArgument: QueryArgument { self?.queryArgument ?? .undefined }
 }
 
@@ -84,7 +84,8 @@ extension ContiguousArray: QueryArgumentConvertible where Element: QueryArgument
 }
 
 extension Set: QueryArgumentConvertible where Element: QueryArgumentConvertible {
-    /// The elements in ascending order where they have one, else in that of their texts' bytes: the same in every process.
+    /// The elements in ascending order if they have one, otherwise ordered by the bytes of their texts; the same in every
+    /// process.
     public var queryArgument: QueryArgument {
         let elements =
             ascending
@@ -98,7 +99,7 @@ extension Set: QueryArgumentConvertible where Element: QueryArgumentConvertible 
 }
 
 extension Set {
-    /// The elements in ascending order; nil where they have none.
+    /// The elements in ascending order; nil if they have no order.
     var ascending: [Element]? {
         (Element.self as? any Comparable.Type).flatMap { ordered(by: $0) }
     }

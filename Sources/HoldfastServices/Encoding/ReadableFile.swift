@@ -3,7 +3,7 @@
 
 internal import HoldfastStorage
 
-/// A file that is open for reading, closed with its last reference. All of it blocks: see ``BlockingWork``.
+/// An open file for reading, closed with its last reference. All its methods block: see ``BlockingWork``.
 final class ReadableFile: Sendable {
     private let files = POSIXFileSystem()
     private let file: OpenFile
@@ -14,7 +14,7 @@ final class ReadableFile: Sendable {
 
     deinit { files.close(file) }
 
-    /// Its size in bytes by now.
+    /// Its current size in bytes.
     func size() throws -> Int {
         try files.size(of: file)
     }

@@ -3,16 +3,16 @@
 
 public import Foundation
 
-/// JSON as all typed clients write and read it, unless they are told otherwise.
+/// JSON as all typed clients write and read it by default.
 ///
-/// Dates are milliseconds since the beginning of 1970, both ways. Keys are written in order, so that equal values are equal bytes in
-/// every process; a `Set` has no order and should not be a part of what is cached by its content.
+/// Dates are milliseconds since 1970, both ways. Keys are sorted, so that equal values give equal bytes in every process. A
+/// `Set` has no order, so do not use one in content that is part of a cache key.
 public enum ServiceJSON {
-    /// An encoder.
+    /// Creates an encoder.
     ///
-    /// A date that stands on a whole millisecond is written as a whole number, one between two keeps its fraction.
+    /// A date on a whole millisecond is written as a whole number; any other date keeps its fraction.
     ///
-    /// - Parameter keys: how keys are written; as they are named by default.
+    /// - Parameter keys: how keys are written; unchanged by default.
     public static func encoder(keys: JSONEncoder.KeyEncodingStrategy = .useDefaultKeys) -> JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -28,9 +28,9 @@ public enum ServiceJSON {
         return encoder
     }
 
-    /// A decoder.
+    /// Creates a decoder.
     ///
-    /// - Parameter keys: how keys are read; as they are named by default.
+    /// - Parameter keys: how keys are read; unchanged by default.
     public static func decoder(keys: JSONDecoder.KeyDecodingStrategy = .useDefaultKeys) -> JSONDecoder {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = keys
@@ -38,7 +38,7 @@ public enum ServiceJSON {
         return decoder
     }
 
-    /// Decodes content; empty content is nil where `T` is an Optional.
+    /// Decodes content; empty content is nil if `T` is an Optional.
     static func decode<T: Decodable>(
         _ type: T.Type,
         from content: Data,
@@ -48,9 +48,9 @@ public enum ServiceJSON {
         return try decoder.decode(type, from: isNil ? Data("null".utf8) : content)
     }
 
-    /// The whole number of milliseconds that a date is as near to as a date can be; nil where it lies between two.
+    /// The whole number of milliseconds that a date stands for, within the precision of dates; nil if it is between two.
     ///
-    /// A Date counts seconds from 2001 in binary, so 1.234 s after 1970 lies some billionths off, and would be sent as
+    /// A Date counts seconds from 2001 in binary, so 1.234 s after 1970 is some billionths off, and would be sent as
     /// 1233.9999675750732.
     private static func wholeMilliseconds(_ date: Date) -> Int64? {
         let milliseconds = date.timeIntervalSince1970 * 1000

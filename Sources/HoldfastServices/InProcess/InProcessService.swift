@@ -10,26 +10,27 @@ public import Holdfast
     public import Foundation
 #endif
 
-/// A service that lives in this process and answers requests as a server would.
+/// A service in this process that answers requests as a server would.
 ///
-/// Called by many tasks at once, from any of them, in any order: keep state behind a lock.
+/// Many tasks call it at once, in any order: keep state behind a lock.
 public protocol InProcessService: Sendable {
-    /// The name by which a router finds the service: the first path component of `http://pmapi/<identifier>/…`. Exact,
-    /// case counts.
+    /// The name that the router finds the service by: the first path component of `http://pmapi/<identifier>/…`.
+    /// Case-sensitive.
     var serviceIdentifier: String { get }
 
     /// Answers a request.
     ///
     /// - Parameters:
-    ///   - request: the very request that was sent.
+    ///   - request: the request that was sent.
     ///   - body: its content.
-    /// - Throws: anything, as a transport would: a `ServiceError` with a progress acts a connection that broke there.
+    /// - Throws: any error, as a transport would: a `ServiceError` with a progress simulates a connection that broke at that
+    ///   point.
     func respond(to request: URLRequest, body: RequestBody) async throws -> Response
 
-    /// Called once the service was registered with a router; does nothing by default.
+    /// Called after the service was registered with a router; does nothing by default.
     func registered()
 
-    /// Called once the service was unregistered from a router; does nothing by default. Calls in flight may still be running.
+    /// Called after the service was unregistered from a router; does nothing by default. Calls may still be in progress.
     func unregistered()
 }
 
@@ -38,12 +39,12 @@ extension InProcessService {
     public func unregistered() {}
 }
 
-/// A service made of a closure.
+/// A service made from a closure.
 public struct AnyInProcessService: InProcessService {
     public let serviceIdentifier: String
     private let answer: @Sendable (URLRequest, RequestBody) async throws -> Response
 
-    /// A service that asks `answer` for each response.
+    /// Creates a service that calls `answer` for each response.
     public init(
         _ serviceIdentifier: String,
         answer: @escaping @Sendable (URLRequest, RequestBody) async throws -> Response

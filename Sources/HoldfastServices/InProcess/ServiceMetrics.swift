@@ -13,25 +13,25 @@ private import Synchronization
     internal import Foundation
 #endif
 
-/// What one call to a service cost: told once its response has been read to the end, failed or been dropped.
+/// What one call to a service cost; reported once its response was read to the end, failed or was released.
 public struct ServiceMetrics: Sendable {
-    /// The service that was asked for, registered or not; empty where the URL names none.
+    /// The identifier of the requested service, registered or not; empty if the URL has none.
     public let serviceIdentifier: String
-    /// The path of the URL, percent-encoding undone; no host and no user name.
+    /// The path of the URL, percent-decoded; no host and no user name.
     public let path: String
-    /// The query of the URL as it was sent, nil where there was none. May hold a secret: do not log it unread.
+    /// The query of the URL as it was sent, nil if there was none. It may contain a secret: do not log it unchecked.
     public let query: String?
     /// The method.
     public let method: RequestMethod
-    /// Bytes of content that the caller sent; nil where it is a stream of unknown length.
+    /// Bytes of content that the caller sent; nil for a stream of unknown length.
     public internal(set) var bytesSent: Int?
     /// Bytes of content that the caller received.
     public internal(set) var bytesReceived = 0
-    /// The status of the response; nil where there was none.
+    /// The status of the response; nil if there was none.
     public internal(set) var status: StatusCode?
-    /// What the call, or its body, failed with.
+    /// The error of the call or its body.
     public internal(set) var error: (any Error)?
-    /// From the call's beginning to the end of its body, by the call's clock.
+    /// From the start of the call to the end of its body, by the call's clock.
     public internal(set) var duration: Duration = .zero
 
     /// ``duration`` in milliseconds.
@@ -50,13 +50,13 @@ public struct ServiceMetrics: Sendable {
 }
 
 extension ServiceEvent.Name {
-    /// A service in this process answered; status, delay, bytes received and, in `ServiceEvent.detail`, method and path.
+    /// A service in this process answered; has status, delay, bytes received and, in `ServiceEvent.detail`, method and path.
     public static let serviceAnswered = ServiceEvent.Name("service-answered")
     /// A service in this process broke its contract; `ServiceEvent.detail` says which rule.
     public static let serviceContractViolated = ServiceEvent.Name("service-contract-violated")
 }
 
-/// Follows one call to a service to its end, and tells of it once.
+/// Follows one call to a service to its end, and reports it once.
 final class ServiceMeter: Sendable {
     private let metrics: Mutex<ServiceMetrics?>
     private let start: MonotonicInstant
@@ -70,7 +70,7 @@ final class ServiceMeter: Sendable {
         start = context.clock.now
     }
 
-    /// The same response, whose content is counted.
+    /// The same response, with its content counted.
     func following(_ response: Response) -> Response {
         var response = response
         metrics.withLock { $0?.status = response.status }
@@ -108,7 +108,7 @@ final class ServiceMeter: Sendable {
     }
 }
 
-/// Counts what is read; dropping it ends its call as the body beneath does.
+/// Counts what is read; releasing it ends its call, as for the body below.
 private final class MeteredBody: ByteSource {
     private let upstream: any ByteSource
     private let meter: ServiceMeter

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Which services a router knows, and whom it still has to tell: a value without effects.
+/// The services that a router knows, and the callbacks it still has to make: a value without effects.
 struct ServiceRegistry {
-    /// A service of either form.
+    /// A service of either kind.
     enum Entry: Sendable {
         case instance(any InProcessService)
         case type(any ServiceProtocol.Type)
@@ -29,7 +29,7 @@ struct ServiceRegistry {
             }
         }
 
-        /// Whether this is that very type.
+        /// Whether this is that type.
         func isType(_ other: any ServiceProtocol.Type) -> Bool {
             if case .type(let type) = self { ObjectIdentifier(type) == ObjectIdentifier(other) } else { false }
         }
@@ -47,7 +47,7 @@ struct ServiceRegistry {
 
     subscript(serviceIdentifier: String) -> Entry? { entries[serviceIdentifier] }
 
-    /// False where the identifier is taken, or can be no path component.
+    /// False if the identifier is taken, or cannot be a path component.
     mutating func register(_ entry: Entry, as serviceIdentifier: String) -> Bool {
         guard entries[serviceIdentifier] == nil, !serviceIdentifier.isEmpty, !serviceIdentifier.contains("/") else {
             return false
@@ -63,14 +63,14 @@ struct ServiceRegistry {
         notices.append(.unregistered(entry))
     }
 
-    /// Whether callbacks are due and nobody makes them yet; who is told so makes them all.
+    /// Whether callbacks are due and nobody is making them; if true, the caller makes them all.
     mutating func beginNotifying() -> Bool {
         guard !isNotifying, !notices.isEmpty else { return false }
         isNotifying = true
         return true
     }
 
-    /// The callbacks due next; nil, and the end of it, where there are none.
+    /// The next callbacks; nil, and the end of notifying, if there are none.
     mutating func takeNotices() -> [Notice]? {
         guard !notices.isEmpty else {
             isNotifying = false

@@ -16,9 +16,9 @@ extension ServiceRouter {
     ///
     /// - Parameters:
     ///   - request: its URL names the service; its content is in `httpBody`.
-    ///   - pipeline: one whose transport is this router, so that its cache, retrier and hooks take part; nil, the default: the
-    ///     request goes straight to the service.
-    /// - Throws: what the service throws, `ServiceError` or `CancellationError`; a status is never an error.
+    ///   - pipeline: a pipeline whose transport is this router, so that its cache, retrier and hooks take part; nil, the
+    ///     default: the request goes straight to the service.
+    /// - Throws: any error of the service, `ServiceError` or `CancellationError`; a status is never an error.
     public func processRequest(_ request: URLRequest, through pipeline: Pipeline? = nil) async throws -> Response {
         if let pipeline { return try await pipeline.send(request) }
         return try await send(request, body: .carried(by: request), context: CallContext())
@@ -32,8 +32,8 @@ extension ServiceRouter {
     /// Sends a GET request to a service.
     ///
     /// - Parameters:
-    ///   - serviceId: the identifier the service is registered under.
-    ///   - extraPath: what follows the identifier, as text of a URL: several segments, a query. A leading slash is not needed.
+    ///   - serviceId: the identifier that the service is registered under.
+    ///   - extraPath: what follows the identifier, as URL text: several segments, a query. A leading slash is not needed.
     ///   - pipeline: sends the request; nil, the default: it goes straight to the service.
     public func processRequest(
         serviceId: String,
@@ -46,8 +46,8 @@ extension ServiceRouter {
     /// Sends a request to a service.
     ///
     /// - Parameters:
-    ///   - serviceId: the identifier the service is registered under.
-    ///   - extraPath: what follows the identifier, as text of a URL: several segments, a query. A leading slash is not needed.
+    ///   - serviceId: the identifier that the service is registered under.
+    ///   - extraPath: what follows the identifier, as URL text: several segments, a query. A leading slash is not needed.
     ///   - method: such as `.put`.
     ///   - data: the content.
     ///   - pipeline: sends the request; nil, the default: it goes straight to the service.

@@ -13,52 +13,52 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// A transport that hands requests to services in this process: an embedded server, a mock, an offline fall-back.
+/// A transport that sends requests to services in this process: an embedded server, a mock, an offline fallback.
 ///
 /// A request to the router's host goes to the service whose identifier is the first non-empty component of the request's
-/// decoded path; one for which no service is registered is answered with 404. A request to another host goes to the next
-/// transport. Scheme and port do not count. Since a router is a transport, it stands beneath the whole pipeline, so tests
-/// exercise the real path. There is no shared router: make as many as there are parts that must not see each other.
+/// decoded path; if no service is registered for it, the response is a 404. A request to another host goes to the next
+/// transport. Scheme and port are ignored. A router is a transport, below the whole pipeline, so tests exercise the real path.
+/// There is no shared router: create one for each part that must not see the others.
 public final class ServiceRouter: Transport {
-    /// Limits, and who is told what happens; everything has a default.
+    /// Limits and callbacks; everything has a default.
     public struct Configuration: Sendable {
-        /// The most bytes that a ``ServiceProtocol`` may return ahead of their reader, 64 MiB by default; beyond it the body
-        /// fails with `.bodyTooLarge`, since the closures of a service cannot be made to wait.
+        /// The most bytes that a ``ServiceProtocol`` may return before they are read, 64 MiB by default; beyond it the body
+        /// fails with `.bodyTooLarge`, because the closures of a service cannot be made to wait.
         public var unreadLimit = 64 << 20
         /// The most bytes of content that are read into the `httpBody` of a request to a ``ServiceProtocol``, 64 MiB by default;
         /// beyond it the call fails with `.bodyTooLarge`.
         public var requestContentLimit = 64 << 20
-        /// How many calls of ``ServiceProtocol`` services may run, or block, at once; 1,024 by default. Each has a thread of its own.
-        /// Further ones wait in line until one of them returns from its `performRequest`.
+        /// How many calls of ``ServiceProtocol`` services may run, or block, at once; 1,024 by default. Each has its own
+        /// thread. Further calls wait in line until one returns from its `performRequest`.
         public var blockingCalls = 1_024
-        /// Is told of each call to the router's host when it is over; from any thread. Must be quick.
+        /// Called for each call to the router's host when it is over; from any thread. Must be quick.
         public var onMetrics: (@Sendable (ServiceMetrics) -> Void)?
-        /// Is told of each breach of a service's contract, on the thread that broke it. Must be quick.
+        /// Called for each violation of a service's contract, on the thread that caused it. Must be quick.
         public var onContractViolation: (@Sendable (ServiceContractViolation) -> Void)?
 
         /// The defaults.
         public init() {}
     }
 
-    /// The host whose requests the router answers; compared without regard to case.
+    /// The host whose requests the router answers; not case-sensitive.
     public let apiHostname: String
     /// The scheme of the URLs that ``processRequest(serviceId:extraPath:method:data:through:)`` makes.
     public let scheme: String
-    /// Limits, and who is told what happens.
+    /// Limits and callbacks.
     public let configuration: Configuration
     private let next: (any Transport)?
     private let threads: ServiceThreads
     private let registry = Mutex(ServiceRegistry())
 
-    /// A router for one host.
+    /// Creates a router for one host.
     ///
     /// - Parameters:
     ///   - apiHostname: `pmapi` by default.
-    ///   - scheme: of the URLs the router makes.
-    ///   - services: registered at once; of two with one identifier the first stays.
+    ///   - scheme: the scheme of the URLs that the router makes.
+    ///   - services: registered at once; of two with the same identifier, the first one stays.
     ///   - types: services without instances, registered after `services`.
     ///   - next: takes requests to other hosts; without it they fail with `.resolve`.
-    ///   - configuration: bounds of what services may do.
+    ///   - configuration: limits and callbacks.
     public init(
         apiHostname: String = "pmapi",
         scheme: String = Http.scheme,
@@ -80,39 +80,39 @@ public final class ServiceRouter: Transport {
 
     /// Registers a service.
     ///
-    /// Callbacks of services are made one at a time, in the order of the changes, outside of any lock; a request may come before
-    /// them.
+    /// The callbacks of services are called one at a time, in the order of the changes, outside any lock; a request may come
+    /// before them.
     ///
-    /// - Returns: false when the identifier is taken, and then the service that has it stays; or when it is empty or has a slash,
-    ///   so that no request could find it.
+    /// - Returns: false if the identifier is taken, in which case the registered service stays; or if it is empty or contains a
+    ///   slash, so that no request could find it.
     @discardableResult
     public func register(_ service: any InProcessService) -> Bool {
         register(.instance(service))
     }
 
-    /// Registers a service without instances; as ``register(_:)-(InProcessService)`` otherwise.
+    /// Registers a service without instances; otherwise like ``register(_:)-(InProcessService)``.
     @discardableResult
     public func register(_ type: any ServiceProtocol.Type) -> Bool {
         register(.type(type))
     }
 
-    /// Registers a service without instances: the same as ``register(_:)-(ServiceProtocol.Type)``, by its older name.
+    /// Registers a service without instances: the older name of ``register(_:)-(ServiceProtocol.Type)``.
     @discardableResult
     public func registerService(_ type: any ServiceProtocol.Type) -> Bool {
         register(.type(type))
     }
 
-    /// Unregisters the service of an identifier; a call in flight finishes. No effect where there is none.
+    /// Unregisters the service with an identifier; a call in progress finishes. Does nothing if there is none.
     public func unregister(_ serviceIdentifier: String) {
         unregister(serviceIdentifier) { _ in true }
     }
 
-    /// Unregisters a service without instances; no effect where that very type is not registered.
+    /// Unregisters a service without instances; does nothing if that type is not registered.
     public func unregisterService(_ type: any ServiceProtocol.Type) {
         unregister(type.serviceIdentifier) { $0.isType(type) }
     }
 
-    /// Unregisters the service of an identifier: the same as ``unregister(_:)``, by its older name.
+    /// Unregisters the service with an identifier: the older name of ``unregister(_:)``.
     public func unregisterService(byIdentifier serviceIdentifier: String) {
         unregister(serviceIdentifier)
     }

@@ -11,32 +11,33 @@ extension ResponseBody {
     ///
     /// - Parameters:
     ///   - length: in bytes, if known.
-    ///   - write: begins with the first read, in a task of its own that is cancelled when the body is dropped. When it returns
-    ///     the body ends; what it throws the body fails with.
+    ///   - write: starts with the first read, in its own task, which is cancelled when the body is released. When it returns,
+    ///     the body ends; if it throws, the body fails with that error.
     public init(length: Int? = nil, writing write: @escaping @Sendable (_ writer: BodyWriter) async throws -> Void) {
         self.init(WrittenBody(write), length: length)
     }
 }
 
-/// Writes a body, no faster than it is read.
+/// Writes a body no faster than it is read.
 public struct BodyWriter: Sendable {
     fileprivate let pipe: BodyPipe
 
-    /// Writes bytes; waits while one chunk lies unread.
+    /// Writes bytes; waits while one chunk is unread.
     ///
-    /// - Throws: `CancellationError` when the body was dropped, has ended, or the task is cancelled, which ends the body too.
+    /// - Throws: `CancellationError` if the body was released or has ended, or if the task is cancelled, which also ends the
+    ///   body.
     public func write(_ bytes: ByteChunk) async throws {
         try Task.checkCancellation()
         guard !bytes.isEmpty else { return }
         try await pipe.write(bytes)
     }
 
-    /// Writes bytes, as ``write(_:)-(ByteChunk)`` does.
+    /// Writes bytes, like ``write(_:)-(ByteChunk)``.
     public func write(_ data: Data) async throws {
         try await write(ByteChunk(copying: data))
     }
 
-    /// Writes text in UTF-8, as ``write(_:)-(ByteChunk)`` does.
+    /// Writes text in UTF-8, like ``write(_:)-(ByteChunk)``.
     public func write(_ text: String) async throws {
         try await write(ByteChunk(copying: text.utf8))
     }
@@ -157,7 +158,7 @@ private final class BodyPipe: Sendable {
         }
     }
 
-    /// What was written before is still read.
+    /// What was written before can still be read.
     func end(_ end: Result<ByteChunk?, any Error>) {
         let reader: Reader? = state.withLock { state in
             guard state.end == nil else { return nil }

@@ -52,7 +52,7 @@ extension CallLogger: RequestHook {
         let name = operationName(of: request)
         guard includes(host: urlRequest.url?.host, operationName: name) else { return nil }
         let fields = (urlRequest.allHTTPHeaderFields ?? [:]).keys.compactMap { FieldName($0) }
-        // A service may put its credential into any field that is not known, and this is where it is not known which.
+        // A service may put its credential into any unknown field, and it is not known here which one.
         let unknown = fields.filter { !redaction.shownFields.contains($0) }
         var message = message(name, credentials: request.options.credentialFields + unknown)
         message.add(urlRequest)
@@ -67,7 +67,7 @@ extension CallLogger: RequestHook {
 
     private func operationName<R: Request>(of request: R) -> String { CallLogger.operationName(of: request) }
 
-    /// What logs, and whoever observes calls, know a typed call by.
+    /// The name of a typed call in logs and for observers.
     static func operationName<R: Request>(of request: R) -> String {
         (request as? any EndpointRequest).map { CallLogger.name(of: $0) } ?? String(describing: R.self)
     }
@@ -76,7 +76,7 @@ extension CallLogger: RequestHook {
         "\(Call.Target.Service.self).\(Call.Target.self)"
     }
 
-    /// The content as it was sent; what does not lie in memory is only asked for what it is.
+    /// The content as it was sent; if it is not in memory, only its type.
     private func content<R: Request>(of request: R, _ urlRequest: URLRequest) -> HttpBody.Encoded? {
         guard let data = urlRequest.httpBody else { return try? request.body.encode() }
         let type = urlRequest.value(forHTTPHeaderField: "Content-Type")

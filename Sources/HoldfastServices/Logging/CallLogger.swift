@@ -5,48 +5,48 @@ internal import Foundation
 internal import Holdfast
 internal import HoldfastSemantics
 
-/// Writes what is sent and what comes back, through a closure, without credentials.
+/// Logs what is sent and what comes back, through a closure and without credentials.
 ///
-/// As a `ServiceHook`, among the hooks of a pipeline or a service, it sees the call as it is scheduled and its one ending. As a
-/// ``RequestHook``, among a service's `requestHooks`, it sees the typed call and knows its name. Use it as one of the
-/// two. Each message is one text of several lines: what happened, then header fields, then content where ``bodyLimit`` allows it.
+/// As a `ServiceHook`, among the hooks of a pipeline or a service, it sees the call when it is scheduled and when it ends. As a
+/// ``RequestHook``, among a service's `requestHooks`, it sees the typed call and knows its name. Use it as only one of the two.
+/// Each message is one text of several lines: what happened, then header fields, then content if ``bodyLimit`` allows it.
 ///
-/// Authorization, Cookie, Set-Cookie, Proxy fields, the call's `credentialFields`, the user in a URL, and every argument, field and
-/// JSON property whose name is secret by ``redaction`` are hidden, and so is each of their values wherever else it turns up in
-/// the same message. Content is shown where it is JSON or a form and lies in memory; streams and files are never read.
+/// These are hidden: Authorization, Cookie, Set-Cookie, Proxy fields, the call's `credentialFields`, the user in a URL, and
+/// every argument, field and JSON property whose name is secret by ``redaction``. Their values are hidden wherever else they
+/// occur in the same message. Content is shown if it is JSON or a form and in memory; streams and files are never read.
 public struct CallLogger: Sendable {
-    /// Which calls are written; all by default.
+    /// Which calls are logged; all by default.
     public var filter: Filter = .all
     /// What is hidden.
     public var redaction = Redaction()
-    /// The most characters of content that are shown; 0, the default: none.
+    /// The most characters of content to show; 0, the default: none.
     public var bodyLimit = 0
     /// Whether header fields are shown; true by default.
     public var showsFields = true
-    /// The most characters of a URL or a field's value that are shown, 16 at least; 512 by default.
+    /// The most characters of a URL or a field's value to show, at least 16; 512 by default.
     public var textLimit = 512
 
     private let write: @Sendable (String) -> Void
 
-    /// A logger that hands its messages to `write`, from whatever task a call is on.
+    /// Creates a logger that calls `write` with its messages, on whatever task a call runs.
     public init(_ write: @escaping @Sendable (String) -> Void) {
         self.write = write
     }
 
-    /// Which calls are written.
+    /// Which calls are logged.
     public struct Filter: Sendable {
-        /// What a filter judges by.
+        /// What a filter decides by.
         public struct Subject: Sendable {
-            /// The host, in lower case; nil where it is not known, as of a typed call that failed without a response.
+            /// The host, in lower case; nil if unknown, as for a typed call that failed without a response.
             public let host: String?
-            /// The name of the call: `MyService.CheckStatus` of an endpoint, `MyRequest` of another request; where the logger is a
-            /// `ServiceHook`, the call's `CallOptions.operationName`.
+            /// The name of the call: `MyService.CheckStatus` for an endpoint, `MyRequest` for another request; if the logger is
+            /// a `ServiceHook`, the call's `CallOptions.operationName`.
             public let operationName: String?
         }
 
         let isIncluded: @Sendable (Subject) -> Bool
 
-        /// A filter of one's own.
+        /// Creates a filter from a closure.
         public init(_ isIncluded: @escaping @Sendable (Subject) -> Bool) {
             self.isIncluded = isIncluded
         }
@@ -54,7 +54,7 @@ public struct CallLogger: Sendable {
         /// All calls.
         public static let all = Filter { _ in true }
 
-        /// Calls to these hosts, and to hosts beneath them; where the host is not known, the call is written.
+        /// Calls to these hosts and their subdomains; if the host is unknown, the call is logged.
         public static func hosts(_ hosts: String...) -> Filter {
             let hosts = hosts.map { $0.lowercased() }
             return Filter { subject in
@@ -63,8 +63,8 @@ public struct CallLogger: Sendable {
             }
         }
 
-        /// Typed calls by name: of a service, such as `MyService`, of one of its endpoints, such as `MyService.CheckStatus`, or of a
-        /// request, such as `MyRequest`.
+        /// Typed calls by name: of a service, such as `MyService`, of one of its endpoints, such as `MyService.CheckStatus`, or
+        /// of a request, such as `MyRequest`.
         public static func operations(_ names: String...) -> Filter {
             Filter { subject in
                 guard let operation = subject.operationName else { return false }

@@ -12,10 +12,10 @@ internal import HoldfastStorage
     internal import Foundation
 #endif
 
-/// One message of a logger, put together line by line.
+/// One message of a logger, built line by line.
 struct CallMessage {
     private static let contentLimit = 256 << 10
-    /// Content in which there are more is not shown: each is looked for in all of it, which would take seconds.
+    /// Content with more secrets is not shown: searching all of it for each would take seconds.
     private static let secretLimit = 256
 
     private let logger: CallLogger
@@ -30,21 +30,21 @@ struct CallMessage {
         lines = [(title, max(logger.textLimit, 16))]
     }
 
-    /// The message, without any secret that was met while it was put together.
+    /// The message, without any secret that was found while it was built.
     ///
-    /// Lines are shortened at last, since half a secret would not be known for one.
+    /// Lines are shortened last, because half a secret would not be recognized.
     var text: String {
         lines.map { CallMessage.shortened(redactor.finished($0.text), to: $0.limit) }.joined(separator: "\n")
     }
 
-    /// The request's method and URL, to the first line.
+    /// Adds the request's method and URL to the first line.
     mutating func add(_ request: URLRequest) {
         lines[0].text += " \(request.httpMethod ?? "GET") \(redactor.url(request.url?.absoluteString ?? "no URL"))"
-        // Its secrets are met even where its fields are not shown.
+        // Its secrets are noted even if its fields are not shown.
         _ = shown(HeaderFields(request.allHTTPHeaderFields ?? [:]))
     }
 
-    /// The request's fields.
+    /// Adds the request's fields.
     mutating func addFields(of request: URLRequest) {
         let fields = HeaderFields(request.allHTTPHeaderFields ?? [:])
         let all = shown(fields)
@@ -54,7 +54,7 @@ struct CallMessage {
         }
     }
 
-    /// The response's status, its origin and its fields.
+    /// Adds the response's status, source and fields.
     mutating func add(_ response: Response) {
         lines[0].text += " -> \(response.status.rawValue), \(CallMessage.origin(of: response))"
         let all = shown(response.fields)
@@ -62,7 +62,7 @@ struct CallMessage {
         for (line, text) in zip(response.fields, all) { add("\(line.name): \(text)") }
     }
 
-    /// What the call failed with: its kind and its words, not what lies beneath, which may hold the request.
+    /// Adds the error's kind and message, but not its cause, which may contain the request.
     mutating func add(_ error: any Error) {
         if let error = error as? ServiceError {
             lines[0].text += " failed: \(error.code)"
@@ -73,18 +73,18 @@ struct CallMessage {
         }
     }
 
-    /// That nobody waits for the call any more.
+    /// Adds that the caller no longer waits for the call.
     mutating func addCancellation() {
         lines[0].text += " cancelled"
     }
 
-    /// Learns the secrets of content that is not shown here, since they may turn up in what is.
+    /// Notes the secrets of content that is not shown, because they may occur in what is shown.
     mutating func meet(_ body: RequestBody, type: String?) {
         guard case .bytes(let bytes) = body.form else { return }
         _ = shown(bytes, type: type)
     }
 
-    /// Content, where it may be shown.
+    /// Adds the content if it may be shown.
     mutating func add(_ body: RequestBody, type: String?) {
         switch body.form {
         case .none: break
@@ -93,7 +93,7 @@ struct CallMessage {
         }
     }
 
-    /// Content, where it may be shown.
+    /// Adds the content if it may be shown.
     mutating func add(_ body: ResponseBody, type: String?) {
         if let bytes = body.bytesInMemory {
             add(bytes, type: type)
@@ -103,7 +103,7 @@ struct CallMessage {
     }
 
     private mutating func add(_ bytes: ByteChunk, type: String?) {
-        // Its secrets are met even where it is not shown.
+        // Its secrets are noted even if it is not shown.
         let shown = shown(bytes, type: type)
         guard !bytes.isEmpty, logger.bodyLimit > 0 else { return }
         guard let shown, redactor.secrets.count <= CallMessage.secretLimit else {
@@ -112,7 +112,7 @@ struct CallMessage {
         lines.append(("  " + shown, logger.bodyLimit))
     }
 
-    /// The text of content in which all that may be secret has a name; nil where it is of another type, or too long.
+    /// The text of content of a type in which secrets can be found by name; nil if it is of another type or too long.
     private mutating func shown(_ bytes: ByteChunk, type: String?) -> String? {
         guard bytes.count <= CallMessage.contentLimit else { return nil }
         let type = (type ?? "").lowercased().prefix { $0 != ";" }.filter { $0 != " " }

@@ -3,47 +3,47 @@
 
 public import HoldfastSemantics
 
-/// What a log shows of header fields, arguments and properties: secrets never, what is known to be harmless as it is, and of
-/// anything else a mark by which equal values are known.
+/// What a log shows of header fields, arguments and properties: never secrets, known harmless values unchanged, and for
+/// anything else a mark that is the same for equal values.
 ///
-/// A name is secret where it contains one of ``words``, or where a part of it is one of ``names``, letter case and everything but
-/// letters and digits aside: `X-Api-Key`, `api_key`, `subscriptionKey` and `user[apiKey]` are secret alike. The value of a field or
-/// argument that is neither secret nor in ``shownFields`` or ``shownArguments`` is shortened to a mark such as `<#3f09ac>` unless it has
-/// less than four characters. Properties of JSON are shown unless their names are secret. It is better to hide too much than too
-/// little. A path is shown as it is, so keep secrets out of paths, or hide them by ``finally``.
+/// A name is secret if it contains one of ``words``, or if a part of it is one of ``names``, ignoring case and everything but
+/// letters and digits: `X-Api-Key`, `api_key`, `subscriptionKey` and `user[apiKey]` are all secret. The value of a field or
+/// argument that is neither secret nor in ``shownFields`` or ``shownArguments`` is replaced by a mark such as `<#3f09ac>`
+/// unless it has less than four characters. Properties of JSON are shown unless their names are secret. It is better to hide
+/// too much than too little. Paths are shown unchanged, so keep secrets out of paths, or hide them with ``finally``.
 public struct Redaction: Sendable {
-    /// What stands where a secret stood.
+    /// The text that replaces a secret.
     public static let mark = "<redacted>"
 
-    /// Words that make every name secret that contains one.
+    /// Words that make every name that contains one of them secret.
     public var words: Set<String> {
         didSet { plainWords = Redaction.plain(words) }
     }
-    /// Names that are secret, and make every name secret of which they are a part.
+    /// Names that are secret, and that make every name secret that has them as a part.
     public var names: Set<String> {
         didSet { plainNames = Redaction.plain(names) }
     }
-    /// Header fields that hold a secret beside those whose names are secret; none by default.
+    /// Header fields that hold a secret, besides those whose names are secret; none by default.
     public var fields: Set<FieldName> = []
-    /// Header fields whose values are shown: by default those of HTTP's own that hold no credential, and identifiers of requests and
-    /// traces.
+    /// Header fields whose values are shown; by default the standard HTTP fields that hold no credential, and identifiers of
+    /// requests and traces.
     public var shownFields: Set<FieldName>
-    /// Arguments of queries and forms whose values are shown, in lower case: by default what pages, sorts and formats results.
+    /// Arguments of queries and forms whose values are shown, in lower case; by default those for pages, sorting and formats.
     public var shownArguments: Set<String>
-    /// Edits each text before it is written, as the last; returns it as it is by default.
+    /// Changes each text last, before it is written; by default returns it unchanged.
     public var finally: @Sendable (String) -> String = { $0 }
 
     private var plainWords: Set<String>
     private var plainNames: Set<String>
 
-    /// What becomes of a value.
+    /// How a value is shown.
     enum Treatment {
         case shown
         case shortened
         case hidden
     }
 
-    /// All defaults.
+    /// Creates a redaction with the defaults.
     public init() {
         words = [
             "token", "password", "passwd", "passphrase", "passcode", "secret", "apikey", "accesskey", "privatekey",
@@ -84,26 +84,26 @@ public struct Redaction: Sendable {
     ]
 
     func treatment(ofArgument name: String) -> Treatment {
-        // An authorization code is one only here: in JSON, `code` is what an API calls its errors.
+        // An authorization code is called so only here: in JSON, `code` is what APIs call their error codes.
         if isSecret(name) || name.lowercased() == "code" { return .hidden }
         return shownArguments.contains(name.lowercased()) ? .shown : .shortened
     }
 
     func treatment(of name: FieldName) -> Treatment {
         if fields.contains(name) || name.canonicalName.hasPrefix("proxy-") { return .hidden }
-        // What it is called is HTTP's own, or the program's: `Access-Control-Allow-Credentials` holds none.
+        // The name is HTTP's own, or listed by the program: `Access-Control-Allow-Credentials` holds none.
         if shownFields.contains(name) { return .shown }
         return isSecret(name.rawName) ? .hidden : .shortened
     }
 
-    /// Whether what has this name is a secret.
+    /// Whether a value with this name is a secret.
     func isSecret(_ name: String) -> Bool {
         let plain = Redaction.plain(name)
         return plainWords.contains { plain.contains($0) } || plainNames.contains(plain)
             || Redaction.parts(of: name).contains { plainNames.contains($0) }
     }
 
-    /// What stands between brackets, dots, dashes and the like, as a whole and by its words: `user[apiKey]` has `user`, `apikey`, `api`
+    /// The parts between brackets, dots, dashes and similar, and the words in them: `user[apiKey]` has `user`, `apikey`, `api`
     /// and `key`.
     private static func parts(of name: String) -> Set<String> {
         var parts = Set(name.split { "[].".contains($0) }.map { plain(String($0)) })

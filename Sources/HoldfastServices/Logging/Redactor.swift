@@ -4,17 +4,16 @@
 internal import Foundation
 internal import HoldfastSemantics
 
-/// Makes the text of one call that may be shown, and remembers each secret it meets, so that one that turns up elsewhere is
-/// hidden there too.
+/// Makes the texts of one call safe to show, and remembers each secret it finds, so that it is also hidden elsewhere.
 struct Redactor {
-    /// Shorter secrets are hidden where they stand, and not wherever their letters occur.
+    /// Shorter secrets are only hidden in their own place, not wherever the same letters occur.
     private static let shortestSecret = 4
-    /// Values of unknown names that are as long are hidden wherever they occur, as secrets are.
+    /// Values of unknown names with at least this length are hidden wherever they occur, like secrets.
     private static let shortestUnknown = 12
-    /// What marks are made with, so that nobody can try out which value has one.
+    /// The salt of the marks, so that nobody can find out by trying which value has which mark.
     private static let salt = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
 
-    /// URLs in URLs and JSON in JSON are looked into as deep; what lies deeper is hidden.
+    /// The depth to which URLs in URLs and JSON in JSON are checked; anything deeper is hidden.
     private static let deepest = 8
 
     let redaction: Redaction
@@ -25,7 +24,7 @@ struct Redactor {
         self.redaction = redaction
     }
 
-    /// A URL without its user's name and password, and without the values of secret arguments.
+    /// A URL without user name and password, and without the values of secret arguments.
     mutating func url(_ text: String) -> String {
         let (head, fragment) = text.divided(at: "#")
         let (beforeQuery, query) = head.divided(at: "?")
@@ -35,7 +34,7 @@ struct Redactor {
         return shown
     }
 
-    /// Arguments, of a query or of a form, with the values of the secret ones hidden and those of unknown ones shortened.
+    /// Arguments of a query or a form, with the values of secret ones hidden and those of unknown ones replaced by marks.
     mutating func arguments(_ text: String) -> String { pairs(text, areArguments: true) }
 
     private mutating func pairs(_ text: String, areArguments: Bool) -> String {
@@ -61,7 +60,7 @@ struct Redactor {
         }.joined(separator: "&")
     }
 
-    /// The value of a header field; nil where it is a secret.
+    /// The value of a header field; nil if it is a secret.
     mutating func value(of line: HeaderFields.Line, credentials: Set<FieldName>) -> String? {
         let treatment = credentials.contains(line.name) ? .hidden : redaction.treatment(of: line.name)
         switch treatment {
@@ -73,7 +72,7 @@ struct Redactor {
         }
     }
 
-    /// A mark by which equal values are known; nil where the value is so short that it can be shown.
+    /// A mark that is the same for equal values; nil if the value is short enough to be shown.
     private mutating func shortened(_ value: String) -> String? {
         guard value.count >= Redactor.shortestSecret else { return nil }
         if value.count >= Redactor.shortestUnknown, !value.contains("/"), !value.contains(" ") { note(value) }
@@ -85,7 +84,7 @@ struct Redactor {
         return "<#" + String(repeating: "0", count: 6 - digits.count) + digits + ">"
     }
 
-    /// A text that may hold a URL or JSON, or look like a credential itself.
+    /// A text that may contain a URL or JSON, or be a credential itself.
     mutating func text(_ text: String) -> String {
         guard depth < Redactor.deepest else { return Redaction.mark }
         depth += 1
@@ -105,7 +104,7 @@ struct Redactor {
         }.joined(separator: " ")
     }
 
-    /// JSON with the values of secret properties hidden, sorted by name; nil where it is none, or a value alone.
+    /// JSON, sorted by name, with the values of secret properties hidden; nil if it is not JSON, or a single value.
     mutating func json(_ data: Data) -> String? {
         guard let value = try? JSONSerialization.jsonObject(with: data) else { return nil }
         let shown = visible(value)
@@ -116,7 +115,7 @@ struct Redactor {
         return String(decoding: written, as: UTF8.self)
     }
 
-    /// A line ready to be written: no secret that was met anywhere, and no control character.
+    /// A line ready to be written: without any secret found so far, and without control characters.
     func finished(_ line: String) -> String {
         var line = line
         for secret in secrets.sorted(by: { ($0.count, $0) > ($1.count, $1) }) where line.contains(secret) {
@@ -126,7 +125,8 @@ struct Redactor {
         return redaction.finally(String(String.UnicodeScalarView(shown)))
     }
 
-    /// Notes what a field holds: the whole, what follows a scheme's name, a cookie's values, and what Base64 hides.
+    /// Notes what a field contains: the whole value, what follows a scheme's name, a cookie's values, and what is encoded in
+    /// Base64.
     private mutating func noteField(_ value: String) {
         note(value)
         for part in value.split(separator: ";") {
@@ -152,7 +152,7 @@ struct Redactor {
         }
     }
 
-    /// A text without the users of the URLs in it, of which a field may have several.
+    /// A text without the users in its URLs; a field may have several.
     private mutating func withoutUser(_ text: String) -> String {
         var shown = ""
         var rest = text[...]
@@ -202,7 +202,7 @@ struct Redactor {
         }
     }
 
-    /// Whether a text is a credential whatever its name: a scheme with its value, or a signed token (RFC 7519).
+    /// Whether a text is a credential, whatever its name: a scheme with its value, or a signed token (RFC 7519).
     private static func isCredential(_ text: String) -> Bool {
         let lower = text.lowercased()
         if ["bearer ", "basic ", "digest ", "negotiate "].contains(where: { lower.hasPrefix($0) }) { return true }
@@ -216,7 +216,7 @@ struct Redactor {
 }
 
 extension String {
-    /// What stands before the first `separator`, and what after it; nil where there is none.
+    /// The text before the first `separator`, and the text after it; nil if there is none.
     fileprivate func divided(at separator: Character) -> (String, String?) {
         guard let place = firstIndex(of: separator) else { return (self, nil) }
         return (String(self[..<place]), String(self[index(after: place)...]))

@@ -5,9 +5,9 @@ public import Foundation
 internal import Holdfast
 public import HoldfastSemantics
 
-/// A canned answer: which requests it is for, and what they get.
+/// A canned response, and the requests it is for.
 public struct MockData: Sendable {
-    /// What a mock answers with; new kinds may be added.
+    /// The content of a mock's response; new kinds may be added.
     public struct Content: Sendable {
         enum Kind: Sendable {
             case bytes(Data)
@@ -22,34 +22,34 @@ public struct MockData: Sendable {
         public static func data(_ data: Data) -> Content { Content(kind: .bytes(data)) }
         /// Text, as UTF-8.
         public static func text(_ text: String) -> Content { Content(kind: .bytes(Data(text.utf8))) }
-        /// A file, read anew for each request.
+        /// A file, read again for each request.
         public static func file(_ url: URL) -> Content { Content(kind: .file(url)) }
     }
 
-    /// The URL, in its canonical spelling. One without a query is for requests with any query and with none; one with a query is
-    /// for that query, whatever the order of its names.
+    /// The URL, in its canonical form. A URL without a query matches any query and none; one with a query matches that query,
+    /// in any order of names.
     public let target: TargetURI
-    /// The method; nil: any.
+    /// The method; nil means any.
     public let method: HttpMethod?
     /// Fields that a request must have, each with this value.
     public let requestFields: HttpHeader
-    /// The status of the answer.
+    /// The status of the response.
     public let status: StatusCode
-    /// The fields of the answer.
+    /// The fields of the response.
     public let fields: HttpHeader
-    /// The content of the answer.
+    /// The content of the response.
     public let content: Content
 
-    /// A mock of requests to a URL.
+    /// Creates a mock for requests to a URL.
     ///
     /// - Parameters:
     ///   - url: an absolute http or https URL; user information and fragment are ignored.
-    ///   - method: nil, the default: any.
-    ///   - requestFields: what a request must have beside; nothing by default.
+    ///   - method: nil, the default, means any.
+    ///   - requestFields: fields that a request must also have; none by default.
     ///   - status: 200 by default.
     ///   - fields: none by default.
-    ///   - content: empty by default; not sent in answer to HEAD.
-    /// - Throws: `ServiceError` `.badRequest` where the URL is none, or the status is not final (200 to 599).
+    ///   - content: empty by default; not sent in response to HEAD.
+    /// - Throws: `ServiceError` `.badRequest` if the URL is invalid, or the status is not final (200 to 599).
     public init(
         _ url: any UrlConvertible,
         method: HttpMethod? = nil,
@@ -81,7 +81,7 @@ public struct MockData: Sendable {
         self.content = content
     }
 
-    /// Whether this is for a request, and how much of it the mock names: a query counts most, then each field, then the method.
+    /// Whether this mock matches a request, and how specific it is: a query counts most, then each field, then the method.
     func fit(_ target: TargetURI, method: HttpMethod, header: HttpHeader) -> Fit? {
         guard target.origin == self.target.origin, target.path == self.target.path,
             self.target.query == nil || self.target.query == target.query,
@@ -95,7 +95,7 @@ public struct MockData: Sendable {
         )
     }
 
-    /// How specific a mock is that fits.
+    /// How specific a matching mock is.
     struct Fit: Comparable {
         let hasQuery: Bool
         let fieldCount: Int

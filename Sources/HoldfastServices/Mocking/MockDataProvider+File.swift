@@ -6,15 +6,15 @@ public import Holdfast
 internal import HoldfastSemantics
 
 extension MockDataProvider {
-    /// A provider of the mocks in a JSON file: an object whose `mocks` is an array of objects, as `docs/services/mocking-and-logging.md` describes
-    /// them.
+    /// Creates a provider from a JSON file: an object whose `mocks` is an array of objects, as
+    /// `docs/services/mocking-and-logging.md` describes them.
     ///
     /// - Parameters:
-    ///   - file: read once, here. Paths of `bodyFile` are relative to its folder, and read when a request asks.
+    ///   - file: read once, here. Paths of `bodyFile` are relative to its folder, and read for each request.
     ///   - passesUnmatched: as for ``init(_:passesUnmatched:next:)``.
     ///   - next: as for ``init(_:passesUnmatched:next:)``.
-    /// - Throws: `ServiceError` `.resourceUnavailable` where the file cannot be read, `.decodingFailed` where it is not what it
-    ///   should be; the message names the mock, counted from 1, and the key.
+    /// - Throws: `ServiceError` `.resourceUnavailable` if the file cannot be read, `.decodingFailed` if it is invalid; the
+    ///   message names the mock, counted from 1, and the key.
     public init(contentsOf file: URL, passesUnmatched: Bool = false, next: (any Transport)? = nil) throws {
         let data: Data
         do {
@@ -22,7 +22,7 @@ extension MockDataProvider {
         } catch {
             throw ServiceError(
                 .resourceUnavailable,
-                "The file of mocks \(file.lastPathComponent) cannot be read; check its path and rights.",
+                "The file of mocks \(file.lastPathComponent) cannot be read; check its path and permissions.",
                 cause: error
             )
         }
@@ -31,7 +31,7 @@ extension MockDataProvider {
     }
 }
 
-/// Reads a file of mocks and says exactly what is wrong with one.
+/// Reads a file of mocks and says exactly what is wrong with it.
 struct MockFileReader {
     let name: String
     let folder: URL

@@ -12,27 +12,27 @@ private import HoldfastStorage
     public import Foundation
 #endif
 
-/// A transport that answers from canned data: for tests, demonstrations, and work without a server.
+/// A transport with canned responses: for tests, demonstrations, and work without a server.
 ///
-/// Of the mocks that fit a request the most specific one answers: one that names a query before one that does not, then the one
-/// with most request fields, then one that names the method; of equals the first. What no mock fits fails with
-/// `.resourceUnavailable`, or goes to the next transport if ``passesUnmatched`` says so.
+/// If several mocks match a request, the most specific one answers: one with a query before one without, then the one with most
+/// request fields, then one with a method, then the first. A request that no mock matches fails with `.resourceUnavailable`, or
+/// goes to the next transport if ``passesUnmatched`` is true.
 ///
-/// It stands beneath the whole pipeline, so what it answers is cached, retried, judged and decoded like what a server sends, and
-/// `Response.source` says the same of it. Keeps no state: equal requests get equal answers, any number of times.
+/// It is below the whole pipeline, so its responses are cached, retried, checked and decoded like a server's, and have the same
+/// `Response.source`. It keeps no state: equal requests get equal responses, any number of times.
 public struct MockDataProvider: Transport {
     /// The mocks, in order.
     public let mocks: [MockData]
-    /// Whether requests that no mock fits go to the next transport.
+    /// Whether requests that no mock matches go to the next transport.
     public let passesUnmatched: Bool
     private let next: (any Transport)?
 
-    /// A provider of these mocks.
+    /// Creates a provider of these mocks.
     ///
     /// - Parameters:
-    ///   - mocks: the mocks; of equally good ones the first answers.
-    ///   - passesUnmatched: whether what no mock fits goes to `next`; false by default.
-    ///   - next: the transport for that; nil, the default: there is none, and passing on is an error.
+    ///   - mocks: the mocks; of equally specific ones, the first answers.
+    ///   - passesUnmatched: whether requests that no mock matches go to `next`; false by default.
+    ///   - next: the transport for these; nil, the default: there is none, and passing on is an error.
     public init(_ mocks: [MockData], passesUnmatched: Bool = false, next: (any Transport)? = nil) {
         self.mocks = mocks
         self.passesUnmatched = passesUnmatched
@@ -45,14 +45,14 @@ public struct MockDataProvider: Transport {
         guard passesUnmatched else {
             throw ServiceError(
                 .resourceUnavailable,
-                "No mock fits \(described(request)); add one, or let requests pass by `passesUnmatched`.",
+                "No mock matches \(described(request)). Add one, or set `passesUnmatched` to let requests through.",
                 progress: .notSent
             )
         }
         guard let next else {
             throw ServiceError(
                 .resourceUnavailable,
-                "No mock fits \(described(request)), and there is no transport to pass it to; give the provider a `next`.",
+                "No mock matches \(described(request)), and there is no transport to pass it to. Give the provider a `next`.",
                 progress: .notSent
             )
         }
@@ -71,7 +71,7 @@ public struct MockDataProvider: Transport {
 
     public var enforcesDeadline: Bool { next?.enforcesDeadline ?? true }
 
-    /// The mock that answers a request; nil where none fits.
+    /// The mock that answers a request; nil if none matches.
     public func mock(for request: URLRequest) -> MockData? {
         guard let text = request.url?.absoluteString, let uri = try? TargetURI(mapping: text) else { return nil }
         let target = QueryOptions(sortsNames: true).applied(to: uri)
@@ -98,7 +98,7 @@ public struct MockDataProvider: Transport {
                     throw ServiceError(
                         .resourceUnavailable,
                         "The file with the content of the mock for \(described(request)) cannot be read: "
-                            + "\(url.lastPathComponent); check its path and rights.",
+                            + "\(url.lastPathComponent); check its path and permissions.",
                         cause: error,
                         progress: .notSent
                     )
@@ -108,7 +108,7 @@ public struct MockDataProvider: Transport {
         return Response(status: mock.status, fields: mock.fields, body: body, url: request.url)
     }
 
-    /// Method and URL as they may stand in a log: without user information, and without the values of the query.
+    /// Method and URL for a log: without user information, and without the values of the query.
     private func described(_ request: URLRequest) -> String {
         let method = request.httpMethod ?? "GET"
         guard let text = request.url?.absoluteString, let target = try? TargetURI(mapping: text) else {

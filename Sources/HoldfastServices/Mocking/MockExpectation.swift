@@ -5,14 +5,14 @@ internal import Foundation
 internal import Holdfast
 internal import HoldfastSemantics
 
-/// One request that a ``ServiceMock`` expects, and its answer.
+/// One request that a ``ServiceMock`` expects, and the response to it.
 struct MockExpectation: Sendable {
     /// What is expected, in words.
     let title: String
     let respond: MockResponse
     let check: @Sendable (_ request: MockRequest, _ call: MockedCall?) throws(MockFailure) -> Void
 
-    /// A request by method and path.
+    /// Expects a request by method and path.
     init(
         _ method: HttpMethod,
         path: String,
@@ -23,18 +23,18 @@ struct MockExpectation: Sendable {
         self.respond = respond
         check = { [title] request, _ throws(MockFailure) in
             guard request.method == method else {
-                throw MockFailure(.wrongMethod, message: "Expected \(title); \(request.title) came.")
+                throw MockFailure(.wrongMethod, message: "Expected \(title), but received \(request.title).")
             }
             guard MockExpectation.path(of: request, is: path) else {
                 let came =
                     path.contains("://") ? "\(request.title) to \(request.url?.host ?? "no host")" : request.title
-                throw MockFailure(.wrongPath, message: "Expected \(title); \(came) came.")
+                throw MockFailure(.wrongPath, message: "Expected \(title), but received \(came).")
             }
             try MockExpectation.validate(request, title: title, validate: validate)
         }
     }
 
-    /// A call of an endpoint.
+    /// Expects a call of an endpoint.
     init<Target: Endpoint>(
         _ type: Target.Type,
         path: String?,
@@ -49,15 +49,18 @@ struct MockExpectation: Sendable {
                 throw MockFailure(
                     .wrongType,
                     message:
-                        "Expected \(title); \(request.title) came, and which call it belongs to is not known: make the client by "
+                        "Expected \(title), but received \(request.title), and its call is unknown. Create the client with "
                         + "mock.client(of:), or expect it by method and path."
                 )
             }
             guard call.target == ObjectIdentifier(Target.self) else {
-                throw MockFailure(.wrongType, message: "Expected \(title); \(call.name) came, as \(request.title).")
+                throw MockFailure(
+                    .wrongType,
+                    message: "Expected \(title), but received \(call.name), as \(request.title)."
+                )
             }
             if let path, !MockExpectation.isSame(path, call.path) {
-                throw MockFailure(.wrongPath, message: "Expected \(title); it came at \(call.path).")
+                throw MockFailure(.wrongPath, message: "Expected \(title), but received it at \(call.path).")
             }
             if let input, let coding = call.coding { try input.check(request, coding: coding, title: title) }
             try MockExpectation.validate(request, title: title, validate: validate)
@@ -74,13 +77,13 @@ struct MockExpectation: Sendable {
         } catch {
             throw MockFailure(
                 .wrongInput,
-                message: "\(title) came, and its `validate` refused it; see the cause.",
+                message: "\(title) was received, but `validate` refused it; see the cause.",
                 cause: error
             )
         }
     }
 
-    /// A URL where it has a scheme, a whole path where it begins with a slash, else the last segments of one.
+    /// Matches a URL if it has a scheme, a whole path if it begins with a slash, and otherwise the last segments.
     private static func path(of request: MockRequest, is path: String) -> Bool {
         let came = request.path.isEmpty ? "/" : request.path
         if let end = path.firstRange(of: "://")?.upperBound {
@@ -94,14 +97,14 @@ struct MockExpectation: Sendable {
         return came.hasSuffix("/" + path)
     }
 
-    /// Whether two paths of endpoints are one: the first slash says nothing, since both begin at the service's URL.
+    /// Whether two endpoint paths are the same; a leading slash makes no difference, because both are below the service's URL.
     private static func isSame(_ first: String, _ second: String) -> Bool {
         func rest(_ path: String) -> Substring { path.hasPrefix("/") ? path.dropFirst() : path[...] }
         return rest(first) == rest(second)
     }
 }
 
-/// What is known of a request that comes from a typed call.
+/// What is known about the typed call that a request belongs to.
 struct MockedCall: Sendable {
     let name: String
     let target: ObjectIdentifier?
@@ -110,7 +113,7 @@ struct MockedCall: Sendable {
 }
 
 extension EndpointInput {
-    /// Compares with what came.
+    /// Compares the expected input with the received one.
     fileprivate func check(
         _ request: MockRequest,
         coding: EndpointCoding,
@@ -132,20 +135,20 @@ extension EndpointInput {
             )
         }
         guard isSame else {
-            throw MockFailure(.wrongInput, message: "\(title) came with other input than was expected.")
+            throw MockFailure(.wrongInput, message: "\(title) was received with other input than expected.")
         }
     }
 }
 
 extension HttpBody {
-    /// Whether this is the content of a request, however its JSON is written and whatever its boundary.
+    /// Whether this is the content of a request, ignoring how JSON is written and which boundary is used.
     fileprivate func isSame(as request: MockRequest) throws -> Bool {
         let encoded = try encode()
         let expected: Data
         switch encoded.content.form {
         case .bytes(let bytes): expected = bytes.withUnsafeBytes { Data($0) }
         case .none: expected = Data()
-        // Files are not read here: `validate` can look at what came.
+        // Files are not read here: `validate` can check what was received.
         default: return true
         }
         if expected == request.content { return true }

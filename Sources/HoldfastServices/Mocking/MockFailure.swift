@@ -4,7 +4,7 @@
 public import Foundation
 internal import Holdfast
 
-/// Why a ``ServiceMock`` refused a request, or is not content at the end.
+/// Why a ``ServiceMock`` refused a request, or was not satisfied at the end.
 public struct MockFailure: LocalizedError, Sendable, CustomStringConvertible {
     /// The kind of failure; new ones may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -15,7 +15,7 @@ public struct MockFailure: LocalizedError, Sendable, CustomStringConvertible {
             self.description = description
         }
 
-        /// A request came and none was expected.
+        /// A request was received and none was expected.
         public static let noExpectation = Code("no-expectation")
         /// Another endpoint was expected.
         public static let wrongType = Code("wrong-type")
@@ -25,13 +25,13 @@ public struct MockFailure: LocalizedError, Sendable, CustomStringConvertible {
         public static let wrongPath = Code("wrong-path")
         /// Other input was expected, or `validate` refused the request.
         public static let wrongInput = Code("wrong-input")
-        /// Requests were expected that did not come.
+        /// Expected requests were not received.
         public static let unmetExpectations = Code("unmet-expectations")
     }
 
     /// The kind of failure.
     public let code: Code
-    /// What was expected and what came.
+    /// What was expected and what was received.
     public let message: String
     /// What `validate` threw.
     public let cause: (any Error)?
@@ -45,10 +45,10 @@ public struct MockFailure: LocalizedError, Sendable, CustomStringConvertible {
     public var errorDescription: String? { message }
     public var description: String { "\(code): \(message)" + (cause.map { " (\($0))" } ?? "") }
 
-    /// The failure that an error of a call bears in itself: of a `ServiceError` or an ``EndpointError`` it is the cause.
+    /// The failure in the causes of an error, such as a `ServiceError` or an ``EndpointError``.
     public init?(in error: any Error) {
         var next: (any Error)? = error
-        // An error's causes end soon; but nobody promises it.
+        // Chains of causes are short, but this is not guaranteed.
         for _ in 0..<16 {
             switch next {
             case let failure as MockFailure:

@@ -10,7 +10,7 @@ internal import HoldfastStorage
     public import FoundationNetworking
 #endif
 
-/// A request as it reached a ``ServiceMock``, beneath the whole pipeline.
+/// A request as a ``ServiceMock`` received it, below the whole pipeline.
 public struct MockRequest: Sendable {
     /// The request.
     public let urlRequest: URLRequest
@@ -35,12 +35,12 @@ public struct MockRequest: Sendable {
         try decoder.decode(type, from: content)
     }
 
-    /// What it asks for, in words.
+    /// Its method and path.
     var title: String { "\(method.rawValue) \(path)" }
 }
 
 extension RequestBody {
-    /// All bytes; what can be read once is used up.
+    /// All bytes; content that can be read only once is consumed.
     func allBytes(of request: URLRequest) async throws -> Data {
         switch form {
         case .none: Data()

@@ -6,7 +6,7 @@ internal import Holdfast
 public import HoldfastSemantics
 internal import HoldfastStorage
 
-/// What a ``ServiceMock`` answers with.
+/// The response of a ``ServiceMock``.
 public struct MockResponse: Sendable {
     enum Outcome: Sendable {
         case response(status: Int, fields: HeaderFields, content: Data)
@@ -15,7 +15,7 @@ public struct MockResponse: Sendable {
 
     let outcome: Outcome
 
-    /// A status, with fields and content where given.
+    /// A status, with optional fields and content.
     public static func status(
         _ status: Int,
         fields: HeaderFields = HeaderFields(),
@@ -24,7 +24,7 @@ public struct MockResponse: Sendable {
         MockResponse(outcome: .response(status: status, fields: fields, content: content))
     }
 
-    /// Content of a type.
+    /// Content with a type.
     public static func content(
         _ content: String,
         type: String = "application/json",
@@ -34,7 +34,7 @@ public struct MockResponse: Sendable {
         MockResponse.content(Data(content.utf8), type: type, status: status, fields: fields)
     }
 
-    /// Content of a type.
+    /// Content with a type.
     public static func content(
         _ content: Data,
         type: String,
@@ -48,7 +48,7 @@ public struct MockResponse: Sendable {
 
     /// A value as JSON.
     ///
-    /// - Throws: what the encoder throws.
+    /// - Throws: any error of the encoder.
     public static func json(
         _ value: some Encodable,
         encoder: JSONEncoder = ServiceJSON.encoder(),
@@ -58,7 +58,7 @@ public struct MockResponse: Sendable {
         .content(try encoder.encode(value), type: "application/json", status: status, fields: fields)
     }
 
-    /// No response: the exchange fails, as a broken connection does.
+    /// No response: the exchange fails, as if a connection broke.
     public static func failure(_ error: any Error) -> MockResponse {
         MockResponse(outcome: .failure(error))
     }

@@ -3,7 +3,7 @@
 
 public import Foundation
 
-/// Expectations of endpoints; the client must come from ``ServiceMock/client(of:configuration:)``.
+/// Expectations of endpoints; these need a client from ``ServiceMock/client(of:configuration:)``.
 extension ServiceMock {
     /// Expects a call of an endpoint of any kind, downloads included.
     ///
@@ -11,7 +11,7 @@ extension ServiceMock {
     ///   - endpoint: the endpoint's type.
     ///   - path: the endpoint's path; nil, the default: any.
     ///   - validate: throws to refuse the request.
-    ///   - respond: the answer; an empty 200 by default.
+    ///   - respond: the response; an empty 200 by default.
     public func expect<Target: Endpoint>(
         _ endpoint: Target.Type,
         path: String? = nil,
@@ -21,14 +21,14 @@ extension ServiceMock {
         add(MockExpectation(endpoint, path: path, input: nil, validate: validate, respond: respond))
     }
 
-    /// Expects a call of an endpoint with this input, compared as it is sent.
+    /// Expects a call of an endpoint with this input, compared in encoded form.
     ///
     /// - Parameters:
     ///   - endpoint: the endpoint's type.
     ///   - path: the endpoint's path; nil, the default: any.
-    ///   - input: what is sent.
+    ///   - input: the expected input.
     ///   - validate: throws to refuse the request.
-    ///   - respond: the answer; an empty 200 by default.
+    ///   - respond: the response; an empty 200 by default.
     public func expect<Target: InEndpoint>(
         _ endpoint: Target.Type,
         path: String? = nil,
@@ -40,7 +40,7 @@ extension ServiceMock {
         add(MockExpectation(endpoint, path: path, input: input, validate: validate, respond: respond))
     }
 
-    /// Expects a call of an endpoint with this input; as ``expect(_:path:input:validate:respond:)`` otherwise.
+    /// Expects a call of an endpoint with this input; otherwise like ``expect(_:path:input:validate:respond:)``.
     public func expect<Target: InOutEndpoint>(
         _ endpoint: Target.Type,
         path: String? = nil,
@@ -52,15 +52,15 @@ extension ServiceMock {
         add(MockExpectation(endpoint, path: path, input: input, validate: validate, respond: respond))
     }
 
-    /// Expects a call of an endpoint and answers with JSON of a value.
+    /// Expects a call of an endpoint and responds with a value as JSON.
     ///
     /// - Parameters:
     ///   - endpoint: the endpoint's type.
     ///   - path: the endpoint's path; nil, the default: any.
     ///   - validate: throws to refuse the request.
-    ///   - output: the answer. For a format other than JSON, give the content by `respond`.
-    ///   - encoder: what encodes it.
-    /// - Throws: what the encoder throws.
+    ///   - output: the value. For a format other than JSON, give the content with `respond`.
+    ///   - encoder: encodes the value.
+    /// - Throws: any error of the encoder.
     public func expect<Target: OutEndpoint>(
         _ endpoint: Target.Type,
         path: String? = nil,
@@ -72,8 +72,8 @@ extension ServiceMock {
         add(MockExpectation(endpoint, path: path, input: nil, validate: validate, respond: answer))
     }
 
-    /// Expects a call of an endpoint, with this input where it is given, and answers with JSON of a value; as
-    /// ``expect(_:path:validate:returning:encoder:)`` otherwise.
+    /// Expects a call of an endpoint, with this input if given, and responds with a value as JSON; otherwise like
+    /// ``expect(_:path:validate:returning:encoder:)``.
     public func expect<Target: InOutEndpoint>(
         _ endpoint: Target.Type,
         path: String? = nil,

@@ -12,11 +12,11 @@ private import Synchronization
     public import Foundation
 #endif
 
-/// A transport that answers by expectations, strictly in their order: for tests of code that calls endpoints, requests or proxies.
+/// A transport that answers expected requests, strictly in order: for tests of code that calls endpoints, requests or proxies.
 ///
-/// It stands beneath the whole pipeline, so requests are built, cached, retried and judged as ever; a request that lacks a
-/// required credential fails before it comes here. A request that is not the next one expected fails with a ``MockFailure`` as
-/// its error's cause, is never retried, and leaves the expectation for the next request.
+/// It is below the whole pipeline, so requests are built, cached, retried and checked as usual; a request without a required
+/// credential fails before it gets here. A request that is not the next expected one fails with a ``MockFailure`` as its
+/// error's cause, is never retried, and leaves the expectation for the next request.
 ///
 /// ```swift
 /// let mock = ServiceMock()
@@ -27,7 +27,7 @@ private import Synchronization
 public final class ServiceMock: Transport {
     fileprivate struct State {
         var expectations: [MockExpectation] = []
-        /// How many expectations were met and taken off.
+        /// How many expectations were met and removed.
         var metCount = 0
         var failures: [MockFailure] = []
         var requests: [MockRequest] = []
@@ -39,14 +39,14 @@ public final class ServiceMock: Transport {
 
     private let state = Mutex(State())
 
-    /// A mock that expects nothing.
+    /// Creates a mock that expects nothing.
     public init() {}
 
-    /// A client of a service that sends to this mock, and tells it which call each request belongs to.
+    /// Creates a client of a service that sends to this mock, and tells it which call each request belongs to.
     ///
     /// - Parameters:
-    ///   - service: the API; its hooks and its cache stay in force.
-    ///   - configuration: in place of the service's, such as with a clock that tests control.
+    ///   - service: the API; its hooks and its cache are used.
+    ///   - configuration: replaces the service's, for example with a clock that tests control.
     public func client<Service: HttpService>(
         of service: Service,
         configuration: PipelineConfiguration? = nil
@@ -54,23 +54,23 @@ public final class ServiceMock: Transport {
         ServiceClient(service, transport: self, requestHooks: [CallWitness(mock: self)], configuration: configuration)
     }
 
-    /// Every request that came, refused ones included, in order.
+    /// Every request received, refused ones included, in order.
     public var requests: [MockRequest] { state.withLock { $0.requests } }
 
     /// Why requests were refused, in order.
     public var failures: [MockFailure] { state.withLock { $0.failures } }
 
-    /// What is still expected, in words.
+    /// Descriptions of the expectations that are still unmet.
     public var unmet: [String] { state.withLock { $0.expectations.map(\.title) } }
 
     /// Expects a request by its method and path, whatever sends it.
     ///
     /// - Parameters:
     ///   - method: the request's method.
-    ///   - path: a whole path where it begins with a slash, a URL without query where it has a scheme, else the last segments of a
-    ///     path; "" is the root. Not percent-encoded, and compared exactly: `/items/` is another one than `/items`.
+    ///   - path: a whole path if it begins with a slash, a URL without query if it has a scheme, otherwise the last segments of
+    ///     a path; "" is the root. Not percent-encoded, and compared exactly: `/items/` differs from `/items`.
     ///   - validate: throws to refuse the request.
-    ///   - respond: the answer; an empty 200 by default.
+    ///   - respond: the response; an empty 200 by default.
     public func expect(
         _ method: HttpMethod,
         _ path: String,
@@ -80,7 +80,7 @@ public final class ServiceMock: Transport {
         add(MockExpectation(method, path: path, validate: validate, respond: respond))
     }
 
-    /// Answers every request that comes while nothing is expected, until ``stopHandlingAll()``.
+    /// Answers every request that arrives while nothing is expected, until ``stopHandlingAll()``.
     public func handleAll(_ handler: @escaping @Sendable (MockRequest) async throws -> MockResponse) {
         state.withLock { $0.handler = handler }
     }
@@ -90,20 +90,23 @@ public final class ServiceMock: Transport {
         state.withLock { $0.handler = nil }
     }
 
-    /// Fails where a request was refused, or an expectation is left; the first refusal is thrown.
+    /// Throws if a request was refused or an expectation is unmet; a refusal first.
     public func verify() throws(MockFailure) {
         let (failure, unmet) = state.withLock { ($0.failures.first, $0.expectations.map(\.title)) }
         if let failure { throw failure }
         guard unmet.isEmpty else {
-            throw MockFailure(.unmetExpectations, message: "Expected and not come: \(unmet.joined(separator: ", ")).")
+            throw MockFailure(
+                .unmetExpectations,
+                message: "Expected but not received: \(unmet.joined(separator: ", "))."
+            )
         }
     }
 
-    /// Waits until nothing is expected any more; then verifies as ``verify()`` does.
+    /// Waits until nothing is expected any more, then verifies like ``verify()``.
     ///
     /// - Parameters:
     ///   - timeout: how long to wait; 10 s by default.
-    ///   - clock: what the time goes by.
+    ///   - clock: the clock for the timeout.
     /// - Throws: ``MockFailure``, or `CancellationError`.
     public func waitForAll(
         timeout: Duration = .seconds(10),
@@ -136,7 +139,7 @@ public final class ServiceMock: Transport {
         }
     }
 
-    /// Judges a request by the first expectation, outside of the lock: a test's own code may look at the mock.
+    /// Checks a request against the first expectation, outside the lock, because a test's own code may use the mock.
     private func judged(_ request: MockRequest, of call: MockedCall?) -> Result<State.Answer, MockFailure> {
         while true {
             let (expectation, number): (MockExpectation, Int)
@@ -145,7 +148,7 @@ public final class ServiceMock: Transport {
             case .expected(let first, let place): (expectation, number) = (first, place)
             }
             let outcome = Result { () throws(MockFailure) in try expectation.check(request, call) }
-            // Another request may have met the expectation meanwhile; this one is judged by the next then.
+            // If another request has met the expectation meanwhile, this one is checked against the next.
             guard let waiters = state.withLock({ $0.settle(number, outcome: outcome) }) else { continue }
             for waiter in waiters { waiter.resume() }
             return outcome.map { .response(expectation.respond) }
@@ -193,20 +196,20 @@ extension ServiceMock.State {
         case expected(MockExpectation, number: Int)
     }
 
-    /// What a request is to be judged by; its answer where nothing is expected.
+    /// The expectation for a request, or its response if nothing is expected.
     fileprivate mutating func next(for request: MockRequest) -> Next {
         if let expectation = expectations.first {
             return .expected(expectation, number: metCount)
         }
         if let handler { return .answered(.success(.handler(handler))) }
-        let failure = MockFailure(.noExpectation, message: "Nothing was expected; \(request.title) came.")
+        let failure = MockFailure(.noExpectation, message: "Nothing was expected, but \(request.title) was received.")
         failures.append(failure)
         return .answered(.failure(failure))
     }
 
-    /// Takes an expectation off where it is met.
+    /// Removes an expectation if it is met.
     ///
-    /// - Returns: who is to be woken; nil where it was met by another request before.
+    /// - Returns: the waiters to resume; nil if another request met it before.
     fileprivate mutating func settle(
         _ number: Int,
         outcome: Result<Void, MockFailure>
@@ -223,9 +226,9 @@ extension ServiceMock.State {
         return Array(waiters.values)
     }
 
-    /// By what a request is known again beneath the pipeline, where hooks may have added arguments to it.
+    /// The name by which a request is recognized below the pipeline, where hooks may have added arguments to it.
     ///
-    /// - Parameter operationName: the call's, since two endpoints may share a path.
+    /// - Parameter operationName: the call's, because two endpoints may share a path.
     fileprivate static func name(of request: URLRequest, operationName: String?) -> String {
         let (host, path) = (request.url?.host ?? "", request.url?.path(percentEncoded: true) ?? "")
         return "\(operationName ?? "") \(request.httpMethod ?? "GET") \(host) \(path)"
@@ -256,7 +259,7 @@ extension MockedCall {
     }
 }
 
-/// A call that knows for whom its input is written.
+/// A call that knows the coding of its input.
 private protocol CodedCall {
     var coding: EndpointCoding { get }
 }

@@ -6,20 +6,20 @@ public import Holdfast
 internal import HoldfastSemantics
 
 extension DecodingError {
-    /// What is known of the call whose content could not be decoded, response included; nil where the error is not of a call.
+    /// What is known about the call whose content could not be decoded, response included; nil if the error is not from a call.
     ///
     /// A ``WebServiceProxy`` throws such errors.
     public var serviceError: ServiceError? { context?.underlyingError as? ServiceError }
 
-    /// The same error, which says of which call it is: its method and URL, the status, and how the content begins.
+    /// The same error, with its call: the method and URL, the status, and how the content begins.
     ///
-    /// Of URL and content it shows what may stand in a log.
+    /// URL and content are shown only as far as they are safe to log.
     func of(_ method: HttpMethod, _ response: Response, _ content: Data, as type: Any.Type) -> DecodingError {
         guard let context else { return self }
         let url = response.url.map { " \(RedactedURL($0))" } ?? ""
         let described = Context(
             codingPath: context.codingPath,
-            debugDescription: "\(context.debugDescription) This is the answer to \(method.rawValue)\(url), status "
+            debugDescription: "\(context.debugDescription) This is the response to \(method.rawValue)\(url), status "
                 + "\(response.status.rawValue), whose content \(Redactor.beginning(of: content)).",
             underlyingError: ServiceError.decodingFailed(as: type, cause: self, response)
         )
@@ -43,15 +43,15 @@ extension DecodingError {
 }
 
 extension Redactor {
-    /// The most characters of content that an error shows, and the most bytes that are looked at for them.
+    /// The most characters of content that an error shows, and the most bytes that are searched for them.
     private static let shown = (characters: 200, bytes: 64 << 10)
 
-    /// How content begins, in words that follow "content": without what may be a secret.
+    /// How content begins, in words that follow "content", without possible secrets.
     static func beginning(of content: Data) -> String {
         guard !content.isEmpty else { return "is empty" }
         guard content.count <= shown.bytes else { return "has \(content.count) bytes, which are not shown" }
         guard let text = String(validating: content, as: UTF8.self) else {
-            return "has \(content.count) bytes, which are no text"
+            return "has \(content.count) bytes, which are not text"
         }
         var redactor = Redactor(Redaction())
         let isJSON = text.first { !$0.isWhitespace }.map { $0 == "{" || $0 == "[" || $0 == "\"" } ?? false
@@ -61,13 +61,13 @@ extension Redactor {
             ? "is \(line)" : "begins \(line.prefix(shown.characters))… (\(text.count) characters)"
     }
 
-    /// What stands before the first name of a secret in JSON that cannot be read as such.
+    /// The text before the first secret name in invalid JSON.
     private func beforeSecret(in text: String) -> String {
         var rest = text[...]
         while let open = rest.firstIndex(of: "\"") {
             let from = rest.index(after: open)
             guard let close = rest[from...].firstIndex(of: "\"") else {
-                // A name or a value that is cut off may be either.
+                // A name or value that is cut off may be a secret.
                 return text[..<open] + "\"…"
             }
             if redaction.isSecret(String(rest[from..<close])) { return text[..<from] + "…" }

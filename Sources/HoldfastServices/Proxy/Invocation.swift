@@ -5,24 +5,25 @@ internal import Foundation
 internal import Holdfast
 internal import HoldfastSemantics
 
-/// One call of a ``WebServiceProxy``, as the request that it is.
+/// One call of a ``WebServiceProxy``, as a request.
 struct Invocation<Value: Sendable>: SharedFieldsBearing {
     typealias Result = Value
 
     let method: HttpMethod
-    /// The URL without the arguments, or why there is none.
+    /// The URL without the arguments, or the error if there is none.
     let target: Swift.Result<String, WebServiceError>
     let arguments: [String: (any QueryArgumentConvertible)?]
-    /// The proxy's own.
+    /// The proxy's own fields.
     let sharedFields: HttpHeader
-    /// The content's type, where the call names one.
+    /// The content's type, if the call has one.
     let header: HttpHeader
     let body: HttpBody
     let options: CallOptions
     let timeout: Duration?
     let contentLimit: Int
     let handler: ResponseHandler<Value>
-    /// Whether the handler is the proxy's own, so that its errors may be told with the call; what another one throws is not touched.
+    /// Whether the handler is the proxy's own, so that its errors get the call's details; errors of other handlers stay
+    /// unchanged.
     let decodesItself: Bool
 
     var url: (any UrlConvertible)? { try? target.get() }
@@ -37,7 +38,7 @@ struct Invocation<Value: Sendable>: SharedFieldsBearing {
     var query: HttpQuery {
         get throws {
             guard arguments[""] == nil else {
-                throw WebServiceError(refusing: "An argument has the empty text for a name; name it, or leave it out.")
+                throw WebServiceError(refusing: "An argument has an empty name. Give it a name, or leave it out.")
             }
             return HttpQuery(arguments)
         }

@@ -4,7 +4,7 @@
 internal import Foundation
 internal import Holdfast
 
-/// The service behind a ``WebServiceProxy``: its place, and its way to speak of failures.
+/// The service behind a ``WebServiceProxy``: its URL and its errors.
 struct ProxyService: HttpService {
     let baseURL: URL
 

@@ -5,21 +5,22 @@ internal import Foundation
 
 /// Puts a path below a base URL.
 enum ProxyTarget {
-    /// The text of the URL: the path below the base, the base's query, then the path's.
+    /// The text of the URL: the path below the base, then the base's query and the path's.
     ///
-    /// One slash stands between the two; the path's own slash at its beginning is that one. Dot segments are resolved
-    /// (RFC 3986 §5.2.4). Percent-escapes stay, and what cannot stand in a URL is escaped, "#" too.
+    /// Base and path are joined by one slash, and the path may begin with it. Dot segments are resolved (RFC 3986 §5.2.4).
+    /// Percent-escapes stay, and invalid characters are escaped, "#" too.
     ///
-    /// - Throws: where the path is no path, or leads above the base. The text is not repeated, as it may bear credentials.
+    /// - Throws: if the path is invalid, or leads above the base. The error does not repeat the text, which may contain
+    ///   credentials.
     static func text(base: URL, path: String) throws(WebServiceError) -> String {
         guard ["http", "https"].contains(base.scheme?.lowercased()), base.host?.isEmpty == false else {
-            throw WebServiceError(refusing: "The base URL names no server; it is an http or https URL with a host.")
+            throw WebServiceError(refusing: "The base URL has no server. Use an http or https URL with a host.")
         }
         let text = base.absoluteString.utf8.prefix { $0 != UInt8(ascii: "#") }
         let place = text.prefix { $0 != UInt8(ascii: "?") }
         let bytes = Array(path.utf8)
         guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-            throw WebServiceError(refusing: "The path has a control character, such as a line end; take it out.")
+            throw WebServiceError(refusing: "The path contains a control character, such as a line break. Remove it.")
         }
         let ownPath = bytes.prefix { $0 != UInt8(ascii: "?") }
         let ownQuery = bytes[ownPath.endIndex...].dropFirst()
@@ -40,13 +41,13 @@ enum ProxyTarget {
     private static func segments(of path: ArraySlice<UInt8>) throws(WebServiceError) -> [ArraySlice<UInt8>] {
         guard !path.contains(UInt8(ascii: "\\")) else {
             throw WebServiceError(
-                refusing: "The path has a backslash; divide it by slashes, or send the backslash as %5C."
+                refusing: "The path contains a backslash. Use slashes, or send the backslash as %5C."
             )
         }
         guard !path.starts(with: "//".utf8), !hasScheme(path) else {
             throw WebServiceError(
                 refusing:
-                    "The path is a URL of its own, and calls go below the base URL alone; make a proxy for the other "
+                    "The path is a complete URL, but calls only go below the base URL. Create a proxy for the other "
                     + "server, or put \"./\" before a path whose first segment has a colon."
             )
         }
@@ -69,17 +70,17 @@ enum ProxyTarget {
 
     private static var climbing: WebServiceError {
         WebServiceError(
-            refusing: "The path leads above the base URL by \"..\"; take that out, or choose another base URL."
+            refusing: "The path leads above the base URL with \"..\". Remove that, or choose another base URL."
         )
     }
 
-    /// Whether servers that decode before they divide, or that know parameters of segments, may see ".." in a segment.
+    /// Whether servers that decode before they split, or that know segment parameters, may see ".." in a segment.
     private static func climbsWhenDecoded(_ plain: String) -> Bool {
         let parts = plain.utf8.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
         return parts.contains { part in part.prefix { $0 != UInt8(ascii: ";") }.elementsEqual("..".utf8) }
     }
 
-    /// Whether a text begins as an absolute URI does (RFC 3986 §3.1), spaces before it aside.
+    /// Whether a text begins like an absolute URI (RFC 3986 §3.1), ignoring leading spaces.
     private static func hasScheme(_ path: ArraySlice<UInt8>) -> Bool {
         let text = path.drop { $0 == UInt8(ascii: " ") }
         let scheme = text.prefix { isSchemeCharacter($0) }

@@ -4,21 +4,21 @@
 public import Foundation
 public import Holdfast
 
-/// A call that the service refused, or that could not be sent as it was asked for.
+/// A call that the service refused, or that could not be sent as requested.
 public struct WebServiceError: LocalizedError, Sendable, CustomStringConvertible {
-    /// The status of the response, outside 200 to 299; 0 where nothing was sent because the path or an argument cannot be.
+    /// The status of the response, outside 200 to 299; 0 if nothing was sent because the path or an argument is invalid.
     public let statusCode: Int
-    /// The content of a response of type `text/plain` that is UTF-8 and not empty, else the status in words; what
+    /// The content of a `text/plain` response that is UTF-8 and not empty, otherwise the name of the status; this is what
     /// `localizedDescription` shows.
     public let errorDescription: String?
-    /// The response, content included; nil where nothing was sent. Its `attempts` tell of retries.
+    /// The response, content included; nil if nothing was sent. Its `attempts` include the retries.
     public let response: Response?
-    /// How long the server asked to be left alone, counted from the error's birth; nil where it did not.
+    /// How long the server asked not to be called, counted from the creation of this error; nil if it did not.
     public let retryAfter: Duration?
-    /// What is known of the call beneath, attempts included; nil where nothing was sent, and in an error of one's own.
+    /// What is known about the underlying call, attempts included; nil if nothing was sent, and in errors that you create.
     public let serviceError: ServiceError?
 
-    /// An error of one's own, as for tests.
+    /// Creates an error, for example for tests.
     public init(
         statusCode: Int,
         errorDescription: String?,
@@ -47,7 +47,7 @@ public struct WebServiceError: LocalizedError, Sendable, CustomStringConvertible
         self.init(statusCode: 0, errorDescription: reason)
     }
 
-    /// The content of the response; empty where there is none.
+    /// The content of the response; empty if there is none.
     public var content: Data {
         response?.body.bytesInMemory.map { bytes in bytes.withUnsafeBytes { Data($0) } } ?? Data()
     }
@@ -59,7 +59,7 @@ public struct WebServiceError: LocalizedError, Sendable, CustomStringConvertible
 }
 
 extension Response {
-    /// The content as UTF-8; nil where it is empty or something else.
+    /// The content as UTF-8; nil if it is empty or not UTF-8.
     fileprivate var text: String? {
         guard let bytes = body.bytesInMemory, !bytes.isEmpty else { return nil }
         return bytes.withUnsafeBytes { String(validating: $0, as: UTF8.self) }

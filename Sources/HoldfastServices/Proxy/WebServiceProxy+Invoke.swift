@@ -4,28 +4,28 @@
 public import Foundation
 public import Holdfast
 
-/// Makes the result of a response's content.
+/// Makes the result from a response's content.
 ///
-/// Called for accepted responses alone, on the task of the call, and once more where a stored response is used again.
+/// Called only for accepted responses, on the task of the call, and again if a stored response is reused.
 ///
 /// - Parameters:
-///   - content: the content, empty where there is none.
-///   - contentType: its media type in lower case, without parameters; nil where the response names none.
+///   - content: the content, empty if there is none.
+///   - contentType: its media type in lower case, without parameters; nil if the response has none.
 public typealias ResponseHandler<T> = @Sendable (_ content: Data, _ contentType: String?) throws -> T
 
-/// All of these throw ``WebServiceError`` for a status outside 200 to 299 and for arguments and paths that cannot be sent,
-/// `URLError` where the exchange failed, `EncodingError` and `DecodingError` as they are, `CancellationError` promptly, and
-/// ``ServiceError`` for what has no `URLError`.
+/// All of these throw ``WebServiceError`` for a status outside 200 to 299 and for invalid arguments and paths, `URLError` if
+/// the exchange failed, `EncodingError` and `DecodingError` unchanged, `CancellationError` promptly, and ``ServiceError`` for
+/// errors that have no matching `URLError`.
 extension WebServiceProxy {
-    /// Calls the service and ignores the content of its answer.
+    /// Calls the service and ignores the content of the response.
     ///
     /// - Parameters:
     ///   - method: the method.
-    ///   - path: the path below ``baseURL``, percent-encoded where need be; it may have a query. Empty: the base itself.
+    ///   - path: the path below ``baseURL``, percent-encoded if necessary; it may have a query. Empty: the base itself.
     ///   - arguments: query arguments by name, for every method; nil and ``undefined`` are left out, arrays repeat the name.
     ///   - content: the content to send; none by default.
-    ///   - contentType: its media type; by default what ``headers`` say, or else `application/octet-stream`. Without content
-    ///     it is not sent.
+    ///   - contentType: its media type; by default the one in ``headers``, or else `application/octet-stream`. Not sent without
+    ///     content.
     public func invoke(
         _ method: Method,
         path: String,
@@ -36,13 +36,13 @@ extension WebServiceProxy {
         try await response(method, path: path, arguments: arguments, content: content, contentType: contentType).value
     }
 
-    /// Sends a value as JSON and ignores the content of the answer.
+    /// Sends a value as JSON and ignores the content of the response.
     ///
     /// - Parameters:
     ///   - method: the method.
-    ///   - path: the path below ``baseURL``, percent-encoded where need be; it may have a query. Empty: the base itself.
+    ///   - path: the path below ``baseURL``, percent-encoded if necessary; it may have a query. Empty: the base itself.
     ///   - arguments: query arguments by name, for every method; nil and ``undefined`` are left out, arrays repeat the name.
-    ///   - body: sent with dates as milliseconds since 1970 and keys in order; its media type is what ``headers`` say, or else
+    ///   - body: sent with dates as milliseconds since 1970 and sorted keys; its media type is the one in ``headers``, or else
     ///     `application/json`.
     public func invoke<B: Encodable>(
         _ method: Method,
@@ -53,9 +53,9 @@ extension WebServiceProxy {
         try await response(method, path: path, arguments: arguments, body: body).value
     }
 
-    /// Calls the service and decodes its JSON answer.
+    /// Calls the service and decodes its JSON response.
     ///
-    /// Dates are read as milliseconds since 1970. An empty content is nil where `T` is an Optional, else a `DecodingError`.
+    /// Dates are read as milliseconds since 1970. Empty content is nil if `T` is an Optional, otherwise a `DecodingError`.
     public func invoke<T: Decodable & Sendable>(
         _ method: Method,
         path: String,
@@ -66,7 +66,7 @@ extension WebServiceProxy {
         try await response(method, path: path, arguments: arguments, content: content, contentType: contentType).value
     }
 
-    /// Sends a value as JSON and decodes the JSON answer.
+    /// Sends a value as JSON and decodes the JSON response.
     public func invoke<B: Encodable, T: Decodable & Sendable>(
         _ method: Method,
         path: String,
@@ -76,16 +76,16 @@ extension WebServiceProxy {
         try await response(method, path: path, arguments: arguments, body: body).value
     }
 
-    /// Calls the service and has `responseHandler` make the result of its answer.
+    /// Calls the service; `responseHandler` makes the result from the response.
     ///
     /// - Parameters:
     ///   - method: the method.
-    ///   - path: the path below ``baseURL``, percent-encoded where need be; it may have a query. Empty: the base itself.
+    ///   - path: the path below ``baseURL``, percent-encoded if necessary; it may have a query. Empty: the base itself.
     ///   - arguments: query arguments by name, for every method; nil and ``undefined`` are left out, arrays repeat the name.
     ///   - content: the content to send; none by default.
-    ///   - contentType: its media type; by default what ``headers`` say, or else `application/octet-stream`. Without content
-    ///     it is not sent.
-    ///   - responseHandler: what it throws fails the call and is thrown as it is.
+    ///   - contentType: its media type; by default the one in ``headers``, or else `application/octet-stream`. Not sent without
+    ///     content.
+    ///   - responseHandler: makes the result; an error that it throws fails the call and is thrown unchanged.
     public func invoke<T: Sendable>(
         _ method: Method,
         path: String,

@@ -4,9 +4,9 @@
 public import Foundation
 public import Holdfast
 
-/// The same calls for who wants to know how they went: where the response came from, its attempts, what the cache did.
+/// The same calls with details of how they went: the source of the response, its attempts, what the cache did.
 extension WebServiceProxy {
-    /// Calls the service; as the `invoke` without a result.
+    /// Calls the service; like `invoke` without a result.
     public func response(
         _ method: Method,
         path: String,
@@ -24,7 +24,7 @@ extension WebServiceProxy {
         )
     }
 
-    /// Sends a value as JSON; as the `invoke` with a body and without a result.
+    /// Sends a value as JSON; like `invoke` with a body and without a result.
     public func response<B: Encodable>(
         _ method: Method,
         path: String,
@@ -34,7 +34,7 @@ extension WebServiceProxy {
         try await send(method, path: path, arguments: arguments, body: .json(body), contentType: nil) { _, _ in }
     }
 
-    /// Calls the service and decodes its JSON answer; as the `invoke` with a JSON result.
+    /// Calls the service and decodes its JSON response; like `invoke` with a JSON result.
     public func response<T: Decodable & Sendable>(
         _ method: Method,
         path: String,
@@ -46,7 +46,7 @@ extension WebServiceProxy {
         return try await decoding(method, path: path, arguments: arguments, body: body, contentType: type)
     }
 
-    /// Sends a value as JSON and decodes the JSON answer; as the `invoke` with JSON both ways.
+    /// Sends a value as JSON and decodes the JSON response; like `invoke` with JSON both ways.
     public func response<B: Encodable, T: Decodable & Sendable>(
         _ method: Method,
         path: String,
@@ -56,7 +56,7 @@ extension WebServiceProxy {
         try await decoding(method, path: path, arguments: arguments, body: .json(body), contentType: nil)
     }
 
-    /// Calls the service and has `responseHandler` make the result; as the `invoke` with a handler.
+    /// Calls the service; `responseHandler` makes the result; like `invoke` with a handler.
     public func response<T: Sendable>(
         _ method: Method,
         path: String,
@@ -124,12 +124,12 @@ extension WebServiceProxy {
 }
 
 extension HttpBody {
-    /// Bytes with their type; a type alone is not sent.
+    /// Bytes with their type; a type without bytes is not sent.
     fileprivate static func of(_ content: Data?, _ contentType: String?) -> (HttpBody, String?) {
         content.map { (.data($0), contentType) } ?? (.empty, nil)
     }
 
-    /// A value as JSON, encoded here and now, so that it need not be sendable.
+    /// A value as JSON, encoded at once, so that it need not be sendable.
     fileprivate static func json<B: Encodable>(_ value: B) -> HttpBody {
         let encoded = Result { try ServiceJSON.encoder().encode(value) }
         return HttpBody { Encoded(contentType: "application/json", content: .data(try encoded.get())) }

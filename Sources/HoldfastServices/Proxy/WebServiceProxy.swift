@@ -9,15 +9,15 @@ internal import HoldfastSemantics
     public import FoundationNetworking
 #endif
 
-/// Calls a web service by method, path and arguments, and decodes its answers.
+/// Calls a web service by method, path and arguments, and decodes its responses.
 ///
 /// ```swift
 /// let proxy = WebServiceProxy(session: .shared, baseURL: url, cache: .default, retrierFactory: .default)
 /// let numbers: [Int] = try await proxy.invoke(.get, path: "test/fibonacci", arguments: ["count": 8])
 /// ```
 ///
-/// Make it once and keep it: cache and budgets of retrying live as long as it does. A value: copies, also those with other
-/// ``headers``, share transport, cache, hooks and retrier factory, and may be used from any number of tasks.
+/// Create it once and keep it: cache and retry budgets live as long as it does. Copies, also those with other ``headers``,
+/// share transport, cache, hooks and retrier factory, and may be used from any number of tasks.
 public struct WebServiceProxy: Sendable {
     /// The method of a request: `.get`, `.post`, `.put`, `.delete`, `.patch`, `.head` or any other token.
     public typealias Method = HttpMethod
@@ -28,33 +28,33 @@ public struct WebServiceProxy: Sendable {
     /// The URL that all paths are below.
     public let baseURL: URL
 
-    /// Fields that each request bears; none by default.
+    /// Fields of every request; none by default.
     ///
-    /// They count as credentials: but for those that are known to hold none, such as User-Agent, they name whose responses a cache
-    /// keeps, and stay behind when a redirect leaves the origin.
+    /// They count as credentials, except those that are known to hold none, such as User-Agent: a cache keeps responses apart
+    /// by them, and they are removed when a redirect leaves the origin.
     public var headers = HttpHeader()
 
-    /// What else is asked for each call: cache directive, principal, tags, rules of retrying. All defaults by default.
+    /// Other options of each call: cache directive, principal, tags, retry rules. Empty by default.
     public var options = CallOptions()
 
-    /// The time one call may take, retries and content included; nil, the default: the configuration's limits alone.
+    /// How long one call may take, retries and content included; nil, the default: only the configuration's limits apply.
     public var timeout: Duration?
 
-    /// The most bytes of content that are taken in; a longer response fails with `.bodyTooLarge`. 64 MiB by default.
+    /// The most bytes of content to read; a longer response fails with `.bodyTooLarge`. 64 MiB by default.
     public var contentLimit = 64 << 20
 
     let client: ServiceClient<ProxyService>
 
-    /// A proxy of the service at `baseURL` that sends through `transport`.
+    /// Creates a proxy of the service at `baseURL` that sends through `transport`.
     ///
     /// - Parameters:
-    ///   - transport: what sends; by default a URLSession of its own, without cookies, credentials or a cache on disk.
-    ///   - baseURL: an http or https URL. A query it has is sent with every call.
-    ///   - cache: stores and answers by RFC 9111; nil, the default: no cache.
+    ///   - transport: sends the requests; by default a new URLSession without cookies, credentials or a disk cache.
+    ///   - baseURL: an http or https URL. If it has a query, every call sends it.
+    ///   - cache: stores responses and answers from them by RFC 9111; nil, the default: no cache.
     ///   - retrierFactory: makes the retrier of each call that fails; by default each request is sent once.
-    ///   - hooks: take part in each call on requests and responses, in this order.
-    ///   - requestHooks: take part in each call on decoded results, above `hooks`, in this order.
-    ///   - configuration: clock, time limits, redirects, credentials that can be renewed, observers.
+    ///   - hooks: take part in each call and see requests and responses, in this order.
+    ///   - requestHooks: take part in each call and see decoded results, above `hooks`, in this order.
+    ///   - configuration: clock, time limits, redirects, renewable credentials, observers.
     public init(
         transport: any Transport = URLSessionTransport(),
         baseURL: URL,
@@ -76,10 +76,11 @@ public struct WebServiceProxy: Sendable {
         )
     }
 
-    /// A proxy of the service at `baseURL` that sends through somebody's session, used as it is.
+    /// Creates a proxy of the service at `baseURL` that sends through an existing session.
     ///
-    /// The session is neither copied nor invalidated, and its cache, if it has one, stays in force beneath; see
-    /// `URLSessionTransport(session:)`. The other parameters are those of ``init(transport:baseURL:cache:retrierFactory:hooks:requestHooks:configuration:)``.
+    /// The session is neither copied nor invalidated, and its cache, if it has one, stays active below this one; see
+    /// `URLSessionTransport(session:)`. The other parameters are those of
+    /// ``init(transport:baseURL:cache:retrierFactory:hooks:requestHooks:configuration:)``.
     public init(
         session: URLSession,
         baseURL: URL,
@@ -100,10 +101,10 @@ public struct WebServiceProxy: Sendable {
         )
     }
 
-    /// The pipeline beneath all calls; for requests of another kind, `drain()`, or its cache.
+    /// The pipeline below all calls; for other requests, `drain()`, or its cache.
     public var pipeline: Pipeline { client.pipeline }
 
-    /// The same proxy whose requests bear these fields as well; where both have a field, letter case aside, these win.
+    /// The same proxy, with these fields added to its requests; they replace fields with the same name, ignoring case.
     public func with(headers: HttpHeader) -> WebServiceProxy {
         var proxy = self
         proxy.headers = self.headers + headers

@@ -102,7 +102,7 @@ public struct HttpQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
             guard isValid else {
                 throw ServiceError(
                     .badRequest,
-                    "An argument has the empty text for a name; name it, or leave it out.",
+                    "An argument has an empty name. Give it a name, or leave it out.",
                     progress: .notSent
                 )
             }

@@ -3,7 +3,7 @@
 
 public import HoldfastStorage
 
-/// What a hit ratio counts; there are these two.
+/// What a hit ratio counts; closed.
 public enum HitRateMeasure: String, Sendable, Hashable, CaseIterable {
     /// Requests.
     case object
@@ -23,11 +23,11 @@ extension HitRateResult {
 
 /// How many requests a policy misses at each of several sizes.
 public struct MissRatioCurve: Sendable, Hashable {
-    /// One size.
+    /// One point of the curve.
     public struct Point: Sendable, Hashable {
         /// Bytes of the cache, or another measure of its size.
         public let size: Double
-        /// Misses of all requests, or of their bytes: 0 ... 1.
+        /// The share of requests, or of their bytes, that were misses: 0 ... 1.
         public let missRatio: Double
 
         /// A point.
@@ -37,12 +37,12 @@ public struct MissRatioCurve: Sendable, Hashable {
         }
     }
 
-    /// Whose curve it is.
+    /// The curve's name.
     public let name: String
     /// The points, the smallest size first.
     public let points: [Point]
 
-    /// A curve through points in any order; those without a size above 0 are left out.
+    /// A curve through points in any order; those without a size above 0 are skipped.
     public init(name: String, points: [Point]) {
         self.name = name
         self.points = points.filter { $0.size > 0 && $0.size.isFinite && $0.missRatio.isFinite }.sorted {
@@ -50,7 +50,7 @@ public struct MissRatioCurve: Sendable, Hashable {
         }
     }
 
-    /// The curve of one policy's results at several sizes. What is no hit is missed, revalidations too.
+    /// The curve of one policy's results at several sizes. Everything that is not a hit is a miss, including revalidations.
     public init(name: String, results: [HitRateResult], measure: HitRateMeasure = .object) {
         self.init(
             name: name,
@@ -64,9 +64,9 @@ public struct MissRatioCurve: Sendable, Hashable {
     ///   - strategy: the policy.
     ///   - trace: the requests.
     ///   - sizes: one simulation each; ``CacheSize/curve`` by default.
-    ///   - measure: what is counted: requests, by default, or bytes.
-    ///   - rate: the share of all keys that the trace has; the curve's sizes are those of the whole.
-    ///   - seed: what the policy draws its random numbers from, if it does.
+    ///   - measure: what to count: requests, by default, or bytes.
+    ///   - rate: the share of all keys in the trace; the curve's sizes are those of the whole.
+    ///   - seed: the source of the policy's random numbers, if it uses any.
     public init(
         _ strategy: EvictionStrategy,
         trace: RequestTrace,
@@ -88,9 +88,9 @@ public struct MissRatioCurve: Sendable, Hashable {
         )
     }
 
-    /// The miss ratio at a size; between two points on a straight line over the logarithm of the size.
+    /// The miss ratio at a size; between two points, interpolated linearly over the logarithm of the size.
     ///
-    /// nil outside the points: nothing is guessed.
+    /// nil outside the points: it does not extrapolate.
     public func missRatio(at size: Double) -> Double? {
         guard let upper = points.firstIndex(where: { $0.size >= size }) else { return nil }
         let right = points[upper]
@@ -101,13 +101,13 @@ public struct MissRatioCurve: Sendable, Hashable {
         return left.missRatio + (right.missRatio - left.missRatio) * share
     }
 
-    /// The smallest size among the points whose miss ratio is at most this one; nil when there is none.
+    /// The smallest size among the points whose miss ratio is at most this one; nil if there is none.
     public func smallestSize(missingAtMost ratio: Double) -> Double? {
         points.first { $0.missRatio <= ratio }?.size
     }
 }
 
-/// A size of cache as people write it: bytes, or a share of what a trace's keys take together.
+/// A cache size as people write it: bytes, or a share of the bytes of all keys in a trace.
 public struct CacheSize: Sendable, Hashable, CustomStringConvertible {
     private enum Form: Sendable, Hashable {
         case bytes(Int)
@@ -115,7 +115,7 @@ public struct CacheSize: Sendable, Hashable, CustomStringConvertible {
     }
 
     private let form: Form
-    /// The size as it was written: `1%`, `64MB`.
+    /// The size as written: `1%`, `64MB`.
     public let description: String
 
     private static let units: [(name: String, bytes: Double)] = [
@@ -123,7 +123,7 @@ public struct CacheSize: Sendable, Hashable, CustomStringConvertible {
         ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12), ("B", 1), ("", 1),
     ]
 
-    /// Reads `0.1%`, `64MB` (millions), `1GiB` (powers of 1,024), `4096` (bytes); case does not matter.
+    /// Parses `0.1%`, `64MB` (millions), `1GiB` (powers of 1,024), `4096` (bytes); case does not matter.
     ///
     /// nil for anything else, for 0, and for more than `Int.max` bytes.
     public init?(_ text: String) {
@@ -142,16 +142,17 @@ public struct CacheSize: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Twenty sizes from 0.01 % to 100 % of the unique bytes, each larger than the one before by the same factor.
+    /// Twenty sizes from 0.01 % to 100 % of the unique bytes, each larger than the previous one by the same factor.
     ///
-    /// Their names have three significant digits, as does their share.
+    /// Their names and their shares have three significant digits.
     public static let curve: [CacheSize] = [
         "0.01", "0.0162", "0.0264", "0.0428", "0.0695", "0.113", "0.183", "0.298", "0.483", "0.785", "1.27", "2.07",
         "3.36",
         "5.46", "8.86", "14.4", "23.4", "37.9", "61.6", "100",
     ].compactMap { CacheSize($0 + "%") }
 
-    /// Reads sizes between commas, each once; `curve` stands for those of ``curve``. nil where one of them is no size.
+    /// Parses sizes separated by commas, without duplicates; `curve` stands for those of ``curve``. nil if one of them is not a
+    /// size.
     public static func list(_ text: String) -> [CacheSize]? {
         var sizes: [CacheSize] = []
         for word in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -162,12 +163,12 @@ public struct CacheSize: Sendable, Hashable, CustomStringConvertible {
         return sizes
     }
 
-    /// The bytes, for a trace whose keys take `uniqueBytes` together.
+    /// The bytes, for a trace whose keys together take `uniqueBytes`.
     ///
     /// - Parameters:
-    ///   - uniqueBytes: what each key takes once, in all.
-    ///   - rate: the share of all keys that the trace has, when it is a sample: a size in bytes becomes smaller by it, so that it
-    ///     stands for the whole; a share of the unique bytes is the same of a sample. 1 by default.
+    ///   - uniqueBytes: the sum of the keys' bytes, each counted once.
+    ///   - rate: the share of all keys in the trace, if it is a sample. A size in bytes is reduced by it, so that it represents the
+    ///     whole; a share of the unique bytes is the same for a sample. 1 by default.
     public func bytes(uniqueBytes: Int, rate: Double = 1) -> Int {
         let bytes: Double
         switch form {

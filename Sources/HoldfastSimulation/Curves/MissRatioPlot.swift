@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Miss-ratio curves as a picture: an SVG that needs nothing beside itself.
+/// Miss-ratio curves as a self-contained SVG picture.
 ///
-/// Sizes run along the bottom on a logarithmic scale, misses from 0 to 100 % upwards: the lower a line, the better. Lines differ
-/// by colour and by dash, so that they can be told apart without colours too. The colours are those of Okabe and Ito (2008),
-/// which people with a colour deficiency tell apart as well; the background is the page's own, light or dark.
+/// The horizontal axis is the size on a logarithmic scale, the vertical axis the misses from 0 to 100 %: the lower a line, the
+/// better. Lines differ by color and by dash, so that they can be distinguished without colors too. The colors are those of Okabe
+/// and Ito (2008), which people with a color vision deficiency can distinguish as well. The background is that of the page, light
+/// or dark.
 public struct MissRatioPlot: Sendable, Hashable {
-    /// What the sizes count.
+    /// What the sizes mean.
     public struct Axis: Sendable, Hashable {
-        /// The words beneath the axis.
+        /// The label below the axis.
         public let label: String
         let form: Form
 
@@ -17,17 +18,17 @@ public struct MissRatioPlot: Sendable, Hashable {
 
         /// Bytes of the cache.
         public static let bytes = Axis(label: "cache size", form: .bytes)
-        /// Percent of the bytes that all keys take.
+        /// Percent of the bytes of all keys.
         public static let percent = Axis(label: "cache size, share of the bytes of all keys", form: .percent)
     }
 
-    /// The words above the picture.
+    /// The title above the picture.
     public var title: String
-    /// What is missed.
+    /// What the misses count.
     public var measure: HitRateMeasure
-    /// What the sizes count.
+    /// What the sizes mean.
     public var axis: Axis
-    /// A line each, in the order of the legend.
+    /// One line for each, in the order of the legend.
     public var curves: [MissRatioCurve]
 
     /// A picture of these curves.
@@ -38,14 +39,14 @@ public struct MissRatioPlot: Sendable, Hashable {
         self.curves = curves
     }
 
-    /// The picture: the same curves give the same text. 800 units wide; it scales.
+    /// The picture as SVG: the same curves give the same text. 800 units wide; it scales.
     public var svg: String {
         let frame = PlotFrame(curves, form: axis.form)
         var lines = [
             #"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \#(PlotFrame.text(PlotFrame.width)) \#(frame.heightText)" "#
                 + #"role="img" font-family="system-ui, sans-serif" font-size="13">"#,
             "<title>\(Self.escaped(title))</title>",
-            // A grey of middle lightness is seen on white and on black.
+            // A medium gray is visible on white and on black.
             ##"<g fill="#7a7a7a" stroke="none">"##,
             Self.label(title, x: PlotFrame.left, y: 26, anchor: "start", extra: #" font-size="17" font-weight="600""#),
             Self.label(
@@ -77,13 +78,13 @@ public struct MissRatioPlot: Sendable, Hashable {
         return lines.joined(separator: "\n") + "\n</svg>\n"
     }
 
-    /// Black would vanish on a dark page, yellow on a light one: a middle grey and a darker yellow stand for them.
+    /// Black would be invisible on a dark page and yellow on a light one: a medium gray and a darker yellow replace them.
     static let colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#b8a800", "#808080"]
     static let dashes = ["", "7 3", "2 3", "10 3 2 3"]
 
     private func drawn(_ curve: MissRatioCurve, index: Int, in frame: PlotFrame) -> [String] {
         let colour = Self.colours[index % Self.colours.count]
-        // Another dash for the next eight, and for every second line from the first, so that neighbours differ twice.
+        // Another dash for the next eight lines, and for every second line, so that neighbors differ twice.
         let dash = Self.dashes[(index / Self.colours.count + index % 2) % Self.dashes.count]
         let style = ##"stroke="\##(colour)" stroke-width="2""## + (dash.isEmpty ? "" : #" stroke-dasharray="\#(dash)""#)
         let points = curve.points.map { "\(PlotFrame.text(frame.x($0.size))),\(PlotFrame.text(frame.y($0.missRatio)))" }
@@ -94,7 +95,7 @@ public struct MissRatioPlot: Sendable, Hashable {
             Self.label(curve.name, x: x + 34, y: y, anchor: "start", extra: ##" fill="#7a7a7a""##),
         ]
         if curve.points.count == 1, let point = curve.points.first {
-            // One point makes no line.
+            // A single point makes no line.
             lines.append(
                 #"<circle cx="\#(PlotFrame.text(frame.x(point.size)))" cy="\#(PlotFrame.text(frame.y(point.missRatio)))" "#
                     + ##"r="4" fill="\##(colour)"/>"##
@@ -112,7 +113,7 @@ public struct MissRatioPlot: Sendable, Hashable {
         return #"<path d="M\#(x) \#(y)L\#(PlotFrame.text(end.0)) \#(PlotFrame.text(end.1))"/>"#
     }
 
-    /// Text as XML has it; characters that XML forbids become the replacement character.
+    /// Text escaped for XML; characters that XML forbids become the replacement character.
     static func escaped(_ text: String) -> String {
         var out = ""
         for scalar in text.unicodeScalars {
@@ -130,7 +131,7 @@ public struct MissRatioPlot: Sendable, Hashable {
     }
 }
 
-/// Where things lie in a plot: sizes from left to right by their logarithm, shares from the bottom to the top.
+/// The layout of a plot: sizes from left to right by their logarithm, shares from bottom to top.
 struct PlotFrame: Sendable {
     static let width = 800.0
     static let left = 70.0
@@ -145,19 +146,19 @@ struct PlotFrame: Sendable {
         let x: Double
     }
 
-    /// Percents that have a line.
+    /// Percentages that have a line.
     let shares = [0, 20, 40, 60, 80, 100]
-    /// Marks on the axis of sizes: powers of ten, and where these are few also their twofold and fivefold.
+    /// Marks on the axis of sizes: powers of ten and, if there are few, also their multiples by two and five.
     let ticks: [Tick]
     private let low: Double
     private let high: Double
     private let legendRows: Int
 
-    /// A frame that holds all points.
+    /// A frame that contains all points.
     init(_ curves: [MissRatioCurve], form: MissRatioPlot.Axis.Form) {
         let sizes = curves.flatMap { $0.points.map(\.size) }
         let (least, most) = (sizes.min() ?? 1, sizes.max() ?? 10)
-        // One size alone stands in the middle.
+        // A single size is placed in the middle.
         (low, high) =
             least < most
             ? (Logarithm.ten(least), Logarithm.ten(most)) : (Logarithm.ten(least) - 0.5, Logarithm.ten(least) + 0.5)
@@ -179,18 +180,18 @@ struct PlotFrame: Sendable {
         self.ticks = tens.count >= 3 ? tens : ticks([1, 2, 5])
     }
 
-    /// The whole height, the legend included.
+    /// The total height, including the legend.
     var heightText: String { Self.text(Self.bottom + 62 + 22 * Double(legendRows)) }
 
-    /// Where a size lies.
+    /// The horizontal position of a size.
     func x(_ size: Double) -> Double { Self.x(Logarithm.ten(size), low: low, high: high) }
 
-    /// Where a share lies; one outside 0 ... 1 on the edge.
+    /// The vertical position of a share; one outside 0 ... 1 is on the edge.
     func y(_ share: Double) -> Double {
         Self.bottom - (Self.bottom - Self.top) * min(max(share, 0), 1)
     }
 
-    /// Where the item of a curve in the legend begins.
+    /// The position of a curve's item in the legend.
     func legend(_ index: Int) -> (x: Double, y: Double) {
         let width = (Self.right - Self.left) / Double(Self.columns)
         return (
@@ -198,7 +199,7 @@ struct PlotFrame: Sendable {
         )
     }
 
-    /// A coordinate with one place at most.
+    /// A coordinate with at most one decimal.
     static func text(_ value: Double) -> String {
         let tenths = Int((min(max(value, -1e6), 1e6) * 10).rounded())
         let sign = tenths < 0 ? "-" : ""

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What LRU hits at every size, from one pass over a trace.
+/// The hits of LRU at every size, from one pass over a trace.
 ///
-/// A request is a hit in every cache that is large enough for the key and all that was asked for since it was asked for last
-/// (Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal 1970); with sizes
-/// these bytes are summed, in a tree of Fenwick's (1994). Exact where keys keep their sizes, for caches that the largest entry
-/// fits into: a smaller one passes over entries that it cannot hold, here they push others out. Where a key's size changes, a
-/// cache has room for a while that nothing fills, here it is full: the answers differ by a fraction of a point.
+/// A request is a hit in every cache that is large enough for its key and everything requested since its last request (Mattson,
+/// Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal 1970). With sizes, these bytes
+/// are summed in a Fenwick tree (1994). The result is exact if keys keep their sizes, for caches that the largest entry fits into:
+/// a smaller cache skips entries that it cannot hold, but here they evict others. If a key's size changes, a real cache has unused
+/// space for a while, but here it is full: the results differ by a fraction of a point.
 ///
-/// O(log n) a request; 32 bytes a request while it is made, 16 a hit afterwards. Lives are left out of account.
+/// O(log n) for each request; 32 bytes for each request during the pass, 16 for each hit afterward. Lives are ignored.
 public struct StackDistances: Sendable {
-    /// Bytes of the smallest cache that hits, for each request that a cache of some size hits, in rising order.
+    /// The size in bytes of the smallest cache that hits, for each request that some cache hits, ascending.
     private var distances: [Int] = []
-    /// Bytes of these requests and of those before.
+    /// The total bytes of these requests up to each one.
     private var bytes: [Int] = []
     private let requests: Int
     private let requestedBytes: Int
-    /// The least size for which the answers are exact.
+    /// The smallest size for which the results are exact.
     public let exactFrom: Int
 
-    /// Looks at a whole trace.
+    /// Processes a whole trace.
     public init(_ trace: RequestTrace) {
         requests = trace.requests.count
         requestedBytes = trace.totalBytes
@@ -31,7 +31,7 @@ public struct StackDistances: Sendable {
         for (index, request) in trace.requests.enumerated() {
             let (key, size) = (Int(request.key), Int(request.size))
             if let (before, stored) = last[key] {
-                // A copy of another size is another version: no cache hits it, and the new one takes its place.
+                // A copy with another size is another version: no cache hits it, and the new one replaces it.
                 if stored == size { hits.append((tree.sum(after: before) + size, size)) }
                 tree.add(-stored, at: before)
             }
@@ -47,7 +47,7 @@ public struct StackDistances: Sendable {
         }
     }
 
-    /// The share of requests, or of their bytes, that LRU hits with so many bytes.
+    /// The share of requests, or of their bytes, that LRU hits with this capacity.
     public func hitRatio(capacity: Int, _ measure: HitRateMeasure = .object) -> Double {
         var (low, high) = (0, distances.count)
         while low < high {
@@ -60,7 +60,7 @@ public struct StackDistances: Sendable {
         }
     }
 
-    /// The curve through so many sizes, 2 at least, from the least that hits anything to the least that hits all there is to hit.
+    /// The curve through this many sizes, at least 2, from the smallest with any hits to the smallest with all possible hits.
     public func curve(points count: Int = 100, measure: HitRateMeasure = .object) -> MissRatioCurve {
         guard let least = distances.first, let most = distances.last else {
             return MissRatioCurve(name: "lru", points: [])
@@ -68,7 +68,7 @@ public struct StackDistances: Sendable {
         let (low, high) = (Logarithm.ten(Double(max(1, least))), Logarithm.ten(Double(max(1, most))))
         let steps = max(2, count) - 1
         let sizes = (0...steps).map { step in
-            // The ends exactly, whatever the logarithm rounds to.
+            // The ends are exact, however the logarithm rounds.
             step == 0
                 ? least : step == steps ? most : Int(Logarithm.tenTo(low + (high - low) * Double(step) / Double(steps)))
         }
@@ -79,7 +79,7 @@ public struct StackDistances: Sendable {
     }
 }
 
-/// Sums of all numbers up to a place, kept up to date as the numbers change.
+/// Sums of all numbers up to a place, updated as the numbers change.
 private struct FenwickTree {
     private var sums: [Int]
     private var total = 0
@@ -97,7 +97,7 @@ private struct FenwickTree {
         }
     }
 
-    /// The sum of all numbers behind a place.
+    /// The sum of all numbers after a place.
     func sum(after place: Int) -> Int {
         var (index, sum) = (place + 1, 0)
         while index > 0 {

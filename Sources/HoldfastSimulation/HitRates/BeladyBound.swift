@@ -3,29 +3,29 @@
 
 internal import HoldfastStorage
 
-/// What a cache would hit that knew every request to come: a measure of what is left to gain.
+/// The hits of a cache that knows all future requests: how much could still be gained.
 ///
-/// ``Rule/furthest`` is Belady's algorithm (1966): what is used again last of all leaves. No policy hits more when all
-/// entries are of one size; with sizes neither rule is a proven bound, and ``Rule/largest`` mostly hits more objects.
-/// Keeps 4 bytes for each request.
+/// ``Rule/furthest`` is Belady's algorithm (1966): the entry whose next use is furthest in the future is evicted. No policy has
+/// more hits if all entries have the same size. With different sizes, neither rule is a proven bound, and ``Rule/largest`` usually
+/// hits more objects. Uses 4 bytes for each request.
 public struct BeladyBound: Sendable {
-    /// Which entry leaves.
+    /// Which entry is evicted.
     public struct Rule: Sendable, Hashable, CustomStringConvertible {
         enum Form: Sendable, Hashable { case furthest, largest }
 
         let form: Form
 
-        /// The one whose next use lies furthest ahead.
+        /// The one whose next use is furthest in the future.
         public static let furthest = Rule(form: .furthest)
-        /// The one of the largest product of size and distance to its next use.
+        /// The one with the largest product of size and distance to its next use.
         public static let largest = Rule(form: .largest)
 
-        /// The name among the strategies' names.
+        /// The name, as for the strategies.
         public var description: String { form == .furthest ? "belady" : "belady-size" }
     }
 
     private let trace: RequestTrace
-    /// The number of the request that asks for the same key next; the largest number when none does.
+    /// The number of the next request for the same key; the largest number if there is none.
     private let nextUses: [UInt32]
 
     /// Looks ahead in a trace, once for any number of replays.
@@ -40,7 +40,7 @@ public struct BeladyBound: Sendable {
         self.nextUses = nextUses
     }
 
-    /// Replays the whole trace in O(n log n) or, for ``Rule/largest``, a sample of 128 entries for each eviction.
+    /// Replays the whole trace in O(n log n) or, for ``Rule/largest``, with a sample of 128 entries for each eviction.
     public func replay(_ rule: Rule, capacity: Int) -> HitRateResult {
         var result = HitRateResult(policy: rule.description, capacity: capacity)
         switch rule.form {
@@ -76,7 +76,7 @@ public struct BeladyBound: Sendable {
     }
 }
 
-/// A cache that is told the next use with each use.
+/// A cache that learns the next use with each use.
 private protocol ForeseeingCache {
     var sizes: SlotSizes { get set }
     mutating func use(_ key: UInt32, next: UInt32)
@@ -114,7 +114,7 @@ private struct LargestDistance: ForeseeingCache {
         keys.append(key)
     }
 
-    /// The largest product among 128 entries drawn at random, some of them twice.
+    /// The entry with the largest product among 128 entries drawn at random, possibly with repetitions.
     mutating func victim(_ now: Int) -> UInt32? {
         guard !keys.isEmpty else { return nil }
         var best = keys[0]

@@ -4,23 +4,23 @@
 public import Holdfast
 public import HoldfastStorage
 
-/// What the recorded requests would have met elsewhere.
+/// Estimates for the recorded requests.
 extension HitRateRecorder {
-    /// What is recorded so far, keys in the order of their first requests.
+    /// The requests recorded so far; keys are numbered in the order of their first requests.
     public var trace: RequestTrace {
         var trace = RequestTrace()
         held.forEach { trace.append(key: $0, size: $1) }
         return trace
     }
 
-    /// What caches of these sizes would have hit of the recorded requests, all of them empty at first.
+    /// The hits that caches of these sizes, empty at first, would have had for the recorded requests.
     ///
-    /// Runs on the caller's thread, for about a second per million requests, size and policy; recording goes on meanwhile.
+    /// Runs on the caller's thread, for about a second per million requests, size and policy; recording continues meanwhile.
     ///
     /// - Parameters:
-    ///   - capacities: bytes of whole caches, as an `HTTPCache` would be given them; what the rate makes of them is done here.
-    ///   - policies: by default the one that the memory store goes by.
-    ///   - seed: what policies draw their random numbers from; 0 by default.
+    ///   - capacities: bytes of whole caches, as for an `HTTPCache`; this method applies the recorder's rate.
+    ///   - policies: by default the memory store's policy.
+    ///   - seed: the source of the policies' random numbers; 0 by default.
     /// - Returns: one for each policy and size, size by size within each policy.
     public func estimate(
         capacities: [Int],
@@ -30,7 +30,7 @@ extension HitRateRecorder {
         let held = held
         var trace = RequestTrace()
         held.forEach { trace.append(key: $0, size: $1) }
-        // The keys tell versions, and a body of unknown length that was read in part has another size.
+        // The keys distinguish versions, and a body of unknown length that was read in part has another size.
         var simulator = HitRateSimulator(sizesTellVersions: false)
         var asked: [Int] = []
         for policy in policies {
@@ -55,19 +55,19 @@ extension HitRateRecorder {
     }
 }
 
-/// What one policy at one size would have hit, judged by a sample.
+/// The estimated hits of one policy at one size, from a sample.
 public struct HitRateEstimate: Sendable, Hashable, CustomStringConvertible {
     /// Bytes of the whole cache.
     public let capacity: Int
-    /// What the replay of the sample counted; its capacity is that of the cache for the sample.
+    /// The counts of the sample's replay; its capacity is that of the cache for the sample.
     public let replayed: HitRateResult
-    /// Hits of all requests, 0 to 1.
+    /// The share of requests that are hits, 0 to 1.
     public let objectHitRatio: Double
-    /// Bytes hit of all bytes requested, 0 to 1.
+    /// The share of requested bytes that are hits, 0 to 1.
     public let byteHitRatio: Double
 
-    /// A sample has a few of the most wanted keys too many or too few, which would hit in a cache of any size: what the sample has
-    /// in requests beyond its share is taken from its hits, and what it lacks is added (SHARDS-adj, Waldspurger et al. 2015).
+    /// A sample has a few of the most popular keys too many or too few, and these hit in a cache of any size. So the sample's
+    /// requests beyond its share are subtracted from its hits, and missing ones are added (SHARDS-adj, Waldspurger et al. 2015).
     init(capacity: Int, replayed: HitRateResult, expectedRequests: Double, expectedBytes: Double) {
         self.capacity = capacity
         self.replayed = replayed
@@ -83,7 +83,7 @@ public struct HitRateEstimate: Sendable, Hashable, CustomStringConvertible {
     /// The policy's name.
     public var policy: String { replayed.policy }
 
-    /// One line, as in "lru at 268435456 bytes: 41.2 % of requests, 33.0 % of bytes".
+    /// One line, such as "lru at 268435456 bytes: 41.2 % of requests, 33.0 % of bytes".
     public var description: String {
         "\(policy) at \(capacity) bytes: \(percent(objectHitRatio)) of requests, \(percent(byteHitRatio)) of bytes"
     }

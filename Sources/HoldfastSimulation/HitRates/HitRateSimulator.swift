@@ -3,7 +3,7 @@
 
 public import HoldfastStorage
 
-/// Replays requests through eviction policies and counts what they would have hit.
+/// Replays requests through eviction policies and counts the hits.
 ///
 /// One pass over the requests serves any number of policies and sizes:
 ///
@@ -12,15 +12,15 @@ public import HoldfastStorage
 ///     simulator.replay(trace)
 ///     print(simulator.results[0].objectHitRatio)
 ///
-/// **The rules.** A request is a hit when the policy holds its key. Else it is a miss, and the answer is offered to the policy.
-/// When the size is not that of the key's request before, another version was asked for: a copy that is held leaves, and the
-/// request is a miss (unless ``init(warmUp:sizesTellVersions:)`` says otherwise). Where requests have lives, a copy that is held and past the life of the request that fetched it or
-/// revalidated it last counts as a revalidation, never as a hit: the origin is asked, says that nothing changed, and the copy
-/// lives as long as this request's answer does. Without lives and with one size a key these are the rules by which caches are
-/// compared in the literature.
+/// **The rules.** A request is a hit if the policy holds its key. Otherwise it is a miss, and the response is offered to the
+/// policy. If the size differs from that of the key's previous request, another version was requested: a held copy is removed, and
+/// the request is a miss (unless ``init(warmUp:sizesTellVersions:)`` says otherwise). If requests have lives, a held copy counts as
+/// a revalidation, never as a hit, once it is past the life of the request that fetched or last revalidated it: the origin is
+/// asked, says that nothing changed, and the copy gets the life of this request's response. Without lives and with one size for
+/// each key, these are the rules by which the literature compares caches.
 ///
-/// Memory: the policies' own tables, some 40 bytes a key, and 8 a key for each policy where there are lives. Several million
-/// requests a second and policy. Not for two tasks at once: copy it, or make one for each.
+/// Memory: the policies' own tables, some 40 bytes for each key, and 8 for each key and policy if there are lives. Several million
+/// requests per second and policy. Do not use it from two tasks at once: copy it, or make one for each.
 public struct HitRateSimulator: Sendable {
     private var runs: [HitRateRun] = []
     private let warmUp: Int
@@ -28,11 +28,11 @@ public struct HitRateSimulator: Sendable {
     private var numbers = KeyNumbers()
     private var lastSizes: [UInt32?] = []
 
-    /// A simulator of nothing yet.
+    /// A simulator without policies.
     ///
     /// - Parameters:
-    ///   - warmUp: so many requests at the start fill the caches and are not counted; none by default.
-    ///   - sizesTellVersions: whether another size of a key means another version, as by default. False where sizes differ for
+    ///   - warmUp: this many requests at the start fill the caches and are not counted; none by default.
+    ///   - sizesTellVersions: whether another size of a key means another version; true by default. Set false if sizes differ for
     ///     other reasons, such as bodies that were not read to their end: a held key is then a hit, whatever its size.
     public init(warmUp: Int = 0, sizesTellVersions: Bool = true) {
         self.warmUp = warmUp
@@ -44,36 +44,36 @@ public struct HitRateSimulator: Sendable {
     /// - Parameters:
     ///   - strategy: the policy.
     ///   - capacity: in bytes.
-    ///   - seed: what it draws its random numbers from, if it does.
+    ///   - seed: the source of its random numbers, if it uses any.
     public mutating func add(_ strategy: EvictionStrategy, capacity: Int, seed: UInt64 = 0) {
         add(strategy.makePolicy(capacity: capacity, seed: seed), name: strategy.description)
     }
 
-    /// Adds a policy of your own, before the first request; it holds nothing yet.
+    /// Adds a policy of your own, before the first request; it must be empty.
     public mutating func add(_ policy: any EvictionPolicy, name: String) {
         runs.append(HitRateRun(policy, name: name, warmUp: warmUp))
     }
 
-    /// What was counted so far, in the order in which the policies were added.
+    /// The counts so far, in the order in which the policies were added.
     public var results: [HitRateResult] { runs.map(\.result) }
 
-    /// Replays a whole trace, once; the next one of the same simulator must number the same keys the same way.
+    /// Replays a whole trace, once; the next one of the same simulator must use the same numbers for the same keys.
     public mutating func replay(_ trace: RequestTrace) {
         replay(trace, every: 1 << 16) { _ in }
     }
 
-    /// Replays a whole trace and tells how far it is.
+    /// Replays a whole trace and reports its progress.
     ///
     /// - Parameters:
     ///   - trace: the requests.
-    ///   - count: how many requests lie between two calls of `progress`.
-    ///   - progress: told how many requests are done. What it throws ends the replay.
+    ///   - count: how many requests there are between two calls of `progress`.
+    ///   - progress: called with the number of requests done. If it throws, the replay ends.
     public mutating func replay(
         _ trace: RequestTrace,
         every count: Int = 1 << 16,
         progress: (Int) throws -> Void
     ) rethrows {
-        // Where no size has changed so far, none need be looked at.
+        // If no size has changed so far, sizes need not be compared.
         let isPlain = trace.changes == 0 && lastSizes.isEmpty
         var start = 0
         while start < trace.requests.count {
@@ -87,13 +87,13 @@ public struct HitRateSimulator: Sendable {
         }
     }
 
-    /// Replays the requests of a `.trace` file as they are read; only the keys are kept in memory.
+    /// Replays the requests of a `.trace` file as they are read; only the keys stay in memory.
     ///
     /// - Parameters:
     ///   - path: absolute, or relative to the process's directory.
     ///   - count: how many requests are read at once.
-    ///   - progress: told how many requests are done.
-    /// - Throws: ``TraceError``; requests before the damage were replayed.
+    ///   - progress: called with the number of requests done.
+    /// - Throws: ``TraceError``; the requests before the damage were replayed.
     public mutating func replay(
         contentsOf path: String,
         every count: Int = 1 << 16,
@@ -119,15 +119,15 @@ public struct HitRateSimulator: Sendable {
     /// Replays one request of a numbered key.
     ///
     /// - Parameters:
-    ///   - key: numbered from 0 without large gaps, as ``RequestTrace`` does. Do not mix with hashes.
+    ///   - key: numbered from 0 without large gaps, as in ``RequestTrace``. Do not mix with hashes.
     ///   - size: bytes.
     public mutating func replay(key: UInt32, size: UInt32) {
         replay([RequestTrace.Request(key: key, size: size)])
     }
 
-    /// Replays one request of a key that may be any number, such as a hash of a URL.
+    /// Replays one request for a key that may be any number, such as a hash of a URL.
     ///
-    /// - Returns: false when it was left out because there are more than 2^32 - 1 keys.
+    /// - Returns: false if it was skipped because there are more than 2^32 - 1 keys.
     @discardableResult
     public mutating func replay(hash: UInt64, size: UInt32) -> Bool {
         guard let number = numbers.number(of: hash) else { return false }
@@ -141,7 +141,7 @@ public struct HitRateSimulator: Sendable {
         for index in runs.indices { runs[index].replay(batch) }
     }
 
-    /// By offset, whether a request's size is another than the same key had before; empty when none is.
+    /// For each offset, whether a request's size differs from the key's previous size; empty if none does.
     private mutating func changes(in requests: ArraySlice<RequestTrace.Request>) -> [Bool] {
         var changed: [Bool] = []
         guard sizesTellVersions else { return changed }
@@ -158,9 +158,9 @@ public struct HitRateSimulator: Sendable {
     }
 }
 
-/// What one policy at one size would have hit.
+/// The hits of one policy at one size.
 ///
-/// Requests of the warm-up are in none of the counts. Each other one is exactly one of: a hit, a revalidation, or a miss.
+/// Requests of the warm-up are not counted. Every other request is either a hit, a revalidation, or a miss.
 public struct HitRateResult: Sendable, Hashable {
     /// The policy's name.
     public let policy: String
@@ -169,17 +169,17 @@ public struct HitRateResult: Sendable, Hashable {
     /// Requests replayed, and those that were hits.
     public internal(set) var requests = 0
     public internal(set) var hits = 0
-    /// Requests whose copy was there but past its life; none where the requests say nothing of lives.
+    /// Requests whose copy was held but past its life; none if the requests have no lives.
     public internal(set) var revalidations = 0
-    /// Bytes of all requests, of those that were hits, and of those that were revalidations.
+    /// Bytes of all requests, of hits, and of revalidations.
     public internal(set) var requestedBytes = 0
     public internal(set) var hitBytes = 0
     public internal(set) var revalidatedBytes = 0
-    /// Entries that left because space was needed; one that was never admitted is none, nor is one that a newer version replaced.
+    /// Entries evicted because space was needed, without those that were never admitted and those that a newer version replaced.
     public internal(set) var evictions = 0
     /// Bytes of the entries admitted.
     public internal(set) var writtenBytes = 0
-    /// Bytes copied within the cache in order to keep them.
+    /// Bytes copied within the cache to keep them.
     public internal(set) var movedBytes = 0
 
     /// Nothing counted yet.
@@ -191,16 +191,16 @@ public struct HitRateResult: Sendable, Hashable {
     /// Requests that were neither hits nor revalidations.
     public var misses: Int { requests - hits - revalidations }
 
-    /// Hits of all requests; 0 when there were none.
+    /// The share of requests that are hits; 0 if there were none.
     public var objectHitRatio: Double { ratio(hits, of: requests) }
 
-    /// Bytes hit of all bytes requested; 0 when there were none.
+    /// The share of requested bytes that are hits; 0 if there were none.
     public var byteHitRatio: Double { ratio(hitBytes, of: requestedBytes) }
 
-    /// Bytes written, those copied within the cache included, for each byte requested; 0 when there were none.
+    /// Bytes written, including those copied within the cache, for each byte requested; 0 if there were none.
     public var writesPerByte: Double { ratio(writtenBytes + movedBytes, of: requestedBytes) }
 
-    /// Bytes written, those copied within the cache included, for each byte admitted; 0 when there were none.
+    /// Bytes written, including those copied within the cache, for each byte admitted; 0 if there were none.
     public var writeAmplification: Double { ratio(writtenBytes + movedBytes, of: writtenBytes) }
 
     private func ratio(_ part: Int, of whole: Int) -> Double {
@@ -208,12 +208,12 @@ public struct HitRateResult: Sendable, Hashable {
     }
 }
 
-/// Some requests of a trace that follow one another, with what is needed to judge them.
+/// Consecutive requests of a trace, with what is needed to evaluate them.
 struct RequestBatch: Sendable {
     var requests: ArraySlice<RequestTrace.Request>
-    /// By offset from the first, whether the size differs from that of the key's request before; empty: none does.
+    /// For each offset from the first, whether the size differs from that of the key's previous request; empty: none does.
     var changed: [Bool] = []
-    /// Of the whole trace, by the index of the request; empty: no request has a life.
+    /// The times of the whole trace, by the index of the request; empty: no request has a life.
     var times = RequestTrace.Times()
 
     /// A batch of requests without lives.
@@ -221,7 +221,7 @@ struct RequestBatch: Sendable {
         self.requests = requests
     }
 
-    /// The first requests, and the others.
+    /// The first requests, and the rest.
     func split(after count: Int) -> (first: RequestBatch, rest: RequestBatch) {
         var (first, rest) = (self, self)
         first.requests = requests.prefix(count)
@@ -231,14 +231,14 @@ struct RequestBatch: Sendable {
     }
 }
 
-/// One policy at one size, and what it did with the requests so far.
+/// One policy at one size, and its counts so far.
 struct HitRateRun: Sendable {
     private(set) var result: HitRateResult
     private var policy: any EvictionPolicy
     private var victims: [UInt32] = []
-    /// By key: when the copy held is past its life.
+    /// For each key: when the held copy is past its life.
     private var freshUntil: [StoreInstant] = []
-    /// Requests still to come that are not counted, and the bytes that had been moved when counting began.
+    /// How many more requests are not counted, and the bytes that had been moved when counting began.
     private var warmUp: Int
     private var movedBefore = 0
 
@@ -268,9 +268,9 @@ struct HitRateRun: Sendable {
     }
 }
 
-// The loops are generic, so that the policy is unwrapped once a batch and not once a call.
+// The loops are generic, so that the policy is unwrapped once for each batch instead of each call.
 extension EvictionPolicy {
-    /// Requests of one version each, none of which is ever past its life.
+    /// Requests without new versions and without lives.
     fileprivate mutating func replay(
         _ requests: ArraySlice<RequestTrace.Request>,
         result: inout HitRateResult,
@@ -311,7 +311,7 @@ extension EvictionPolicy {
                 freshUntil += Array(repeating: .distantFuture, count: key + 1 - freshUntil.count)
             }
             if holds(request.key) {
-                // What is held has the size that was asked for last.
+                // A held entry has the size of its last request.
                 let isChanged = !batch.changed.isEmpty && batch.changed[index - first]
                 if !isChanged {
                     if !hasLives || batch.times.instants[index] < freshUntil[key] {
@@ -332,7 +332,7 @@ extension EvictionPolicy {
         }
     }
 
-    /// What follows a miss.
+    /// Handles a miss.
     private mutating func offer(
         _ request: RequestTrace.Request,
         result: inout HitRateResult,

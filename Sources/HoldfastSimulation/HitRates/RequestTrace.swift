@@ -5,14 +5,14 @@ internal import Holdfast
 public import HoldfastSemantics
 public import HoldfastStorage
 
-/// A sequence of requests, each of a key and a size, to measure hit rates with.
+/// A sequence of requests, each with a key and a size, for measuring hit rates.
 ///
-/// Keys are numbered by first appearance. 8 bytes a request, 16 more where times or lives are given, and some 40 a key.
-/// encoded says how a file holds it.
+/// Keys are numbered by first appearance. 8 bytes for each request, 16 more if there are times or lives, and some 40 for each key.
+/// ``encoded`` describes the file format.
 public struct RequestTrace: Sendable {
     /// One request.
     public struct Request: Sendable, Hashable {
-        /// The number of the key: 0 for the first that appeared, and so on.
+        /// The number of the key: 0 for the first one, and so on.
         public let key: UInt32
         /// Bytes.
         public let size: UInt32
@@ -24,7 +24,7 @@ public struct RequestTrace: Sendable {
         }
     }
 
-    /// When requests were made and how long their answers live.
+    /// When requests were made, and how long their responses live.
     struct Times: Sendable {
         var instants: [StoreInstant] = []
         var freshUntil: [StoreInstant] = []
@@ -36,10 +36,10 @@ public struct RequestTrace: Sendable {
     public private(set) var totalBytes = 0
     /// Bytes of all keys, each with the size of its first request.
     public private(set) var uniqueBytes = 0
-    /// Requests whose size is not that of the request for the same key before, and their bytes: another version was asked for.
+    /// Requests whose size differs from that of the key's previous request, and their bytes: another version was requested.
     public private(set) var changes = 0
     public private(set) var changedBytes = 0
-    /// Empty unless a request has a time or a life; else one item a request.
+    /// Empty unless a request has a time or a life; otherwise one item for each request.
     private(set) var times = Times()
     private var numbers: KeyNumbers
     private var lastSizes: [UInt32] = []
@@ -49,7 +49,7 @@ public struct RequestTrace: Sendable {
         numbers = KeyNumbers()
     }
 
-    /// No requests, and room for fewer keys, for tests of what happens at the end of the numbers.
+    /// No requests, and fewer possible keys, for tests of exhausted numbers.
     init(maximumKeys: Int) {
         numbers = KeyNumbers(maximum: maximumKeys)
     }
@@ -57,27 +57,27 @@ public struct RequestTrace: Sendable {
     /// How many keys there are.
     public var keyCount: Int { numbers.count }
 
-    /// Whether requests have times or lives, so that copies may be found past theirs.
+    /// Whether requests have times or lives, so that copies may be past theirs.
     public var hasLives: Bool { !times.freshUntil.isEmpty }
 
-    /// Hits of all requests in a cache without a bound: no policy does better. Lives are left out of account.
+    /// The share of hits in an unlimited cache: no policy does better. Lives are ignored.
     public var unboundedObjectHitRatio: Double {
         requests.isEmpty ? 0 : Double(requests.count - keyCount - changes) / Double(requests.count)
     }
 
-    /// Bytes hit of all bytes requested in a cache without a bound. Lives are left out of account.
+    /// The share of requested bytes that are hits in an unlimited cache. Lives are ignored.
     public var unboundedByteHitRatio: Double {
         totalBytes > 0 ? Double(totalBytes - uniqueBytes - changedBytes) / Double(totalBytes) : 0
     }
 
-    /// Adds a request at the end.
+    /// Appends a request.
     ///
     /// - Parameters:
-    ///   - key: any number, such as a hash of a URL. It is numbered anew.
-    ///   - size: bytes. Another size than at the key's request before means another version: see ``HitRateSimulator``.
-    ///   - instant: when; nil: with the request before. Times may begin anywhere.
-    ///   - freshUntil: when the answer to this request is past its life; nil: never.
-    /// - Returns: false when the request was left out because there are more than 2^32 - 1 keys.
+    ///   - key: any number, such as a hash of a URL. It gets a number of its own.
+    ///   - size: bytes. A size that differs from the key's previous request means another version: see ``HitRateSimulator``.
+    ///   - instant: when; nil: at the same time as the previous request. Times may start anywhere.
+    ///   - freshUntil: when the response to this request is past its life; nil: never.
+    /// - Returns: false if the request was skipped because there are more than 2^32 - 1 keys.
     @discardableResult
     public mutating func append(
         key: UInt64,
@@ -102,7 +102,7 @@ public struct RequestTrace: Sendable {
         return true
     }
 
-    /// Adds a request at the end whose key is a name, such as a URL; see ``hash(of:)``.
+    /// Appends a request whose key is a name, such as a URL; see ``hash(of:)``.
     @discardableResult
     public mutating func append(
         name: String,
@@ -115,14 +115,15 @@ public struct RequestTrace: Sendable {
 
     /// A number for a key's bytes: the same on every system, and hardly ever the same for two keys.
     ///
-    /// It hides nothing: who knows the name can check whether it is there. FNV-1a of 64 bits (Fowler, Noll and Vo), its bits mixed.
+    /// It does not hide the key: anyone who knows the name can check whether it occurs. 64-bit FNV-1a (Fowler, Noll and Vo), with
+    /// its bits mixed.
     public static func hash(of bytes: some Sequence<UInt8>) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
         return SplitMix64.mixed(hash)
     }
 
-    /// Adds the time and the life of the request that comes next, and those of the requests before, which had none.
+    /// Adds the time and the life of the next request, and those of earlier requests, which had none.
     private mutating func note(_ instant: StoreInstant?, freshUntil: StoreInstant?) {
         if times.instants.isEmpty {
             let first = instant ?? StoreInstant(milliseconds: 0)
@@ -133,27 +134,27 @@ public struct RequestTrace: Sendable {
         times.freshUntil.append(freshUntil ?? .distantFuture)
     }
 
-    /// Makes room for so many requests more.
+    /// Makes room for this many more requests.
     mutating func reserve(_ count: Int) {
         requests.reserveCapacity(requests.count + count)
     }
 
-    /// Adds a request as the cache would look it up, from a log of heads and lengths.
+    /// Appends a request as the cache would look it up, from a log of heads and lengths.
     ///
-    /// The key is the one that a cache with these options makes: fragments are gone, the rules for queries are applied, each
-    /// principal is a cache by itself. It is hashed by a function that anyone can repeat: a file of the trace tells who has the
-    /// URL at hand that it was asked for.
+    /// The key is the one that a cache with these options makes: without fragment, with the rules for queries applied, and with a
+    /// separate cache for each principal. It is hashed with a known function: anyone who has a URL can find out from a trace file
+    /// whether it was requested.
     ///
     /// - Parameters:
-    ///   - request: only GET is added: HEAD has no body, and other answers are not found by their URL.
-    ///   - bodyLength: bytes of the whole body as it would be stored, also where the request asked for a part; from 4 GiB on it
-    ///     counts as 4 GiB less one byte, a negative one as 0. Another length than before means another version.
-    ///   - options: those of the cache; only the rules for keys count.
+    ///   - request: only GET is added: HEAD has no body, and responses to other methods are not found by their URL.
+    ///   - bodyLength: bytes of the whole body as it would be stored, even if the request asked for a part. From 4 GiB it counts as
+    ///     4 GiB minus one byte, a negative one as 0. A length other than before means another version.
+    ///   - options: the cache's options; only the rules for keys matter.
     ///   - principal: whose request it is; "" for everyone's.
     ///   - variant: what the response's Vary nominates of the request; nothing by default.
-    ///   - instant: when; nil: with the request before.
-    ///   - freshUntil: when the response is past its freshness; nil: never.
-    /// - Returns: false when the request was left out.
+    ///   - instant: when; nil: at the same time as the previous request.
+    ///   - freshUntil: when the response stops being fresh; nil: never.
+    /// - Returns: false if the request was skipped.
     @discardableResult
     public mutating func append(
         _ request: RequestHead,
@@ -180,12 +181,12 @@ public struct RequestTrace: Sendable {
     }
 }
 
-/// Numbers keys from 0 on in the order in which they come up.
+/// Numbers keys from 0, in the order of their first appearance.
 struct KeyNumbers: Sendable {
     private var numbers: [UInt64: UInt32] = [:]
     private let maximum: Int
 
-    /// Nothing numbered yet; the last number of 32 bits is never given, since tables by number use it for "none".
+    /// No numbers assigned yet; the largest 32-bit number is never assigned, since tables use it for "none".
     init(maximum: Int = Int(UInt32.max)) {
         self.maximum = maximum
     }
@@ -193,7 +194,7 @@ struct KeyNumbers: Sendable {
     /// How many keys have a number.
     var count: Int { numbers.count }
 
-    /// The number of a key, a new one if it has none; nil when the numbers are used up.
+    /// The number of a key, assigned if it has none; nil if the numbers are exhausted.
     mutating func number(of key: UInt64) -> UInt32? {
         if let known = numbers[key] { return known }
         guard numbers.count < maximum else { return nil }

@@ -14,11 +14,11 @@ internal import HoldfastStorage
 
 /// Reads a `.trace` file piece by piece, however large it is.
 ///
-/// The file is open as long as the reader lives. Calls block; a file that grows meanwhile is read as far as it goes.
+/// The file is open as long as the reader exists. Calls block; a growing file is read as far as it goes.
 public struct TraceReader: ~Copyable {
     /// A request as the file has it.
     public struct Record: Sendable, Hashable {
-        /// The key, numbered or hashed by whoever wrote the file.
+        /// The key, as numbered or hashed by whoever wrote the file.
         public let key: UInt64
         /// Bytes.
         public let size: UInt32
@@ -30,10 +30,10 @@ public struct TraceReader: ~Copyable {
         }
     }
 
-    /// Bytes of a request in a file: the key in 8, the size in 4, little-endian.
+    /// Bytes of a request in a file: 8 for the key, 4 for the size, little-endian.
     public static let recordSize = 12
 
-    /// Requests in the file; nil for a pipe and the like, which do not know.
+    /// Requests in the file; nil for a pipe and the like, whose length is unknown.
     public let requestCount: Int?
     private let file: TraceFile
     private let path: String
@@ -42,9 +42,9 @@ public struct TraceReader: ~Copyable {
     /// Opens a file.
     ///
     /// - Parameter path: absolute, or relative to the process's directory; links are followed, pipes can be read.
-    /// - Throws: ``TraceError`` when there is no such file, when it is empty, or when its size is no multiple of 12.
+    /// - Throws: ``TraceError`` if there is no such file, if it is empty, or if its size is not a multiple of 12.
     public init(path: String) throws(TraceError) {
-        // Checked before it is kept: a value that cannot be copied is made whole or not at all.
+        // Checked before it is stored: a noncopyable value is either initialized completely or not at all.
         let file = try TraceFile(reading: path)
         let size = file.size
         if size == 0 { throw Self.empty(path) }
@@ -54,7 +54,7 @@ public struct TraceReader: ~Copyable {
         self.path = path
     }
 
-    /// The next requests, at most `count` (at least 1) of them; none at the end.
+    /// The next requests, at most `count` (at least 1); none at the end.
     public mutating func next(upTo count: Int = 1 << 16) throws(TraceError) -> [Record] {
         let bytes = try file.read(min(max(1, count), 1 << 24) * Self.recordSize)
         if bytes.isEmpty, !hasBegun { throw Self.empty(path) }
@@ -63,7 +63,7 @@ public struct TraceReader: ~Copyable {
         return Self.records(in: bytes)
     }
 
-    /// The requests in the bytes of a file; an incomplete one at the end is left out.
+    /// The requests in the bytes of a file, without an incomplete one at the end.
     static func records(in bytes: [UInt8]) -> [Record] {
         bytes.withUnsafeBytes { raw in
             (0..<raw.count / recordSize).map { index in
@@ -84,15 +84,15 @@ public struct TraceReader: ~Copyable {
         TraceError(
             .malformed,
             message:
-                "\(path) is no .trace file, or was cut: its size is no multiple of \(recordSize) bytes (\(rest) are left over). "
+                "\(path) is not a .trace file, or was cut: its size is not a multiple of \(recordSize) bytes (\(rest) are left over). "
                 + "Text is read from files named .txt, .csv, .tsv or .log."
         )
     }
 }
 
-/// Why a trace could not be read or written, and what helps.
+/// Why a trace could not be read or written, and what to do about it.
 public struct TraceError: LocalizedError, Sendable, CustomStringConvertible {
-    /// The kind of failure; new ones may be added.
+    /// The kind of failure; more may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// A short stable word.
         public let description: String
@@ -103,9 +103,9 @@ public struct TraceError: LocalizedError, Sendable, CustomStringConvertible {
 
         /// The file cannot be opened or read.
         public static let unreadable = Code("unreadable")
-        /// There is no request in the file.
+        /// The file contains no request.
         public static let empty = Code("empty")
-        /// The bytes are no trace.
+        /// The bytes are not a trace.
         public static let malformed = Code("malformed")
         /// There are more keys than numbers for them.
         public static let tooManyKeys = Code("too-many-keys")
@@ -117,7 +117,7 @@ public struct TraceError: LocalizedError, Sendable, CustomStringConvertible {
     public struct SystemFailure: LocalizedError, Sendable, Hashable, CustomStringConvertible {
         /// The call's name.
         public let call: String
-        /// The system's number for what went wrong.
+        /// The system's error number.
         public let errno: Int32
 
         public var description: String { "\(call): \(String(cString: strerror(errno))) (errno \(errno))" }
@@ -143,21 +143,21 @@ public struct TraceError: LocalizedError, Sendable, CustomStringConvertible {
         "\(code): \(message)" + (cause.map { " (\($0))" } ?? "")
     }
 
-    /// All numbers are given.
+    /// All numbers are in use.
     static let tooManyKeys = TraceError(
         .tooManyKeys,
         message: "The trace has more than 4,294,967,295 keys; replay a sample of them, chosen by a hash of the key."
     )
 }
 
-/// An open file of requests, read or written from the front to the back; closed when it goes.
+/// An open file of requests, read or written sequentially; closed with the value.
 ///
-/// Unlike a store's files it may be a link or a pipe: the user named it.
+/// Unlike a store's files it may be a link or a pipe, because the user named it.
 struct TraceFile: ~Copyable {
     private let descriptor: Int32
     private let path: String
 
-    /// Opens a file to read it.
+    /// Opens a file for reading.
     init(reading path: String) throws(TraceError) {
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
         self.path = path
@@ -166,12 +166,12 @@ struct TraceFile: ~Copyable {
         }
     }
 
-    /// Makes a file, or empties the one that is there.
+    /// Creates a file, or truncates an existing one.
     init(writing path: String) throws(TraceError) {
         descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         self.path = path
         if descriptor < 0 {
-            throw failure("open", code: .unwritable, text: "cannot be made; check the directory and its permissions")
+            throw failure("open", code: .unwritable, text: "cannot be created; check the directory and its permissions")
         }
     }
 
@@ -179,14 +179,14 @@ struct TraceFile: ~Copyable {
         if descriptor >= 0 { _ = close(descriptor) }
     }
 
-    /// Bytes of the file; nil for a pipe and the like, which do not know.
+    /// Bytes of the file; nil for a pipe and the like, whose length is unknown.
     var size: Int? {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         return Int(clamping: status.st_size)
     }
 
-    /// The next bytes, `count` unless the file ends before.
+    /// The next `count` bytes, or fewer at the end of the file.
     func read(_ count: Int) throws(TraceError) -> [UInt8] {
         var outcome = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -202,7 +202,7 @@ struct TraceFile: ~Copyable {
         return bytes
     }
 
-    /// Writes all bytes behind those before.
+    /// Appends all bytes.
     func write(_ bytes: [UInt8]) throws(TraceError) {
         var done = 0
         while done < bytes.count {
@@ -212,19 +212,19 @@ struct TraceFile: ~Copyable {
             if outcome > 0 {
                 done += outcome
             } else if outcome == 0 || errno != EINTR {
-                throw failure("write", code: .unwritable, text: "cannot be written; see whether the device is full")
+                throw failure("write", code: .unwritable, text: "cannot be written; check whether the device is full")
             }
         }
     }
 
-    /// Gives a file another name, in place of one that bears it.
+    /// Renames a file, and replaces one that has the new name.
     static func move(_ path: String, to newPath: String) throws(TraceError) {
         if rename(path, newPath) == 0 { return }
         let cause = TraceError.SystemFailure(call: "rename", errno: errno)
         throw TraceError(.unwritable, message: "\(newPath) cannot be replaced; is it a directory?", cause: cause)
     }
 
-    /// Removes a file if it is there.
+    /// Removes a file if it exists.
     static func remove(_ path: String) {
         _ = unlink(path)
     }
@@ -244,28 +244,28 @@ private func systemWrite(_ descriptor: Int32, bytes: UnsafeRawPointer, count: In
     write(descriptor, bytes, count)
 }
 
-// The two forms of a file: 12 bytes a request, and a line of text a request.
+// The two file formats: 12 bytes for each request, and a line of text for each request.
 extension RequestTrace {
-    /// Reads a `.trace` file: each request takes 12 bytes, little-endian, the key in 8 and the size in 4; no header.
+    /// Reads a `.trace` file: each request takes 12 bytes, little-endian, 8 for the key and 4 for the size; no header.
     ///
     /// - Parameters:
     ///   - path: absolute, or relative to the process's directory.
-    ///   - limit: so many requests from the start; nil: all.
-    /// - Throws: ``TraceError`` when there is no such file, and when it is empty or no such form.
+    ///   - limit: this many requests from the start; nil: all.
+    /// - Throws: ``TraceError`` if there is no such file, or if it is empty or has another format.
     public init(contentsOf path: String, limit: Int? = nil) throws(TraceError) {
         try self.init(reading: try TraceReader(path: path), limit: limit)
     }
 
-    /// Reads a text file: one request a line, `key size [time [life]]`.
+    /// Reads a text file: one request per line, `key size [time [life]]`.
     ///
-    /// The fields are separated by tabs, else by spaces, else by commas: by the first of these that is in the line. The key is
-    /// any word and is hashed; the size is in bytes (from 4 GiB on it counts as 4 GiB less one byte); time and life are in
-    /// seconds with or without a fraction, the life from the time on. Empty lines, lines that begin with `#`, and a first line
-    /// whose size is no number (a header) are passed over. A line may have 64 KiB.
+    /// The fields are separated by tabs, otherwise by spaces, otherwise by commas: by the first of these that the line contains.
+    /// The key is any word and is hashed; the size is in bytes (from 4 GiB it counts as 4 GiB minus one byte); time and life are in
+    /// seconds, with or without a fraction, and the life begins at the time. Empty lines, lines that begin with `#`, and a first
+    /// line whose size is not a number (a header) are skipped. A line may have up to 64 KiB.
     ///
     /// - Parameters:
     ///   - path: absolute, or relative to the process's directory.
-    ///   - limit: so many requests from the start; nil: all.
+    ///   - limit: this many requests from the start; nil: all.
     /// - Throws: ``TraceError``, which names the line.
     public init(contentsOfText path: String, limit: Int? = nil) throws(TraceError) {
         self.init()
@@ -281,19 +281,19 @@ extension RequestTrace {
         }
     }
 
-    /// The requests of a `.trace` file's bytes; an incomplete one at the end is left out, and so are those beyond the last number.
+    /// The requests in the bytes of a `.trace` file, without an incomplete one at the end and those beyond the last key number.
     public init(decoding bytes: [UInt8]) {
         self.init()
         reserve(bytes.count / TraceReader.recordSize)
         for record in TraceReader.records(in: bytes) { append(key: record.key, size: record.size) }
     }
 
-    /// The requests as the bytes of a `.trace` file, keys by their numbers; times and lives are left out.
+    /// The requests as the bytes of a `.trace` file, with numbered keys and without times and lives.
     public var encoded: [UInt8] {
         encoded(requests[...])
     }
 
-    /// Writes a `.trace` file: see ``encoded``. The file appears, or is replaced, once it is whole.
+    /// Writes a `.trace` file: see ``encoded``. The file appears, or is replaced, once it is complete.
     ///
     /// Blocks; takes about a second for fifty million requests.
     public func write(to path: String) throws(TraceError) {
@@ -335,7 +335,7 @@ extension RequestTrace {
     }
 }
 
-/// Takes the lines of a text trace apart, from bytes that come piece by piece.
+/// Parses the lines of a text trace, from bytes that arrive piece by piece.
 struct TraceLines: Sendable {
     private static let longestLine = 1 << 16
 
@@ -349,7 +349,7 @@ struct TraceLines: Sendable {
         self.path = path
     }
 
-    /// Takes the next bytes and adds the requests of the lines that are whole, and at the end the last line.
+    /// Parses the next bytes and adds the requests of the complete lines, and at the end of the last line.
     mutating func append(
         _ bytes: [UInt8],
         isLast: Bool,
@@ -381,13 +381,13 @@ struct TraceLines: Sendable {
                 mayBeHeader = false
                 return
             }
-            throw malformed("is not 'key size', the size in bytes, a whole number", at: line)
+            throw malformed("is not 'key size', with the size in bytes as a whole number", at: line)
         }
         mayBeHeader = false
         let time = fields.count > 2 ? Self.milliseconds(fields[2]) : nil
         let life = fields.count > 3 ? Self.milliseconds(fields[3]) : nil
         if fields.count > 2 && time == nil || fields.count > 3 && life == nil {
-            throw malformed("has a time or a life that is no number of seconds, such as 12.5", at: line)
+            throw malformed("has a time or a life that is not a number of seconds, such as 12.5", at: line)
         }
         let end = life.map { life in
             let (sum, overflow) = (time ?? 0).addingReportingOverflow(life)
@@ -402,7 +402,7 @@ struct TraceLines: Sendable {
         if !isKept { throw .tooManyKeys }
     }
 
-    /// The words between tabs, else between spaces, else between commas.
+    /// The words separated by tabs, otherwise by spaces, otherwise by commas.
     static func fields(of line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         let (space, comma, tab) = (UInt8(ascii: " "), UInt8(ascii: ","), UInt8(ascii: "\t"))
         let text = trimmed(line) { $0 == space || $0 == tab || $0 == UInt8(ascii: "\r") }
@@ -413,7 +413,7 @@ struct TraceLines: Sendable {
         }
     }
 
-    /// A whole number of decimal digits; one that does not fit is the largest there is.
+    /// A decimal integer; one that does not fit becomes the largest number.
     static func number(_ text: ArraySlice<UInt8>) -> Int64? {
         guard !text.isEmpty else { return nil }
         var value: Int64 = 0
@@ -426,7 +426,7 @@ struct TraceLines: Sendable {
         return value
     }
 
-    /// Seconds as milliseconds, further places cut off.
+    /// Seconds as milliseconds; further decimals are cut off.
     static func milliseconds(_ text: ArraySlice<UInt8>) -> Int64? {
         let parts = text.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
         guard let whole = parts.first, let seconds = number(whole) else { return nil }

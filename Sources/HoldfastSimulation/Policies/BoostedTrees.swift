@@ -3,15 +3,15 @@
 
 /// A regression by gradient-boosted trees over histograms, for squared errors.
 ///
-/// The method is Friedman's (2001) in the form that LightGBM gave it (Ke et al., NIPS 2017): values in up to 255 bins, trees that grow at
-/// the leaf where a split gains most. Written for what ``ThreeLCachePolicy`` asks of it; the parameters are those of its authors,
-/// the rest LightGBM's defaults.
+/// The method is Friedman's (2001) in LightGBM's form (Ke et al., NIPS 2017): values in up to 255 bins, and trees that grow at the
+/// leaf where a split gains most. Written for ``ThreeLCachePolicy``; the parameters are those of its authors, the others LightGBM's
+/// defaults.
 struct BoostedTrees: Sendable {
-    /// Trees, and leaves of each at most.
+    /// The number of trees, and the most leaves of each.
     private static let rounds = 16
     private static let leaves = 32
     private static let learningRate = 0.1
-    /// The share of the features that a tree looks at, and of the rows; rows are drawn anew every ``rowsLife`` trees.
+    /// The share of the features that a tree uses, and of the rows; rows are drawn again every ``rowsLife`` trees.
     private static let featureShare = 0.8
     private static let rowShare = 0.8
     private static let rowsLife = 5
@@ -28,14 +28,14 @@ struct BoostedTrees: Sendable {
     }
 
     private let base: Double
-    /// All trees one after another; ``roots`` has where each begins.
+    /// All trees one after another; ``roots`` contains their starts.
     private var nodes: [Node] = []
     private var roots: [Int] = []
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     var bytes: Int { nodes.capacity * MemoryLayout<Node>.stride + roots.capacity * 8 }
 
-    /// Learns to tell `labels` from `rows`, each of `width` values that follow one another.
+    /// Learns to predict `labels` from `rows`, each of `width` consecutive values.
     init(rows: [Double], width: Int, labels: [Double], seed: UInt64) {
         var random = SplitMix64(seed: seed)
         let count = labels.count
@@ -55,7 +55,7 @@ struct BoostedTrees: Sendable {
             )
             var tree = TreeGrower(table: table, residuals: residuals, rows: drawn)
             let grown = tree.grow(features: features.map { Int($0) }, leaves: Self.leaves, least: Self.leastRowsOfLeaf)
-            // A tree that is one leaf says nothing that the mean does not.
+            // A tree with a single leaf adds nothing to the mean.
             guard grown.count > 1 else { break }
             let root = nodes.count
             roots.append(root)
@@ -81,7 +81,7 @@ struct BoostedTrees: Sendable {
         }
     }
 
-    /// What is expected of a row.
+    /// The prediction for a row.
     func predict(_ row: UnsafeBufferPointer<Double>) -> Double {
         var sum = base
         nodes.withUnsafeBufferPointer { nodes in
@@ -96,7 +96,7 @@ struct BoostedTrees: Sendable {
         return sum
     }
 
-    /// So many different numbers below `count`, in rising order (Knuth's selection sampling).
+    /// This many different numbers below `count`, ascending (Knuth's selection sampling).
     private static func draw(_ wanted: Int, of count: Int, using random: inout SplitMix64) -> [UInt32] {
         var drawn: [UInt32] = []
         drawn.reserveCapacity(wanted)
@@ -110,11 +110,11 @@ struct BoostedTrees: Sendable {
     }
 }
 
-/// Rows whose values are numbers of bins, with about as many rows in each bin.
+/// Rows whose values are bin numbers, with about as many rows in each bin.
 private struct BinnedTable {
     let width: Int
     private var bins: [UInt8]
-    /// By feature, the greatest value of each bin but the last.
+    /// For each feature, the largest value of each bin except the last.
     private var ends: [[Double]] = []
 
     init(rows: [Double], width: Int, count: Int, most: Int) {
@@ -142,7 +142,7 @@ private struct BinnedTable {
         var filled = 0
         for (index, value) in sorted.enumerated().dropLast() {
             filled += 1
-            // One value never lies in two bins.
+            // Equal values are never in two bins.
             guard value < sorted[index + 1], filled >= share, ends.count < most - 1 else { continue }
             ends.append(value + (sorted[index + 1] - value) / 2)
             left -= filled
@@ -162,7 +162,7 @@ private struct BinnedTable {
 
 /// Grows one tree.
 private struct TreeGrower {
-    /// A node as it is grown; a leaf while ``feature`` is -1.
+    /// A node during growth; a leaf while ``feature`` is -1.
     struct Split {
         var feature = -1
         var bin = 0
@@ -212,7 +212,7 @@ private struct TreeGrower {
             nodes[leaf.node].feature = leaf.feature
             nodes[leaf.node].bin = leaf.bin
             (nodes[leaf.node].left, nodes[leaf.node].right) = (left, right)
-            // The larger part's histogram is what the smaller one leaves of the whole.
+            // The larger part's histogram is the whole minus the smaller one's.
             let isLeftSmaller = middle - leaf.start <= leaf.end - middle
             let small =
                 isLeftSmaller
@@ -293,7 +293,7 @@ private struct TreeGrower {
         return leaf
     }
 
-    /// Puts the rows of a leaf that go left before the others; where those begin.
+    /// Moves the rows of a leaf that go left before the others; returns where those begin.
     private mutating func partition(_ leaf: Leaf) -> Int {
         var middle = leaf.start
         for index in leaf.start..<leaf.end where table.bin(row: Int(rows[index]), leaf.feature) <= leaf.bin {

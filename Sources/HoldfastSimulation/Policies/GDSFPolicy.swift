@@ -3,32 +3,32 @@
 
 internal import HoldfastStorage
 
-/// Evicts the entry of the least priority: uses for each byte, raised by the priority of the last one evicted.
+/// Evicts the entry with the lowest priority: uses per byte, plus the priority of the last evicted entry.
 ///
-/// Greedy-Dual-Size-Frequency of Cherkasova, "Improving WWW proxies performance with Greedy-Dual-Size-Frequency caching
-/// policy" (HP Labs 1998), with an equal cost for every miss; of equal priorities the one used longest ago leaves. 22 bytes an
-/// entry; every step O(log n).
+/// Greedy-Dual-Size-Frequency of Cherkasova, "Improving WWW proxies performance with Greedy-Dual-Size-Frequency caching policy" (HP
+/// Labs 1998), with an equal cost for every miss; among equal priorities, the least recently used entry is evicted. 22 bytes for
+/// each entry; every step is O(log n).
 ///
-/// Priorities are rounded to 32 binary digits, so that they leave room for the time of the last use in the same 8 bytes.
+/// Priorities are rounded to 32 bits, so that the time of the last use fits into the same 8 bytes.
 struct GDSFPolicy: StepwiseEviction {
     var capacity: Int
     var sizes = SlotSizes()
     private var heap = RankHeap()
     private var uses: [UInt16] = []
     private var clock: UInt32 = 0
-    /// The priority of the last entry evicted.
+    /// The priority of the last evicted entry.
     private var floor = 0.0
-    /// Entries that left since the floor was 0.
+    /// Entries evicted since the floor was 0.
     private var evictions = 0
 
-    /// A policy for so many bytes; a negative number means 0.
+    /// A policy with this capacity in bytes; a negative number means 0.
     init(capacity: Int) {
         self.capacity = max(0, capacity)
     }
 
     var metadataBytes: Int { sizes.bytes + heap.bytes + uses.capacity * 2 }
 
-    /// Weighs the new entry with the others, so that it is its own victim when its priority is the least.
+    /// Compares the new entry with the others, so that it is its own victim if its priority is the lowest.
     mutating func insert(_ slot: Slot, key: UInt64, size: Int, victims: inout [Slot]) {
         let size = max(0, size)
         guard size <= capacity else { return victims.append(slot) }
@@ -90,17 +90,17 @@ struct GDSFPolicy: StepwiseEviction {
         return Self.rank(floor + Double(uses) / Double(max(1, size)), clock: clock)
     }
 
-    /// Takes the floor off every priority where it is so high that they lose digits beside it, at most once in as many
-    /// evictions as there are entries.
+    /// Subtracts the floor from every priority if it is so high that they lose precision; at most once in as many evictions as
+    /// there are entries.
     private mutating func lowerFloor() {
         guard evictions > count, floor * Double(used) > 4_096 * Double(count) else { return }
         heap.replaceRanks { Self.rank(max(0, Self.priority($0) - floor), clock: UInt32(truncatingIfNeeded: $0)) }
         (floor, evictions) = (0, 0)
     }
 
-    /// A number that sorts by the priority first and by the clock, of which 24 digits are kept, next.
+    /// A number that sorts by priority first, and then by the clock, of which 24 bits are kept.
     ///
-    /// The exponent of a priority between 2^-126 and 2^127 takes 8 digits, those behind the point 32.
+    /// The exponent of a priority between 2^-126 and 2^127 takes 8 bits, the fraction 32.
     private static func rank(_ priority: Double, clock: UInt32) -> UInt64 {
         let least = UInt64(1023 - 127) << 52
         let offset = priority.bitPattern > least ? priority.bitPattern - least : 0
@@ -112,16 +112,16 @@ struct GDSFPolicy: StepwiseEviction {
     }
 }
 
-/// Slots in the order of their ranks: a heap of slots with their places, 16 bytes a slot, every step O(log n).
+/// Slots ordered by rank: a heap with the place of each slot, 16 bytes for each slot, every step O(log n).
 struct RankHeap: Sendable {
     private var slots: [UInt32] = []
     /// The place of each slot in the heap.
     private var places: [UInt32] = []
     private var ranks: [UInt64] = []
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     var bytes: Int { slots.capacity * 4 + places.capacity * 4 + ranks.capacity * 8 }
-    /// The slot of the least rank.
+    /// The slot with the lowest rank.
     var first: UInt32? { slots.first }
 
     private static let absent = UInt32.max
@@ -132,7 +132,7 @@ struct RankHeap: Sendable {
     /// The rank of a slot in the heap.
     subscript(_ slot: UInt32) -> UInt64 { ranks[Int(slot)] }
 
-    /// Enters a slot, or changes its rank.
+    /// Adds a slot, or changes its rank.
     mutating func set(_ slot: UInt32, rank: UInt64) {
         places.extend(through: slot, with: Self.absent)
         ranks.extend(through: slot, with: 0)
@@ -144,7 +144,7 @@ struct RankHeap: Sendable {
         settle(slot)
     }
 
-    /// Takes a slot out; it must be in the heap.
+    /// Removes a slot; it must be in the heap.
     mutating func remove(_ slot: UInt32) {
         let place = Int(places[Int(slot)])
         places[Int(slot)] = Self.absent
@@ -165,7 +165,7 @@ struct RankHeap: Sendable {
         sink(slot, from: place)
     }
 
-    /// Moves a slot towards the front as far as it has to, and tells its place.
+    /// Moves a slot toward the front as far as necessary, and returns its place.
     private mutating func rise(_ slot: UInt32, from start: Int) -> Int {
         let rank = ranks[Int(slot)]
         var place = start

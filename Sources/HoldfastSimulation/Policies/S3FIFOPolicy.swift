@@ -3,14 +3,14 @@
 
 internal import HoldfastStorage
 
-/// Lets new entries pass a small queue first, and keeps those in a main queue that were used twice there or come back.
+/// Puts new entries into a small queue first, and keeps those in a main queue that were used twice there or return.
 ///
-/// S3-FIFO of Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023), as libCacheSim 0.3.5 does it: a
-/// tenth of the bytes for the small queue, the rest for the main one, in which an entry has a round more for each use up to
-/// three; nine tenths of the capacity are remembered of what left the small queue. What is not smaller than the small queue
-/// is not admitted; a cache of less than 20 entries of one size therefore holds nothing.
+/// S3-FIFO of Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023), as implemented in libCacheSim 0.3.5: a
+/// tenth of the bytes for the small queue, the rest for the main one, in which an entry gets one more round for each use, up to
+/// three. Of what left the small queue, as many bytes as nine tenths of the capacity are remembered. An entry that is not smaller
+/// than the small queue is not admitted; a cache for less than 20 entries of one size therefore holds nothing.
 ///
-/// A use counts and moves nothing. 17 bytes an entry and 6 for what is remembered; every step O(1), an eviction amortized
+/// A use counts and moves nothing. 17 bytes for each entry and 6 for remembered keys; every step is O(1), an eviction amortized
 /// over the uses that it clears.
 struct S3FIFOPolicy: StepwiseEviction {
     private static let isMain: UInt8 = 0x80
@@ -22,14 +22,14 @@ struct S3FIFOPolicy: StepwiseEviction {
     private var small = SlotLinks.Ends()
     private var main = SlotLinks.Ends()
     private var smallBytes = 0
-    /// Uses, up to three, and which queue.
+    /// Uses, up to three, and the queue.
     private var states: [UInt8] = []
     private var marks: [UInt32] = []
     private var ghosts: GhostQueue
     private var isComingBack = false
     private var hasEvicted = false
 
-    /// A policy for so many bytes; a negative number means 0.
+    /// A policy with this capacity in bytes; a negative number means 0.
     init(capacity: Int) {
         self.capacity = max(0, capacity)
         ghosts = GhostQueue(limit: Self.remembered(max(0, capacity)))
@@ -55,7 +55,7 @@ struct S3FIFOPolicy: StepwiseEviction {
         states.extend(through: slot, with: 0)
         marks.extend(through: slot, with: 0)
         marks[Int(slot)] = GhostQueue.mark(key)
-        // While the cache fills for the first time, the main queue takes what the small one has no room for.
+        // While the cache fills for the first time, the main queue takes what does not fit into the small one.
         if isComingBack || (!hasEvicted && smallBytes >= smallCapacity) {
             states[Int(slot)] = Self.isMain
             links.prepend(slot, to: &main)
@@ -103,7 +103,7 @@ struct S3FIFOPolicy: StepwiseEviction {
         }
     }
 
-    /// Evicts from the small queue; what was used twice there moves on.
+    /// Evicts from the small queue; entries used twice there move to the main queue.
     private mutating func evictFromSmall() -> Slot? {
         while let slot = small.last {
             guard states[Int(slot)] & Self.uses >= 2 else {
@@ -133,14 +133,14 @@ struct S3FIFOPolicy: StepwiseEviction {
     }
 }
 
-/// The keys that left lately, as long as the bytes of those that left since stay below a limit.
+/// The keys that left recently, as long as the bytes of those that left since then are below a limit.
 ///
-/// A key is 32 bits of its hash, and its age 16 bits: 6 bytes a cell, and a cell for each entry of the cache. Every key has
-/// two buckets of eight cells to lie in; where both are full the oldest is forgotten, as happens when those that left are
-/// much smaller than those held. A key never noted is taken for one about once in 200 million.
+/// A key is 32 bits of its hash, with 16 bits for its age: 6 bytes for each cell, and a cell for each entry of the cache. Every key
+/// has two possible buckets of eight cells; if both are full, the oldest key is forgotten, which happens if the keys that left are
+/// much smaller than the held ones. An unknown key is mistaken for a remembered one about once in 200 million.
 ///
-/// A key that returns is forgotten but its bytes still count as having left, which makes the memory a little shorter than
-/// that of a queue.
+/// A key that returns is forgotten, but its bytes still count as having left, which makes the memory slightly shorter than that of
+/// a queue.
 struct GhostQueue: Sendable {
     private static let depth = 8
     private static let none: UInt32 = 0
@@ -148,12 +148,12 @@ struct GhostQueue: Sendable {
     private var marks: [UInt32] = []
     private var stamps: [UInt16] = []
     private var buckets = 0
-    /// Bytes of an age of 1, a thousandth of the limit, and the age up to which a key is remembered.
+    /// The bytes of an age of 1, a thousandth of the limit, and the age up to which a key is remembered.
     private var unit: UInt64 = 1
     private var span: UInt16 = 0
-    /// Bytes noted, modulo 2^64.
+    /// Bytes that left, modulo 2^64.
     private var clock: UInt64 = 0
-    /// The next cell to look for forgotten keys in, and the work owed in parts of a cell.
+    /// The next cell to check for expired keys, and the pending work in fractions of a cell.
     private var hand = 0
     private var owed = 0
 
@@ -162,21 +162,21 @@ struct GhostQueue: Sendable {
         setLimit(limit)
     }
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     var bytes: Int { marks.capacity * 4 + stamps.capacity * 2 }
 
-    /// Remembers this many bytes from now on, and forgets what it knew.
+    /// Changes the number of bytes to remember, and forgets all keys.
     mutating func setLimit(_ limit: Int) {
         unit = UInt64(max(1, limit / 1_024))
         span = UInt16(UInt64(limit) / unit)
         (marks, stamps, buckets, hand, owed) = ([], [], 0, 0, 0)
     }
 
-    /// Notes a key that left.
+    /// Records a key that left.
     ///
     /// - Parameters:
     ///   - size: bytes, not negative.
-    ///   - entries: how many the cache holds, by which the table follows.
+    ///   - entries: how many the cache holds, which determines the table's size.
     mutating func note(_ mark: UInt32, size: Int, entries: Int) {
         guard UInt64(size) <= UInt64(span) * unit else { return }
         fit(entries)
@@ -186,7 +186,7 @@ struct GhostQueue: Sendable {
         sweep(Int(now &- before))
     }
 
-    /// Whether the key left lately; it is forgotten with that.
+    /// Whether the key left recently; this also forgets it.
     mutating func takes(_ mark: UInt32) -> Bool {
         guard buckets > 0 else { return false }
         let homes = homes(mark)
@@ -199,7 +199,7 @@ struct GhostQueue: Sendable {
         return false
     }
 
-    /// What of a key's hash is kept.
+    /// The part of a key's hash that is kept.
     static func mark(_ key: UInt64) -> UInt32 { max(none + 1, UInt32(truncatingIfNeeded: key >> 32)) }
 
     // MARK: Cells
@@ -238,7 +238,7 @@ struct GhostQueue: Sendable {
         stamps[best] = stamp
     }
 
-    /// Makes a new table where the number of entries has changed, by a sixteenth upwards or to the half.
+    /// Makes a new table if the number of entries has grown by a sixteenth or fallen by half.
     private mutating func fit(_ entries: Int) {
         let wanted = max(1, entries / Self.depth)
         guard wanted > buckets + buckets / 16 || wanted < buckets / 2 else { return }
@@ -249,8 +249,7 @@ struct GhostQueue: Sendable {
         for (mark, stamp) in kept { place(mark, stamp: stamp) }
     }
 
-    /// Clears cells of forgotten keys: the whole table while the clock goes through a quarter of its range, so that no age
-    /// begins anew.
+    /// Clears cells of expired keys: the whole table while the clock passes a quarter of its range, so that ages never wrap.
     private mutating func sweep(_ ticks: Int) {
         owed += ticks * marks.count
         while owed >= 1 << 14 {

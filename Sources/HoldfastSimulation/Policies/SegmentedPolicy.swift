@@ -3,11 +3,11 @@
 
 internal import HoldfastStorage
 
-/// A disk store's admission and reclaim as a policy: a store's own rules over segments without a disk.
+/// A disk store's admission and reclaiming as a policy: the store's own rules for segments, without a disk.
 ///
-/// Dead bytes count against the capacity, and so do the segments being written and those kept back. Headers and keys of
-/// records are not counted. Entries of 4 GiB and more are not held. A call takes time proportional to the entries of the
-/// segments it reclaims.
+/// Dead bytes count against the capacity, and so do segments that are being written or kept in reserve. Headers and keys of records
+/// are not counted. Entries of 4 GiB and more are not held. A call takes time proportional to the entries in the segments that it
+/// reclaims.
 struct SegmentedPolicy: EvictionPolicy {
     private(set) var capacity: Int
     private(set) var used = 0
@@ -18,7 +18,7 @@ struct SegmentedPolicy: EvictionPolicy {
 
     private var entries = SegmentedTable()
     private var segments: [ModelSegment?] = []
-    /// The sealed segments of each log, from the oldest to the newest.
+    /// The sealed segments of each log, oldest first.
     private var sealed: [[UInt16]] = [[], []]
     private var open: [UInt16?] = [nil, nil]
     /// Bytes of all segments and blobs.
@@ -28,15 +28,15 @@ struct SegmentedPolicy: EvictionPolicy {
     private var trials: WindowTrials
     private var judge: CarryJudge
     private var random: PolicyRandom
-    /// The least score that is carried.
+    /// The lowest score that is carried.
     private var bar = Int.min
     /// Requests until the next bar is due. One for each reclaim, as in a store, is more than segments of a single entry need.
     private var barLife = 0
 
-    /// A policy for so many bytes; a negative number means 0.
+    /// A policy with this capacity in bytes; a negative number means 0.
     ///
     /// - Parameters:
-    ///   - shape: how segments are cut; nil: as the capacity has it.
+    ///   - shape: the size of segments and related limits; nil: derived from the capacity.
     init(capacity: Int, seed: UInt64 = 0, shape: SegmentShape? = nil) {
         self.capacity = max(0, capacity)
         self.shape = shape ?? SegmentShape(capacity: capacity)
@@ -109,7 +109,7 @@ struct SegmentedPolicy: EvictionPolicy {
         entries[Int(slot)].segment = nil
         segments[Int(segment)]?.live -= 1
         compact(segment)
-        // A sealed segment in which nothing is left goes at once.
+        // A sealed segment without live entries is freed at once.
         guard let kind = segments[Int(segment)]?.kind.rawValue, segments[Int(segment)]?.weight == 0,
             let position = sealed[Int(kind)].firstIndex(of: segment)
         else { return }
@@ -120,7 +120,7 @@ struct SegmentedPolicy: EvictionPolicy {
 
     mutating func resize(_ slot: Slot, to size: Int, victims: inout [Slot]) {
         guard holds(slot), size != Int(entries[Int(slot)].size) else { return }
-        // A new record takes the place of the old one, whose bytes are dead.
+        // A new record replaces the old one, whose bytes are dead.
         let (hash, mark) = (entries[Int(slot)].hash, entries[Int(slot)].mark)
         remove(slot)
         guard let stored = UInt32(exactly: max(0, size)), size <= capacity, makeRoom(size, in: .main, victims: &victims)
@@ -137,7 +137,7 @@ struct SegmentedPolicy: EvictionPolicy {
 
     mutating func setCapacity(_ capacity: Int, victims: inout [Slot]) {
         self.capacity = max(0, capacity)
-        // Segments that are there keep their size, new ones have the new one.
+        // Existing segments keep their size, new ones have the new size.
         if !fixedShape { shape = SegmentShape(capacity: self.capacity) }
         judge = CarryJudge(capacity: self.capacity, segmentSize: shape.segmentSize)
         var turns = 0
@@ -164,9 +164,9 @@ struct SegmentedPolicy: EvictionPolicy {
     }
 
     private func fits(_ bytes: Int, in kind: LogKind) -> Bool {
-        // Segments of which hardly anything is left are reclaimed before there are too many to tell apart.
+        // Nearly empty segments are reclaimed before there are too many to number.
         guard hasSegmentsLeft(2) else { return false }
-        // What an open segment has left is counted already.
+        // The rest of an open segment is already counted.
         if !isBlob(bytes), let slot = open[Int(kind.rawValue)], let segment = segments[Int(slot)],
             segment.tail + bytes <= shape.openSize, occupied <= room()
         {
@@ -175,10 +175,10 @@ struct SegmentedPolicy: EvictionPolicy {
         return occupied + (isBlob(bytes) ? bytes : max(bytes, shape.openSize)) <= room()
     }
 
-    /// Reclaims one segment; false when there is none.
+    /// Reclaims one segment; false if there is none.
     ///
-    /// - Parameter turns: how many were reclaimed for the same room, this one counted. As in a store, nothing is carried once every
-    ///   segment has been looked at: what little is left may be carried to and fro else.
+    /// - Parameter turns: how many were reclaimed for the same request, including this one. As in a store, nothing is carried once
+    ///   every segment has been examined: otherwise the little that is left could be carried back and forth.
     private mutating func reclaim(turn turns: inout Int, _ victims: inout [Slot]) -> Bool {
         turns += 1
         let dropsAll = turns > segments.count - free.count + 2
@@ -210,7 +210,7 @@ struct SegmentedPolicy: EvictionPolicy {
         free.append(slot)
         for item in carried {
             guard hasSegmentsLeft(1) else {
-                // Written into segments that have become smaller: what finds no more of them goes.
+                // Segments may have become smaller: entries for which there is no segment left are evicted.
                 used -= Int(entries[Int(item)].size)
                 count -= 1
                 frequencies.noteGone(entries[Int(item)].hash, entries[Int(item)].mark)
@@ -237,7 +237,7 @@ struct SegmentedPolicy: EvictionPolicy {
         return CarryJudge.isMostlyDead(live: live, recordBytes: segment.tail, blobBytes: segment.blobBytes)
     }
 
-    /// Which entries of a segment are carried; the others go.
+    /// Which entries of a segment are carried; the others are evicted.
     private mutating func carried(
         of live: [Slot],
         in segment: ModelSegment,
@@ -295,7 +295,7 @@ struct SegmentedPolicy: EvictionPolicy {
 
     // MARK: Places
 
-    /// The entries of a list that lie in a segment, each once, where it stands first.
+    /// The entries of a list that are in a segment, each once, at their first occurrence.
     private mutating func liveEntries(of segment: UInt16, among list: [Slot]) -> [Slot] {
         var live: [Slot] = []
         for item in list where entries[Int(item)].segment == segment && !entries[Int(item)].isMet {
@@ -306,19 +306,20 @@ struct SegmentedPolicy: EvictionPolicy {
         return live
     }
 
-    /// Forgets those that have left once they are the most: entries that come and go fill no segment if they lie beside it.
+    /// Drops the entries that have left once they are the majority: entries stored beside a segment do not fill it as they come and
+    /// go.
     private mutating func compact(_ slot: UInt16) {
         guard let segment = segments[Int(slot)], segment.entries.count > 2 * segment.live + 64 else { return }
         let live = liveEntries(of: slot, among: segment.entries)
         segments[Int(slot)]?.entries = live
     }
 
-    /// Whether so many segments more can be told apart.
+    /// Whether there are numbers for this many more segments.
     private func hasSegmentsLeft(_ wanted: Int) -> Bool {
         free.count + SegmentedEntry.maximumSegments - segments.count >= wanted
     }
 
-    /// The bytes that an entry takes: none takes nothing.
+    /// The bytes that an entry takes; never 0.
     private func cost(_ size: UInt32) -> Int { Int(max(1, size)) }
 
     private func isBlob(_ bytes: Int) -> Bool { bytes > shape.inlineLimit }
@@ -358,20 +359,20 @@ struct SegmentedPolicy: EvictionPolicy {
         guard let slot = open[Int(kind.rawValue)] else { return }
         sealed[Int(kind.rawValue)].append(slot)
         open[Int(kind.rawValue)] = nil
-        // Without the room it grew into.
+        // Copied, without the extra capacity.
         if let list = segments[Int(slot)]?.entries { segments[Int(slot)]?.entries = Array(list) }
     }
 }
 
-/// How a log of segments divides its capacity; what the geometry of its format is to a store.
+/// How a log of segments divides its capacity; corresponds to a store's geometry.
 struct SegmentShape: Sendable, Hashable {
     /// Bytes of a segment; at least 1.
     let segmentSize: Int
-    /// The longest entry that lies in a segment; longer ones lie beside it, cost no copying and free their bytes at once.
+    /// The longest entry inside a segment; longer ones are stored beside it, are not copied, and free their bytes at once.
     let inlineLimit: Int
-    /// What the file of a segment takes while it is written to, however little lies in it.
+    /// The size of a segment's file while it is being written, however little it contains.
     let openSize: Int
-    /// Bytes kept back: a segment to carry into, and one made in advance.
+    /// Bytes in reserve: a segment to carry into, and one made in advance.
     let reserve: Int
 
     init(segmentSize: Int, inlineLimit: Int, openSize: Int, reserve: Int) {
@@ -379,7 +380,7 @@ struct SegmentShape: Sendable, Hashable {
         (self.openSize, self.reserve) = (openSize, reserve)
     }
 
-    /// 256 segments, as a store of as many MiB and more has.
+    /// 256 segments, as in a store of 256 MiB or more.
     init(capacity: Int) {
         openSize = max(0, capacity) / 256
         segmentSize = max(1, openSize)
@@ -388,7 +389,7 @@ struct SegmentShape: Sendable, Hashable {
     }
 }
 
-/// What ``SegmentedPolicy`` knows of the entry in a slot.
+/// What ``SegmentedPolicy`` knows about the entry in a slot.
 struct SegmentedEntry: Sendable {
     fileprivate static let absent: UInt16 = 0x1FFF
 
@@ -396,21 +397,21 @@ struct SegmentedEntry: Sendable {
     var hash: UInt32 = 0
     /// Bytes.
     var size: UInt32 = 0
-    /// How often it was asked for of late, see ``KeyFrequencies``.
+    /// How often it was requested recently, see ``KeyFrequencies``.
     var mark: UInt8 = 0
-    /// 13 bits of the segment's slot, 1 whether it was met.
+    /// 13 bits for the segment's slot, 1 for whether it was met.
     fileprivate var bits = SegmentedEntry.absent
 
-    /// The segments that may be there at once, as in a store; slots up to ``absent`` would fit.
+    /// The most segments at once, as in a store; slots up to ``absent`` would fit.
     static let maximumSegments = 4_095
 
-    /// The slot of the segment in which the entry lies, below ``maximumSegments``; nil when it is not held.
+    /// The slot of the entry's segment, below ``maximumSegments``; nil if it is not held.
     var segment: UInt16? {
         get { bits & Self.absent == Self.absent ? nil : bits & Self.absent }
         set { bits = bits & ~Self.absent | (newValue ?? Self.absent) }
     }
 
-    /// Whether it was met already while its segment is gone through.
+    /// Whether it was already met in the current pass over its segment.
     var isMet: Bool {
         get { bits & 1 << 15 != 0 }
         set { bits = newValue ? bits | 1 << 15 : bits & ~(1 << 15) }
@@ -423,12 +424,12 @@ struct SegmentedTable: Sendable {
     private var states = CompactArray<UInt16>()
     private var marks = CompactArray<UInt8>()
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     var bytes: Int { keys.bytes + states.bytes + marks.bytes }
     /// One more than the highest slot.
     var count: Int { keys.count }
 
-    /// Adds a slot that holds nothing.
+    /// Appends an empty slot.
     mutating func append() {
         keys.append(0)
         states.append(SegmentedEntry.absent)
@@ -455,15 +456,15 @@ struct SegmentedTable: Sendable {
 /// A segment of ``SegmentedPolicy``.
 struct ModelSegment: Sendable {
     var kind = LogKind.small
-    /// Bytes written into it, dead ones included.
+    /// Bytes written to it, including dead ones.
     var tail = 0
-    /// Bytes of the blobs that its entries brought and that are still there.
+    /// Bytes of its entries' blobs that still exist.
     var blobBytes = 0
-    /// The entries written into it, in order; some may have left.
+    /// The entries written to it, in order; some may have left.
     var entries: [UInt32] = []
-    /// How many of them have not left.
+    /// How many of them are still there.
     var live = 0
 
-    /// What reclaiming it may free.
+    /// The most that reclaiming it can free.
     var weight: Int { tail + blobBytes }
 }

@@ -3,34 +3,34 @@
 
 public import HoldfastStorage
 
-/// A policy that evicts one entry after another until the rest fits, and does not refuse what fits.
+/// A policy that evicts one entry after another until the rest fits, and admits everything that fits.
 ///
-/// What such policies share: sums never exceed the capacity, not even for a moment, so that sizes near the largest number
-/// do not overflow.
+/// Common code for such policies: sums never exceed the capacity, not even briefly, so that sizes near the largest number do not
+/// overflow.
 protocol StepwiseEviction: EvictionPolicy {
     var capacity: Int { get set }
-    /// The sizes of the entries held; ``enter(_:key:size:)`` and ``leave(_:)`` keep them.
+    /// The sizes of the held entries, maintained by ``enter(_:key:size:)`` and ``leave(_:)``.
     var sizes: SlotSizes { get set }
 
-    /// Bytes of the largest entry that is let in.
+    /// Bytes of the largest entry that is admitted.
     var largestEntry: Int { get }
 
-    /// Notes that an entry is offered, before anything leaves for it.
+    /// Called when an entry is offered, before anything is evicted for it.
     mutating func prepare(key: UInt64)
 
-    /// Puts an entry in its place; there is room for it.
+    /// Adds an entry; there is room for it.
     mutating func enter(_ slot: Slot, key: UInt64, size: Int)
 
-    /// Takes an entry that is held out of its place.
+    /// Removes a held entry.
     mutating func leave(_ slot: Slot)
 
-    /// Takes the entry out that is to leave first; nil when none is held.
+    /// Removes and returns the entry to evict next; nil if none is held.
     mutating func evictOne() -> Slot?
 
-    /// Gives an entry that is held another size, for which there is room.
+    /// Changes the size of a held entry; there is room for it.
     mutating func change(_ slot: Slot, to size: Int)
 
-    /// Draws what depends on the capacity from the new one.
+    /// Updates what depends on the capacity.
     mutating func capacityChanged()
 }
 
@@ -81,9 +81,9 @@ extension StepwiseEviction {
     }
 }
 
-/// The sizes of the entries a policy holds, by slot, in 4 bytes each, and their sum.
+/// The sizes of a policy's held entries, by slot, in 4 bytes each, and their sum.
 ///
-/// Every number of bytes is kept exactly; those from 4 GiB on, of which there are few, in a table of their own.
+/// Every size is exact; the few from 4 GiB are in a separate table.
 struct SlotSizes: Sendable {
     private static let absent = UInt32.max
     private static let long = UInt32.max - 1
@@ -93,7 +93,7 @@ struct SlotSizes: Sendable {
     private(set) var sum = 0
     private(set) var count = 0
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     var bytes: Int { sizes.capacity * 4 + longSizes.capacity * 16 }
 
     /// Whether the slot has a size.
@@ -101,7 +101,7 @@ struct SlotSizes: Sendable {
         slot < sizes.count && sizes[Int(slot)] != Self.absent
     }
 
-    /// The size of a slot; 0 where it has none.
+    /// The size of a slot; 0 if it has none.
     subscript(_ slot: UInt32) -> Int {
         guard slot < sizes.count else { return 0 }
         let size = sizes[Int(slot)]
@@ -109,7 +109,7 @@ struct SlotSizes: Sendable {
         return size == Self.absent ? 0 : longSizes[slot] ?? 0
     }
 
-    /// Gives a slot a size, in place of one it may have.
+    /// Sets or replaces the size of a slot.
     mutating func set(_ slot: UInt32, size: Int) {
         remove(slot)
         sizes.extend(through: slot, with: Self.absent)
@@ -124,7 +124,7 @@ struct SlotSizes: Sendable {
         count += 1
     }
 
-    /// Takes the size of a slot away.
+    /// Removes the size of a slot.
     mutating func remove(_ slot: UInt32) {
         guard holds(slot) else { return }
         sum -= self[slot]
@@ -134,15 +134,15 @@ struct SlotSizes: Sendable {
     }
 }
 
-/// Evicts what was used longest ago.
+/// Evicts the least recently used entry.
 ///
-/// Every use moves an entry in a list. 12 bytes an entry, every step O(1).
+/// Every use moves an entry in a list. 12 bytes for each entry, every step O(1).
 struct LRUPolicy: StepwiseEviction {
     var capacity: Int
     var sizes = SlotSizes()
     private var order = SlotList()
 
-    /// A policy for so many bytes; a negative number means 0.
+    /// A policy with this capacity in bytes; a negative number means 0.
     init(capacity: Int) {
         self.capacity = max(0, capacity)
     }
@@ -172,19 +172,19 @@ struct LRUPolicy: StepwiseEviction {
     }
 }
 
-/// Evicts what came in longest ago.
+/// Evicts the oldest entry.
 ///
-/// The least that a cache can do, and the measure of what every other policy gains. A use moves nothing and is not even
-/// noted, so hits cost nothing and take no lock; what is popular leaves as soon as what is not and has to be fetched again.
+/// The simplest policy, and the baseline for every other one. A use moves and records nothing, so hits cost nothing and take no
+/// lock; popular entries leave as soon as others and must be fetched again.
 ///
-/// An entry larger than the capacity is not let in, and then nothing leaves. 12 bytes an entry, every step O(1); what is
-/// resized keeps its place.
+/// An entry larger than the capacity is not admitted, and nothing is evicted for it. 12 bytes for each entry, every step O(1); a
+/// resized entry keeps its place.
 struct FIFOPolicy: StepwiseEviction {
     var capacity: Int
     var sizes = SlotSizes()
     private var order = SlotList()
 
-    /// A policy for so many bytes; a negative number means 0.
+    /// A policy with this capacity in bytes; a negative number means 0.
     init(capacity: Int) {
         self.capacity = max(0, capacity)
     }
@@ -210,10 +210,10 @@ struct FIFOPolicy: StepwiseEviction {
     }
 }
 
-/// Sweeps a hand over the entries from the oldest to the newest, and evicts the first one it finds unused since its last pass.
+/// Sweeps a hand over the entries from the oldest to the newest, and evicts the first one that was not used since its last pass.
 ///
-/// SIEVE of Zhang et al., "SIEVE is simpler than LRU" (NSDI 2024). A use sets a mark and moves nothing; new entries come
-/// in at the front, and the hand stays where it is. 13 bytes an entry; every step O(1), an eviction amortized over the uses
+/// SIEVE of Zhang et al., "SIEVE is simpler than LRU" (NSDI 2024). A use sets a mark and moves nothing; new entries are added at
+/// the front, and the hand stays where it is. 13 bytes for each entry; every step is O(1), an eviction amortized over the uses
 /// whose marks it clears.
 struct SievePolicy: StepwiseEviction {
     var capacity: Int
@@ -224,7 +224,7 @@ struct SievePolicy: StepwiseEviction {
     /// Where the next sweep begins; nil for the oldest entry.
     private var hand: Slot?
 
-    /// A policy for so many bytes; a negative number means 0.
+    /// A policy with this capacity in bytes; a negative number means 0.
     init(capacity: Int) {
         self.capacity = max(0, capacity)
     }
@@ -260,49 +260,50 @@ struct SievePolicy: StepwiseEviction {
     }
 }
 
-/// The policies to compare the tiers with, and the model of the disk tier.
+/// The policies for comparison with the tiers, and the model of the disk tier.
 extension EvictionStrategy {
     /// Least recently used.
     public static let lru = EvictionStrategy(named: "lru") { capacity, _ in LRUPolicy(capacity: capacity) }
 
-    /// W-TinyLFU (2017), whose window follows the hit ratio: what is asked for more often than others stays.
+    /// W-TinyLFU (2017), with a window that adapts to the hit ratio: entries requested more often than others stay.
     public static let wtinylfu = EvictionStrategy(named: "wtinylfu") { capacity, _ in
         WTinyLFUPolicy(capacity: capacity)
     }
 
-    /// SIEVE (NSDI 2024): the oldest entry that was not used lately leaves.
+    /// SIEVE (NSDI 2024): evicts the oldest entry that was not used recently.
     public static let sieve = EvictionStrategy(named: "sieve") { capacity, _ in SievePolicy(capacity: capacity) }
 
-    /// S3-FIFO (SOSP 2023): three queues, of which one remembers what left.
+    /// S3-FIFO (SOSP 2023): three queues, one of which remembers evicted keys.
     public static let s3fifo = EvictionStrategy(named: "s3fifo") { capacity, _ in S3FIFOPolicy(capacity: capacity) }
 
-    /// Greedy-Dual-Size-Frequency (1998): the fewest uses for each byte leave.
+    /// Greedy-Dual-Size-Frequency (1998): evicts the entry with the fewest uses per byte.
     public static let gdsf = EvictionStrategy(named: "gdsf") { capacity, _ in GDSFPolicy(capacity: capacity) }
 
     /// First in, first out.
     public static let fifo = EvictionStrategy(named: "fifo") { capacity, _ in FIFOPolicy(capacity: capacity) }
 
-    /// 3L-Cache (FAST 2025), which learns when entries are asked for next, for few misses. LRU until it has seen enough requests.
+    /// 3L-Cache (FAST 2025), which learns when entries are requested next; aims at few misses. LRU until it has seen enough
+    /// requests.
     public static let threeLCache = EvictionStrategy(named: "3lcache") { capacity, seed in
         ThreeLCachePolicy(capacity: capacity, objective: .objects, seed: seed)
     }
 
-    /// 3L-Cache for few bytes missed.
+    /// 3L-Cache, aiming at few missed bytes.
     public static let threeLCacheForBytes = EvictionStrategy(named: "3lcache-bytes") { capacity, seed in
         ThreeLCachePolicy(capacity: capacity, objective: .bytes, seed: seed)
     }
 
-    /// The disk tier's: the rules by which a `DiskStore` admits and reclaims, over segments, dead bytes counted.
+    /// The disk tier's policy: the rules by which a `DiskStore` admits and reclaims, with segments and dead bytes.
     public static let disk = EvictionStrategy(named: "disk") { capacity, seed in
         SegmentedPolicy(capacity: capacity, seed: seed)
     }
 
-    /// Every strategy with a name of its own, the tiers' defaults first.
+    /// Every strategy with a fixed name, the tiers' defaults first.
     public static let all: [EvictionStrategy] = [
         .memory, .disk, .lru, .wtinylfu, .sieve, .s3fifo, .gdsf, .threeLCache, .threeLCacheForBytes, .fifo,
     ]
 
-    /// The strategy with this name, as its description spells it: one of ``all``, or `dtlfu-B` with a B from 0 to 1.
+    /// The strategy with this name, as in its description: one of ``all``, or `dtlfu-B` with a B from 0 to 1.
     public init?(named name: String) {
         if name.hasPrefix("dtlfu-"), let beta = Double(name.dropFirst(6)), (0...1).contains(beta) {
             self = .densityTinyLFU(beta: beta)

@@ -3,30 +3,31 @@
 
 internal import HoldfastStorage
 
-/// Evicts what a model, learnt from the requests themselves, expects to be asked for last.
+/// Evicts what a model, trained on the requests themselves, expects to be requested last.
 ///
-/// 3L-Cache of Zhou, Niu, Xiong, Fang and Wang, "3L-Cache: Low Overhead and Precise Learning-based Eviction Policy for Caches" (FAST
-/// 2025), written from the paper's description and the behaviour of its authors' program, whose parameters it has.
+/// 3L-Cache of Zhou, Niu, Xiong, Fang and Wang, "3L-Cache: Low Overhead and Precise Learning-based Eviction Policy for Caches"
+/// (FAST 2025), written from the paper's description and the behavior of its authors' program, with the same parameters.
 ///
-/// - *Learning.* A window remembers what is held and as much again of what was evicted, up to five times as much where that finds
-///   more. Once entries are evicted, each request draws one key of the window; when that key is asked for again (or falls out of the window), it gives
-///   a lesson with a chance of a quarter: its age, its last three gaps, its size and how often it was asked for, and how long it then took.
-///   65,536 lessons make a model, ``BoostedTrees``; **until there is one the policy is LRU.**
-/// - *Candidates.* Some hundredths of the entries at a time: newcomers in the order in which they came, once they take more than
-///   their share, and what a pointer meets that goes over the entries from the one used longest ago, passing over what was used more often than
-///   nearly all that was evicted in the last round.
-/// - *Eviction.* Of each batch of candidates half as many leave as came in, the largest forecast first; the others stay
-///   candidates until they are used or the pointer has gone round.
+/// - *Learning.* A window remembers the held keys and as many evicted ones, up to five times as many if that finds more hits. Once
+///   entries are evicted, each request draws one key of the window. When that key is requested again (or leaves the window), it
+///   becomes a training sample with a probability of a quarter: its age, its last three gaps, its size and its number of requests,
+///   and how long the next request took. 65,536 samples make a model, ``BoostedTrees``; **until there is one the policy is LRU.**
+/// - *Candidates.* A few hundredths of the entries at a time: new entries in the order of their arrival, once they take more than
+///   their share; and the entries that a pointer reaches, which moves from the least recently used one and skips those used more
+///   often than nearly all that were evicted in the last round.
+/// - *Eviction.* Of each batch of candidates, half as many are evicted as were added, the largest forecast first. The others stay
+///   candidates until they are used or the pointer has completed its round.
 ///
-/// About 120 bytes an entry and as much for each one remembered. A step is O(log n) but for a training, which takes a good tenth of a second.
+/// About 120 bytes for each entry and the same for each remembered one. A step is O(log n), except for training, which takes a
+/// little more than a tenth of a second.
 struct ThreeLCachePolicy: StepwiseEviction {
-    /// What is to be few: misses, or bytes missed.
+    /// What to minimize: misses, or missed bytes.
     enum Objective: Sendable {
         case objects, bytes
     }
 
     private static let features = 6
-    /// One candidate in so many of a batch leaves.
+    /// One candidate in this many of a batch is evicted.
     private static let candidatesForVictim = 2
     private static let mostWindows = 6
 
@@ -37,13 +38,13 @@ struct ThreeLCachePolicy: StepwiseEviction {
     private var random: SplitMix64
     private var now: UInt32 = 0
 
-    // What is held, by slot: what is known of it, in the order of use, and in no order to draw from.
+    // The held entries by slot: what is known of them, in the order of use, and in no order for drawing.
     private var known: [KnownKey] = []
     private var links = SlotLinks()
     private var order = SlotLinks.Ends()
     private var drawable: [Slot] = []
     private var places: [UInt32] = []
-    /// What was evicted and is remembered, the oldest first.
+    /// The evicted keys that are remembered, oldest first.
     private var past = PastKeys()
 
     // Learning.
@@ -52,9 +53,9 @@ struct ThreeLCachePolicy: StepwiseEviction {
     private var labels: [Double] = []
     private var trainedAt: UInt32 = 0
     private var isDrawing = false
-    /// The longest that a key waited in vain before it was forgotten, as of the last model and since.
+    /// The longest time that a key waited in vain before it was forgotten, up to the last model and since.
     private var longestWaits: (before: UInt32, since: UInt32) = (0, 0)
-    /// Remembered, with what is held: so many times what is held.
+    /// The size of the window as a multiple of the held keys, including these.
     private var windows = 2
     private var isWindowFull = false
     private var windowCounts = (requests: 0, hits: 0, hitsOfWindow: 0)
@@ -70,9 +71,9 @@ struct ThreeLCachePolicy: StepwiseEviction {
     private var newcomers = NewcomerQueue()
     private var rules = CandidateRules()
 
-    /// A policy for so many bytes; a negative number means 0.
+    /// A policy with this capacity in bytes; a negative number means 0.
     ///
-    /// - Parameter lessons: how many make a model.
+    /// - Parameter lessons: how many training samples make a model.
     init(capacity: Int, objective: Objective, seed: UInt64, lessons: Int = 65_536) {
         self.capacity = max(0, capacity)
         self.objective = objective
@@ -156,12 +157,12 @@ struct ThreeLCachePolicy: StepwiseEviction {
         return slot
     }
 
-    /// The next entry towards those used of late; after the last one comes that used longest ago.
+    /// The next entry toward the recently used ones; after the last one, the least recently used.
     private func next(_ slot: Slot) -> Slot? { links.before(slot) ?? order.last }
 
     // MARK: Learning
 
-    /// Draws a key of the window, and forgets what lies beyond it.
+    /// Draws a key of the window, and forgets keys beyond it.
     private mutating func drawAndForget() {
         if isDrawing, drawable.count + past.count > 0 {
             let index = below(drawable.count + past.count)
@@ -180,9 +181,9 @@ struct ThreeLCachePolicy: StepwiseEviction {
         }
     }
 
-    /// Takes a lesson from a key that was drawn, now that it is known how long it had to wait.
+    /// Makes a training sample from a drawn key, now that its waiting time is known.
     ///
-    /// - Parameter waited: the time to go by; nil: until now.
+    /// - Parameter waited: the waiting time; nil: until now.
     @discardableResult
     private mutating func learn(from key: KnownKey, waited: UInt32?) -> Bool {
         guard key.isDrawn, model == nil || random.next() % 4 == 0 else { return false }
@@ -205,7 +206,7 @@ struct ThreeLCachePolicy: StepwiseEviction {
         guard windowCounts.requests > 1_000_000, isWindowFull else { return }
         let (requests, hits, ofWindow) = windowCounts
         let gained = ofWindow - hits
-        // A longer window, while it finds another hundredth of the hits.
+        // Makes the window longer while that finds another hundredth of the hits.
         if gained > 0, Double(gained) > 0.01 * Double(hits * (windows - 1)), windows - 1 < (requests - hits) / gained {
             windows = min(Self.mostWindows, windows + 1)
             isWindowFull = false
@@ -231,7 +232,7 @@ struct ThreeLCachePolicy: StepwiseEviction {
         return oldest
     }
 
-    /// Puts a batch of entries among the candidates.
+    /// Adds a batch of entries to the candidates.
     ///
     /// - Returns: how many.
     private mutating func takeCandidates() -> Int {
@@ -275,7 +276,7 @@ struct ThreeLCachePolicy: StepwiseEviction {
             for slot in candidates {
                 known[Int(slot)].describe(at: now, in: row)
                 let wait = ForecastScale.exp(model.predict(UnsafeBufferPointer(row)))
-                // Forecasts of one round were made at different times, and those of waiting times are told from the same instant.
+                // Forecasts of one round were made at different times; waiting times are converted to the same instant.
                 let forecast = objective == .bytes ? Float(wait + since) : Float(wait * row[4])
                 if forecasts[Int(slot)].isNaN { forecastCount += 1 }
                 forecasts[Int(slot)] = forecast
@@ -296,25 +297,25 @@ struct ThreeLCachePolicy: StepwiseEviction {
     }
 }
 
-/// How many candidates are taken, and which; the two shares follow what they brought.
+/// How many candidates are chosen, and which; the two shares adapt to their results.
 private struct CandidateRules: Sendable {
-    /// What was used more often than so many times, its first one aside, is passed over.
+    /// Entries used more often than this, without the first use, are skipped.
     var frequencyBound = 1
-    /// Hundredths of the bytes held that newcomers may take before they become candidates.
+    /// Hundredths of the held bytes that new entries may take before they become candidates.
     private(set) var newcomerShare = 2
-    /// When the entry at which the pointer stands was used last.
+    /// When the entry at the pointer was last used.
     var pointerTime: UInt32 = 0
-    /// Hundredths of the entries, of those used longest ago, that are taken however often they were used.
+    /// Hundredths of the entries, the least recently used ones, that are chosen however often they were used.
     private var oldestShare = 1
-    /// Victims and candidates among the oldest, and behind them.
+    /// Victims and candidates among the oldest, and after them.
     private var oldest = (victims: 0, candidates: 0)
     private var later = (victims: 0, candidates: 0)
-    /// Victims by the whole logarithm of their frequency.
+    /// Victims by the integer logarithm of their frequency.
     private var victims = [Int](repeating: 0, count: 16)
 
     func batch(of count: Int) -> Int { count > 2 ? min(1_024, count / 100 + 2) : 2 }
 
-    /// Whether what the pointer meets after so many of a round is one of the oldest.
+    /// Whether the entry that the pointer reaches after this many of a round is one of the oldest.
     mutating func isOldest(_ scanned: Int, of count: Int) -> Bool {
         if oldest.candidates == 0, scanned > count * oldestShare / 100 {
             oldest = later
@@ -346,7 +347,7 @@ private struct CandidateRules: Sendable {
         victims = [Int](repeating: 0, count: 16)
     }
 
-    /// Puts the bound where 99 of a hundred victims lie below, going straight within the powers of two.
+    /// Sets the bound so that 99 of 100 victims are below it, interpolating linearly within powers of two.
     private mutating func setFrequencyBound() {
         let wanted = 0.99 * Double(victims.reduce(0, +))
         var below = 0.0
@@ -368,7 +369,7 @@ private struct KnownKey: Sendable {
     private(set) var lastUse: UInt32 = 0
     private(set) var drawnAt: UInt32 = 0
     var size: UInt32 = 0
-    /// The times between its last four uses, the latest first; 0 where it was not used so often.
+    /// The times between its last four uses, the latest first; 0 if there were fewer.
     private var gaps: (UInt32, UInt32, UInt32) = (0, 0, 0)
     private(set) var frequency: UInt16 = 1
     private(set) var isDrawn = false
@@ -387,7 +388,7 @@ private struct KnownKey: Sendable {
         if frequency < .max { frequency += 1 }
     }
 
-    /// A key that is drawn once more before it is used stays drawn as of the first time.
+    /// A key that is drawn again before it is used keeps its first draw.
     mutating func draw(at now: UInt32) {
         if !isDrawn { (isDrawn, drawnAt) = (true, now) }
     }
@@ -402,15 +403,15 @@ private struct KnownKey: Sendable {
     }
 }
 
-/// Keys that were evicted and are remembered, in that order.
+/// Evicted keys that are remembered, in the order of eviction.
 private struct PastKeys: Sendable {
     private var items: [KnownKey?] = []
     private var head = 0
-    /// By key, the place in `items` as if none had ever been dropped from its front.
+    /// For each key, its place in `items` as if none had ever been dropped from the front.
     private var places: [UInt64: Int] = [:]
     private var dropped = 0
 
-    /// Those that came back, whose places are empty, count until the oldest are dropped.
+    /// Keys that returned, whose places are empty, count until the oldest are dropped.
     var count: Int { items.count - head }
     var bytes: Int { items.capacity * MemoryLayout<KnownKey?>.stride + places.capacity * 17 }
 
@@ -450,7 +451,7 @@ private struct PastKeys: Sendable {
     }
 }
 
-/// Entries that came in since there is a model and were no candidates yet, the oldest first.
+/// Entries that arrived since there is a model and were not candidates yet, oldest first.
 private struct NewcomerQueue: Sendable {
     private var items: [(slot: UInt32, key: UInt64, size: Int)] = []
     private var head = 0
@@ -464,7 +465,7 @@ private struct NewcomerQueue: Sendable {
         bytesWaiting += min(size, .max - bytesWaiting)
     }
 
-    /// Takes the oldest out until so many bytes wait; those that are still held are given back.
+    /// Removes the oldest until only this many bytes wait; returns those that are still held.
     mutating func take(until bytes: Int, atMost most: Int, isHeld: (UInt32, UInt64) -> Bool) -> [UInt32] {
         var taken: [UInt32] = []
         while bytesWaiting > bytes, taken.count < most, head < items.count {
@@ -482,7 +483,7 @@ private struct NewcomerQueue: Sendable {
     }
 }
 
-/// Forecasts, the largest first; what no longer counts is passed over when it comes up.
+/// Forecasts, the largest first; obsolete ones are skipped when they come up.
 private struct ForecastHeap: Sendable {
     struct Item: Sendable {
         let forecast: Float
@@ -519,11 +520,11 @@ private struct ForecastHeap: Sendable {
     }
 }
 
-/// The two functions that forecasts need, by additions and multiplications alone, so that every platform agrees.
+/// The two functions that forecasts need, computed only with basic arithmetic, so that every platform gives the same results.
 private enum ForecastScale {
     static func log1p(_ value: Double) -> Double { SimulationNumbers.logarithm(1 + value) }
 
-    /// e to a power from -700 to 700; powers outside count as the nearer one.
+    /// e to a power from -700 to 700; powers outside are clamped.
     static func exp(_ power: Double) -> Double {
         let power = max(-700, min(700, power))
         let whole = (power * 1.442_695_040_888_963_4).rounded()

@@ -3,19 +3,19 @@
 
 internal import HoldfastStorage
 
-/// Lets new entries pass a window in the order of use, and takes what leaves it into the main part only when it was asked for
-/// more often than what would have to go.
+/// Puts new entries into an LRU window, and moves an entry that leaves it into the main part only if it was requested more often
+/// than the entry that would have to leave.
 ///
-/// W-TinyLFU of Einziger, Friedman and Manes, "TinyLFU: a highly efficient cache admission policy" (TOS 2017), with the
-/// climbing window of Einziger et al., "Adaptive software cache management" (Middleware 2018). The window begins at a
-/// hundredth of the bytes; the main part is a segmented LRU, four fifths of it for what was used there again. After ten times
-/// as many requests as the sketch has room for entries the window moves by a sixteenth of the capacity, back again when the
-/// hit ratio fell; a stride is shorter by a fiftieth than the one before unless the hit ratio moved by 0.05.
+/// W-TinyLFU of Einziger, Friedman and Manes, "TinyLFU: a highly efficient cache admission policy" (TOS 2017), with the adaptive
+/// window of Einziger et al., "Adaptive software cache management" (Middleware 2018). The window begins with a hundredth of the
+/// bytes; the main part is a segmented LRU, four fifths of it for entries used there again. After ten times as many requests as the
+/// sketch has room for entries, the window moves by a sixteenth of the capacity, and back again if the hit ratio fell; each step is
+/// a fiftieth shorter than the previous one unless the hit ratio changed by 0.05.
 ///
-/// The study's model has a sketch of up to 16 bytes an entry, this one stays below 24 in all; a mean over the study's traces
-/// is 0.3 points lower for that. Where the window goes depends on chance: another hash moves single cells by some points.
+/// The study's model has a sketch of up to 16 bytes for each entry, this one stays below 24 in total; the mean over the study's
+/// traces is 0.3 points lower for that. The window's path depends on chance: another hash changes single cells by some points.
 ///
-/// A use moves an entry in a list. 17 bytes an entry and 6 for the sketch; every step O(1).
+/// A use moves an entry in a list. 17 bytes for each entry and 6 for the sketch; every step O(1).
 struct WTinyLFUPolicy: EvictionPolicy {
     private enum Part: UInt8, Sendable { case window, probation, protected }
 
@@ -35,7 +35,7 @@ struct WTinyLFUPolicy: EvictionPolicy {
     private var popularity = AgingPopularity()
     private var climber: HillClimber
 
-    /// A policy for so many bytes; a negative number means 0.
+    /// A policy with this capacity in bytes; a negative number means 0.
     init(capacity: Int) {
         self.capacity = max(0, capacity)
         climber = HillClimber(capacity: self.capacity)
@@ -63,7 +63,7 @@ struct WTinyLFUPolicy: EvictionPolicy {
     mutating func insert(_ slot: Slot, key: UInt64, size: Int, victims: inout [Slot]) {
         let size = max(0, size)
         guard size <= capacity else { return victims.append(slot) }
-        // What no room would be left for beside the rest leaves before the sum could overflow.
+        // Entries for which the rest leaves no room are evicted before the sum could overflow.
         makeRoom(upTo: Int.max - size, &victims)
         let hash = UInt32(truncatingIfNeeded: key >> 32)
         if popularity.isTight(for: count + 1) { popularity.grow(to: count + 1, keeping: heldHashes) }
@@ -107,7 +107,7 @@ struct WTinyLFUPolicy: EvictionPolicy {
 
     // MARK: Eviction
 
-    /// Moves what the window has no room for to probation, and weighs each that moved once with the entry next to leave.
+    /// Moves what does not fit into the window to probation, and compares each moved entry with the next one to evict.
     private mutating func evict(_ victims: inout [Slot]) {
         var next: Slot?
         while window.bytes > climber.window, let slot = window.ends.last {
@@ -119,7 +119,7 @@ struct WTinyLFUPolicy: EvictionPolicy {
                 drop(victim, victims: &victims)
                 continue
             }
-            // Those that moved lie in front of each other.
+            // The moved entries are next to each other.
             next = links.before(candidate)
             let isBetter = popularity.estimate(hashes[Int(candidate)]) > popularity.estimate(hashes[Int(victim)])
             drop(candidate != victim && isBetter ? victim : candidate, victims: &victims)
@@ -137,7 +137,7 @@ struct WTinyLFUPolicy: EvictionPolicy {
         victims.append(slot)
     }
 
-    /// Moves what was used longest ago among the protected back to probation until the rest fits.
+    /// Moves the least recently used protected entries back to probation until the rest fits.
     private mutating func demote() {
         while protected.bytes > climber.protected, let slot = protected.ends.last { move(slot, to: .probation) }
     }
@@ -186,31 +186,31 @@ struct WTinyLFUPolicy: EvictionPolicy {
         }
     }
 
-    /// The hashes of the entries held.
+    /// The hashes of the held entries.
     private var heldHashes: [UInt32] {
         hashes.indices.filter { sizes.holds(UInt32($0)) }.map { hashes[$0] }
     }
 }
 
-/// How often keys were asked for, halved after ten requests for each entry there is room for.
+/// How often keys were requested, halved after ten requests for each entry that there is room for.
 ///
-/// Old popularity fades with that, so that what was asked for often long ago does not stay for ever.
+/// This way old popularity fades, so that keys that were popular long ago do not stay forever.
 ///
-/// Room is made in powers of two, by which time is told; the sketch itself has as many words up to 1,024, from
-/// there on three quarters of a word for each entry. It grows by an eighth, when it takes over what it knows of those held.
+/// Room grows in powers of two, which also determine the time; the sketch has as many words up to 1,024, and beyond that three
+/// quarters of a word for each entry. It grows by an eighth, and then takes over its estimates for held keys.
 struct AgingPopularity: Sendable {
-    /// Entries there is room for: a power of two.
+    /// The number of entries that there is room for: a power of two.
     private(set) var room = 64
     private var sketch = FrequencySketch(words: 64)
     private var counted = 0
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     var bytes: Int { sketch.bytes }
 
-    /// Whether there should be more room for so many entries.
+    /// Whether there should be more room for this many entries.
     func isTight(for entries: Int) -> Bool { entries > room || entries * 2 / 3 > sketch.count }
 
-    /// Makes room for so many entries, of which those with these hashes are held.
+    /// Makes room for this many entries; the hashes are those of the held ones.
     mutating func grow(to entries: Int, keeping hashes: [UInt32]) {
         while room < entries { room *= 2 }
         var larger = FrequencySketch(words: max(min(room, 1_024), entries * 3 / 4))
@@ -227,11 +227,11 @@ struct AgingPopularity: Sendable {
         counted /= 2
     }
 
-    /// How often a key was asked for, up to 15.
+    /// How often a key was requested, up to 15.
     func estimate(_ hash: UInt32) -> Int { sketch.estimate(hash) }
 }
 
-/// Moves the border between a window and the protected part in the direction in which the hit ratio rises.
+/// Moves the border between window and protected part in the direction in which the hit ratio rises.
 struct HillClimber: Sendable {
     /// Bytes of the window, and of the protected part.
     private(set) var window: Int
@@ -255,7 +255,7 @@ struct HillClimber: Sendable {
         bounds = Double(capacity) * 0.005...Double(capacity) * 0.8
     }
 
-    /// Notes a request; tells whether the border moved, which happens once in so many requests.
+    /// Records a request; returns whether the border moved, which happens once in this many requests.
     mutating func note(isHit: Bool, period: Int) -> Bool {
         requests += 1
         if isHit { hits += 1 }

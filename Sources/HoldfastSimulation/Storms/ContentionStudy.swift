@@ -3,14 +3,13 @@
 
 public import HoldfastSemantics
 
-/// Clients that all want to write the same row: each reads its version, writes, and waits by a backoff where another one
-/// was faster.
+/// Clients that all want to write the same row: each reads its version, writes, and waits by a backoff if another one was faster.
 ///
-/// The model behind the figures that made jitter the custom ("Exponential Backoff And Jitter", AWS Architecture Blog, 2015):
-/// optimistic locking, a network of normally distributed delays, a server without a limit. It tells how backoffs compare in
-/// calls and time; a server without a limit says nothing about overload, which ``Storm`` is for.
+/// The model behind the numbers that made jitter common ("Exponential Backoff And Jitter", AWS Architecture Blog, 2015): optimistic
+/// locking, a network with normally distributed delays, and a server without a limit. It compares backoffs by calls and time. A
+/// server without a limit says nothing about overload; use ``Storm`` for that.
 public struct ContentionStudy: Sendable, Hashable {
-    /// What came of some trials.
+    /// The results of several trials.
     public struct Result: Sendable, Hashable, Codable {
         /// Writes until all clients had succeeded: mean and standard deviation over the trials.
         public var calls: Double
@@ -33,11 +32,11 @@ public struct ContentionStudy: Sendable, Hashable {
         }
     }
 
-    /// How many want to write.
+    /// How many clients want to write.
     public var clients: Int
     /// How they wait after a write that came too late.
     public var backoff: Backoff
-    /// The mean delay of one way through the network; 10 ms by default.
+    /// The mean delay of one network transmission; 10 ms by default.
     public var networkDelay: Duration = .milliseconds(10)
     /// Its standard deviation; 2 ms by default.
     public var networkDeviation: Duration = .milliseconds(2)
@@ -51,8 +50,8 @@ public struct ContentionStudy: Sendable, Hashable {
     /// Runs trials, each from the start; the same seed gives the same result.
     ///
     /// - Parameters:
-    ///   - trials: how often; less than 1 counts as 1.
-    ///   - seed: what all random numbers are drawn from.
+    ///   - trials: how many; less than 1 counts as 1.
+    ///   - seed: the source of all random numbers.
     public func run(trials: Int = 100, seed: UInt64) -> Result {
         var numbers = SimulationNumbers(seed: seed)
         let ends = (0..<max(1, trials)).map { _ in
@@ -76,9 +75,9 @@ public struct ContentionStudy: Sendable, Hashable {
     }
 }
 
-/// One trial of a ``ContentionStudy``: messages between clients and the row they fight for, in the order of their arrival.
+/// One trial of a ``ContentionStudy``: messages between the clients and the contended row, in the order of arrival.
 struct ContentionTrial {
-    /// A message on its way, and to whom: the client's number, with the version where one is carried.
+    /// A message in transit and its recipient: the client's number, and the version if there is one.
     private enum Message {
         case read(Int)
         case version(Int, Int)

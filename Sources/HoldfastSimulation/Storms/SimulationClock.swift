@@ -7,7 +7,7 @@ private import Synchronization
 
 /// A clock that its driver moves from one sleeper to the next.
 ///
-/// Sleepers wake one at a time, in the order of their deadlines, then in the order in which they fell asleep. Unlike
+/// Sleepers wake one at a time, in the order of their deadlines, then in the order in which they began to sleep. Unlike
 /// `ManualClock` it keeps them in a heap, for tens of thousands at once.
 final class SimulationClock: HoldfastClock {
     private struct State {
@@ -17,7 +17,7 @@ final class SimulationClock: HoldfastClock {
         var continuations: [UInt64: CheckedContinuation<Void, any Error>] = [:]
         var cancelled: Set<UInt64> = []
 
-        /// The deadline of the next who still sleeps.
+        /// The deadline of the next task that is still sleeping.
         mutating func nextDeadline() -> Duration? {
             while let next = queue.next {
                 if continuations[next.payload] != nil { return next.time }
@@ -38,12 +38,12 @@ final class SimulationClock: HoldfastClock {
         SimulationClock.start.advanced(by: now.sinceOrigin)
     }
 
-    /// When the next sleeper wakes, from the clock's origin; nil where nobody sleeps.
+    /// When the next sleeper wakes, from the clock's origin; nil if there are none.
     var nextDeadline: Duration? {
         state.withLock { $0.nextDeadline() }
     }
 
-    /// How many sleep.
+    /// How many tasks are sleeping.
     var sleeperCount: Int {
         state.withLock { $0.continuations.count }
     }
@@ -53,7 +53,7 @@ final class SimulationClock: HoldfastClock {
         state.withLock { $0.now = max($0.now, time) }
     }
 
-    /// Moves the clock to the next sleeper's deadline and wakes that one; nothing where nobody sleeps.
+    /// Moves the clock to the next sleeper's deadline and wakes it; does nothing if there are none.
     func wakeNext() {
         let sleeper = state.withLock { state -> CheckedContinuation<Void, any Error>? in
             guard state.nextDeadline() != nil, let next = state.queue.removeNext() else { return nil }
@@ -93,9 +93,9 @@ final class SimulationClock: HoldfastClock {
     }
 }
 
-/// Things that will happen, taken out in the order of their times, then in the order in which they were put in.
+/// Future events, removed in the order of their times, then in the order in which they were added.
 ///
-/// A binary heap: putting in and taking out cost the logarithm of the count.
+/// A binary heap: adding and removing cost O(log n).
 struct EventQueue<Payload> {
     private struct Item {
         let time: Duration
@@ -112,7 +112,7 @@ struct EventQueue<Payload> {
 
     var isEmpty: Bool { items.isEmpty }
 
-    /// When the next thing happens, and what it is; nil where nothing is left.
+    /// The time and content of the next event; nil if there are none.
     var next: (time: Duration, payload: Payload)? {
         items.first.map { ($0.time, $0.payload) }
     }
@@ -153,10 +153,10 @@ struct EventQueue<Payload> {
     }
 }
 
-/// Runs jobs only when its driver says so, one after another, on the driver's thread, in the order in which they came.
+/// Runs jobs only when its driver says so, one after another, on the driver's thread, in the order in which they arrived.
 ///
-/// Tasks made with it as their preference stay on it through every await of code that has no executor of its own. An
-/// unstructured `Task` without the preference escapes to the default executor, and the driver does not see it.
+/// Tasks that have it as their preference stay on it through every await of code without an executor of its own. An unstructured
+/// `Task` without the preference runs on the default executor, and the driver does not see it.
 final class SimulationExecutor: TaskExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
 
@@ -165,7 +165,7 @@ final class SimulationExecutor: TaskExecutor {
         jobs.withLock { $0.append(job) }
     }
 
-    /// Runs what is queued, and what that queues, until nothing is left; to be called by one thread at a time.
+    /// Runs what is queued, and what that queues, until nothing is left; call it from one thread at a time.
     func drain() {
         while true {
             let batch = jobs.withLock { jobs in
@@ -179,10 +179,10 @@ final class SimulationExecutor: TaskExecutor {
     }
 }
 
-/// Random numbers of the distributions that simulations draw from; the same seed gives the same numbers on every platform.
+/// Random numbers for simulations; the same seed gives the same numbers on every platform.
 ///
-/// Only additions, multiplications, divisions and square roots, which IEEE 754 rounds alike everywhere; the logarithm of a
-/// C library may differ in its last digit from one system to the next.
+/// It only uses additions, multiplications, divisions and square roots, which IEEE 754 rounds alike everywhere; a C library's
+/// logarithm may differ in its last digit between systems.
 struct SimulationNumbers {
     private var generator: SplitMix64
 
@@ -190,17 +190,17 @@ struct SimulationNumbers {
         generator = SplitMix64(seed: seed)
     }
 
-    /// A seed for something else.
+    /// A seed for another generator.
     mutating func seed() -> UInt64 {
         generator.next()
     }
 
-    /// From 0 up to but not including 1, evenly.
+    /// Uniform from 0 up to but not including 1.
     mutating func uniform() -> Double {
         Double(generator.next() >> 11) * 0x1p-53
     }
 
-    /// From 0, exponentially distributed around a mean.
+    /// Exponentially distributed with this mean.
     mutating func exponential(mean: Double) -> Double {
         -mean * SimulationNumbers.logarithm(1 - uniform())
     }
@@ -224,7 +224,7 @@ struct SimulationNumbers {
         }
         let ratio = (significand - 1) / (significand + 1)
         let square = ratio * ratio
-        // ln m = 2 artanh((m − 1) / (m + 1)); its argument is 0.172 at most, so that twelve terms exhaust a Double.
+        // ln m = 2 artanh((m − 1) / (m + 1)); its argument is at most 0.172, so twelve terms suffice for a Double.
         var sum = 0.0
         for term in stride(from: 23, through: 1, by: -2) {
             sum = sum * square + 1 / Double(term)
@@ -248,7 +248,7 @@ struct SplitMix64: RandomNumberGenerator, Sendable {
 
     private static let step: UInt64 = 0x9E37_79B9_7F4A_7C15
 
-    /// A mix of all bits, so that numbers that count up serve as hashes: what a generator of this seed gives first.
+    /// A mix of all bits, so that consecutive numbers can be used as hashes: the first number of a generator with this seed.
     static func mixed(_ seed: UInt64) -> UInt64 {
         var mixed = seed &+ step
         mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
@@ -258,7 +258,7 @@ struct SplitMix64: RandomNumberGenerator, Sendable {
 }
 
 extension RetrierFactory where Self == BackoffRetrier.Factory {
-    /// As `.backoff(rules)`, its draws from one seed: the same calls in the same order get the same waits.
+    /// Like `.backoff(rules)`, with random numbers from one seed: the same calls in the same order get the same waits.
     public static func backoff(_ rules: RetryRules, seed: UInt64) -> BackoffRetrier.Factory {
         let seeds = SharedGenerator(seed: seed)
         return BackoffRetrier.factory(
@@ -268,7 +268,7 @@ extension RetrierFactory where Self == BackoffRetrier.Factory {
     }
 }
 
-/// One generator for many.
+/// One generator shared by several users.
 private final class SharedGenerator: Sendable {
     private let generator: Mutex<SplitMix64>
 

@@ -11,32 +11,31 @@ public import HoldfastSemantics
     internal import Foundation
 #endif
 
-/// Runs retriers through a scenario: real pipelines, a simulated server and fleet, virtual time.
+/// Runs retriers through a scenario: real pipelines, a simulated server and clients, virtual time.
 ///
-/// Nothing waits and nothing is measured by a real clock, so that a run takes as long as the processor needs. The same
-/// seed gives the same events on every machine, as long as all draws of the retriers come from the seed they are given
-/// and they begin no unstructured tasks outside of `PipelineConfiguration.executor`.
+/// Nothing waits for or measures real time, so a run only takes processor time. The same seed gives the same events on every
+/// machine, as long as the retriers draw all random numbers from the seed that they get and start no unstructured tasks outside of
+/// `PipelineConfiguration.executor`.
 ///
 /// ```swift
 /// let reports = try await Storm(.outage).run(.default)
 /// #expect(reports.figures.loadInFault <= 1.2)
 /// ```
 public struct Storm: Sendable {
-    /// What is run.
+    /// The scenario.
     public let scenario: StormScenario
 
-    /// A storm by a scenario.
+    /// A storm with a scenario.
     public init(_ scenario: StormScenario) {
         self.scenario = scenario
     }
 
-    /// Runs the retriers of `makeFactory` once for each seed of the scenario, one after the other, each on a thread of its
-    /// own.
+    /// Runs the retriers of `makeFactory` once for each seed of the scenario, one after another, each on its own thread.
     ///
-    /// - Parameter makeFactory: makes what a client process keeps for its life. Called for each process before the run;
-    ///   `process` counts from 0, and `seed` is for its draws.
-    /// - Returns: a report for each seed, in their order.
-    /// - Throws: ``StormScenarioError`` where the scenario makes no sense. Cancellation is not heard within a run.
+    /// - Parameter makeFactory: makes what a client process keeps for its lifetime. Called for each process before the run;
+    ///   `process` counts from 0, and `seed` is for its random numbers.
+    /// - Returns: a report for each seed, in order.
+    /// - Throws: ``StormScenarioError`` if the scenario is invalid. A run ignores cancellation.
     public func run(
         _ makeFactory: @escaping @Sendable (_ process: Int, _ seed: UInt64) -> any RetrierFactory
     ) async throws -> [StormReport] {
@@ -50,10 +49,10 @@ public struct Storm: Sendable {
         return reports
     }
 
-    /// Runs rules, which are given the scenario's attempts where it has some and they have more than one.
+    /// Runs rules. If the scenario sets the number of attempts and the rules allow more than one, the scenario's number is used.
     ///
-    /// - Returns: a report for each seed, in their order.
-    /// - Throws: ``StormScenarioError`` or `RetryRulesError` where scenario or rules make no sense.
+    /// - Returns: a report for each seed, in order.
+    /// - Throws: ``StormScenarioError`` or `RetryRulesError` if the scenario or the rules are invalid.
     public func run(_ rules: RetryRules) async throws -> [StormReport] {
         var rules = rules
         if let attempts = scenario.attempts, rules.maxAttempts > 1 { rules.maxAttempts = attempts }
@@ -64,14 +63,14 @@ public struct Storm: Sendable {
 
     /// Runs the rules of a subject.
     ///
-    /// - Returns: a report for each seed, in their order.
-    /// - Throws: as the other forms do.
+    /// - Returns: a report for each seed, in order.
+    /// - Throws: like the other forms.
     public func run(_ subject: StormSubject) async throws -> [StormReport] {
         try await run(subject.rules)
     }
 }
 
-/// Rules with a name: Holdfast's presets, and what others do by default.
+/// Named rules: Holdfast's presets, and the defaults of other libraries.
 public struct StormSubject: Sendable, Hashable {
     /// The name, for reports.
     public let name: String
@@ -92,7 +91,7 @@ public struct StormSubject: Sendable, Hashable {
         StormSubject("none", rules: .none),
     ]
 
-    /// What others do, as far as a simulated server without hints can tell: attempts, waits and budget.
+    /// The defaults of other libraries, as far as they show with a simulated server without hints: attempts, waits and budget.
     public static let peers = [fullJitter, aws, grpc, finagle, alamofire, polly, immediate]
 
     /// Three retries without a wait.
@@ -106,12 +105,12 @@ public struct StormSubject: Sendable, Hashable {
     /// Four attempts, full jitter below 100 ms, 200 ms and 400 ms, no budget.
     public static let fullJitter = peer("full-jitter", attempts: 4, backoff: Backoff(), budget: .unlimited)
 
-    /// The standard mode of the AWS SDKs from 2026 on (2.1): three attempts, full jitter from 50 ms, 500 tokens of which a
-    /// retry costs 14.
+    /// The standard mode of the AWS SDKs since 2026 (2.1): three attempts, full jitter from 50 ms, 500 tokens, and 14 for each
+    /// retry.
     public static let aws = peer("aws-2.1", attempts: 3, backoff: Backoff(base: .milliseconds(50)), budget: .aws21)
 
-    /// gRPC's retry policy (A6) with the numbers of its text: four attempts, 100 ms to 1 s give or take a fifth, and a throttle
-    /// of 10 tokens and 0.1.
+    /// gRPC's retry policy (A6) with the numbers of its text: four attempts, 100 ms to 1 s plus or minus a fifth, and a throttle of
+    /// 10 tokens and 0.1.
     public static let grpc = peer(
         "grpc",
         attempts: 4,
@@ -119,10 +118,10 @@ public struct StormSubject: Sendable, Hashable {
         budget: .grpc()
     )
 
-    /// Finagle's budget, a fifth of the calls and 10 retries a second, with four attempts and full jitter.
+    /// Finagle's budget, a fifth of the calls and 10 retries per second, with four attempts and full jitter.
     public static let finagle = peer("finagle", attempts: 4, backoff: Backoff(), budget: .finagle)
 
-    /// Polly's retries as .NET's standard resilience handler sets them up: four attempts, from 2 s, its jitter, no budget.
+    /// Polly's retries as configured by .NET's standard resilience handler: four attempts, from 2 s, its jitter, no budget.
     public static let polly = peer(
         "polly",
         attempts: 4,
@@ -138,7 +137,7 @@ public struct StormSubject: Sendable, Hashable {
         budget: .unlimited
     )
 
-    /// Rules that wait alike after all failures and heed neither the server's hints nor each other.
+    /// Rules with the same wait after all failures, without regard to the server's hints and other calls.
     private static func peer(
         _ name: String,
         attempts: Int,
@@ -155,7 +154,7 @@ public struct StormSubject: Sendable, Hashable {
     }
 }
 
-/// One run of a scenario: jumps from event to event, and lets the calls run in between.
+/// One run of a scenario: jumps from event to event, and runs the calls in between.
 struct StormRun: Sendable {
     private let scenario: StormScenario
     private let seed: UInt64
@@ -173,7 +172,7 @@ struct StormRun: Sendable {
         self.makeFactory = makeFactory
     }
 
-    /// Runs it on a thread of its own, so that no thread of the tasks' pool is kept for seconds.
+    /// Runs on its own thread, so that it does not occupy a thread of the tasks' pool for seconds.
     func report() async -> StormReport {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread { continuation.resume(returning: run()) }
@@ -279,7 +278,7 @@ private struct Arrivals {
 
     var next: Duration? { queue.next?.time }
 
-    /// Takes out the next call: its process.
+    /// Removes the next call and returns its process.
     mutating func removeNext() -> Int? {
         guard let (time, event) = queue.removeNext() else { return nil }
         switch event {
@@ -295,7 +294,7 @@ private struct Arrivals {
         }
     }
 
-    /// What a call asks for.
+    /// The resource that a call requests.
     mutating func resource() -> Int {
         scenario.resources > 1 ? min(Int(numbers.uniform() * Double(scenario.resources)), scenario.resources - 1) : 0
     }

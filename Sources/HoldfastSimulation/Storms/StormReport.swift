@@ -3,13 +3,13 @@
 
 internal import HoldfastSemantics
 
-/// What came of one run.
+/// The result of one run.
 public struct StormReport: Sendable, Hashable, Codable {
     /// What happened in one second of a run.
     public struct Second: Sendable, Hashable, Codable {
         /// Calls that began.
         public var begun = 0
-        /// Those of them that succeeded, whenever they did.
+        /// Those of them that succeeded, at any time.
         public var succeeded = 0
         /// Attempts sent.
         public var attempts = 0
@@ -28,9 +28,9 @@ public struct StormReport: Sendable, Hashable, Codable {
     public let seed: UInt64
     /// The figures.
     public let figures: StormFigures
-    /// The run second by second, from the first to the last in which anything happened.
+    /// The run second by second, from the first to the last second with an event.
     public let seconds: [Second]
-    /// A hash over all events with their times, in hexadecimal: equal for equal runs.
+    /// A hash of all events with their times, in hexadecimal: equal for equal runs.
     public let fingerprint: String
 
     init(_ scenario: StormScenario, seed: UInt64, book: StormWorld.Book) {
@@ -58,55 +58,55 @@ extension [StormReport] {
     public var figures: StormFigures { StormFigures(meanOf: map(\.figures)) }
 }
 
-/// What came of a run, or of the mean of several.
+/// The results of a run, or the mean of several.
 ///
-/// Times are in seconds of the virtual clock. "In the fault" is the span from the first fault's start to the last one's end;
-/// what needs it is nil for a scenario without faults.
+/// Times are in seconds of the virtual clock. "In the fault" is the period from the first fault's start to the last one's end;
+/// values that need it are nil for a scenario without faults.
 public struct StormFigures: Sendable, Hashable, Codable {
     /// Calls that ended.
     public var requests = 0.0
     /// The share of them that got a response with a status from 200 to 299.
     public var success = 0.0
-    /// The same of those that began in the fault.
+    /// The same for calls that began in the fault.
     public var successInFault: Double?
-    /// The median time of the successes; nil without any.
+    /// The median duration of successful calls; nil if there were none.
     public var medianSuccessSeconds: Double?
-    /// The 99th percentile of the successes.
+    /// The 99th percentile of the durations of successful calls.
     public var p99SuccessSeconds: Double?
-    /// The 99th percentile of the failures: how long callers waited for nothing.
+    /// The 99th percentile of the durations of failed calls: how long callers waited for nothing.
     public var p99FailureSeconds: Double?
-    /// Attempts by calls.
+    /// Attempts per call.
     public var load = 0.0
-    /// Attempts sent in the fault by calls begun in it.
+    /// Attempts per call in the fault, for calls that began in it.
     public var loadInFault: Double?
-    /// From the end of the last fault to the first of five seconds in a row of whose calls 99 % succeed; nil where
-    /// ``recovers`` says false, and where nothing can be said: for a burst, and a fault that lasts to the horizon.
+    /// From the end of the last fault to the first of five consecutive seconds whose calls succeed by 99 %. Nil if ``recovers`` is
+    /// false, and if it is undefined: for a burst, and for a fault that lasts to the horizon.
     public var recoverySeconds: Double?
-    /// Whether there were such five seconds; in a mean, in every run.
+    /// Whether there were such five seconds; for a mean, whether there were in every run.
     public var recovers: Bool?
-    /// The most attempts of a tenth of a second after the faults, by the second: what the server meets as it returns.
+    /// The most attempts in a tenth of a second after the faults, per second: the load when the server returns.
     public var peakRate: Double?
-    /// The most attempts of a whole second after the faults.
+    /// The most attempts in a whole second after the faults.
     public var peakSecondRate: Double?
-    /// Of the calls to resources that no fault singles out: the share that succeeded, where one singles out others.
+    /// The share of calls that succeeded among those to resources that no fault affects, if a fault affects only some.
     public var healthySuccess: Double?
-    /// The 99th percentile of these.
+    /// The 99th percentile of the durations of these successful calls.
     public var healthyP99SuccessSeconds: Double?
-    /// When the last call of a burst succeeded; nil where none did.
+    /// When the last call of a burst succeeded; nil if none did.
     public var lastSuccessSeconds: Double?
-    /// Requests that were served after their sender had given up.
+    /// Requests served after their sender had given up.
     public var wastedWork = 0.0
-    /// Attempts sent by a process that had been told to wait (429 with Retry-After; for one resource: 503) before that time
-    /// had come, and refused.
+    /// Attempts that were refused and that a process sent before the time that it had been told to wait for (429 with Retry-After;
+    /// for one resource: 503).
     public var earlySends = 0.0
-    /// How long processes had been told to wait, added up over all of them, and over their resources.
+    /// How long processes had been told to wait, summed over all of them and their resources.
     public var closedSeconds = 0.0
-    /// Calls that never ended: a fault of the retrier, which waits for what does not come.
+    /// Calls that never ended: a bug in the retrier, which waits for something that does not happen.
     public var stranded = 0.0
 
     init() {}
 
-    /// The mean of several; what is missing in all is missing, and else the mean is of those that have it.
+    /// The mean of several; a value that is missing in some is the mean of the others, and missing if all lack it.
     public init(meanOf all: [StormFigures]) {
         func mean(_ value: (StormFigures) -> Double?) -> Double? {
             let found = all.compactMap(value)
@@ -134,7 +134,7 @@ public struct StormFigures: Sendable, Hashable, Codable {
         stranded = mean(\.stranded) ?? 0
     }
 
-    /// Counts what a run's book holds.
+    /// Computes the figures from a run's records.
     init(_ scenario: StormScenario, book: StormWorld.Book) {
         self.init()
         var book = book
@@ -205,12 +205,12 @@ public struct StormFigures: Sendable, Hashable, Codable {
         calls.isEmpty ? 0 : Double(calls.count { $0.succeeded }) / Double(calls.count)
     }
 
-    /// The element of a sorted list below which a share of it lies; nil of an empty one.
+    /// The element of a sorted list below which this share of it is; nil for an empty one.
     private static func quantile(_ sorted: [Double], share: Double) -> Double? {
         sorted.isEmpty ? nil : sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))]
     }
 
-    /// The most attempts of a bin of time, as a rate; so many bins a second.
+    /// The most attempts in a bin, as a rate; there are this many bins per second.
     private static func peakRate(_ attempts: [Duration], from start: Double, bins: Int64) -> Double {
         var counts: [Int64: Int] = [:]
         for attempt in attempts where attempt.doubleSeconds >= start {

@@ -3,52 +3,52 @@
 
 public import Foundation
 
-/// A load, a server and what goes wrong with it: what ``Storm`` runs retriers through.
+/// The load, the server and its faults, which ``Storm`` runs retriers through.
 ///
-/// Times are in seconds of the virtual clock. As JSON every property is optional but ``name`` and one of ``rate``,
-/// ``burst`` and ``arrivals``; what is left out has its default.
+/// Times are in seconds of the virtual clock. In JSON every property is optional except ``name`` and one of ``rate``, ``burst`` and
+/// ``arrivals``; omitted properties have their defaults.
 public struct StormScenario: Sendable, Hashable {
-    /// A server without a network before it: so many workers, one queue, service times distributed exponentially.
+    /// A server without a network: workers, one queue, and exponentially distributed service times.
     public struct Server: Sendable, Hashable {
-        /// Requests served at a time; 50 by default.
+        /// Requests served at the same time; 50 by default.
         public var workers = 50
-        /// The mean service time in seconds; 0.05 by default, which with 50 workers makes 1,000 requests a second.
+        /// The mean service time in seconds; 0.05 by default, which with 50 workers allows 1,000 requests per second.
         public var mean = 0.05
         /// A request that would wait longer than this is refused at once; 5 s by default.
         public var maxWait = 5.0
-        /// The status of what is refused, save by a `throttle`; 503 by default.
+        /// The status of refused requests, except by a `throttle`; 503 by default.
         public var refusal = 503
 
-        /// A server of the defaults.
+        /// A server with the defaults.
         public init() {}
 
-        /// Requests a second that it serves at best.
+        /// The most requests per second that it can serve.
         public var capacity: Double { mean > 0 ? Double(workers) / mean : 0 }
     }
 
     /// The name, for reports.
     public var name: String
-    /// Fresh calls a second of all processes together, arriving independently of each other (Poisson); nil: see ``burst``.
+    /// New calls per second of all processes together, with independent arrivals (Poisson); nil: see ``burst``.
     public var rate: Double?
-    /// So many calls within the first 10 ms and none after; nil: see ``rate``, which is not heard where both are set.
+    /// This many calls within the first 10 ms and none after; nil: see ``rate``, which is ignored if both are set.
     public var burst: Int?
-    /// Calls at times of their own, in place of ``rate`` and ``burst``; none by default.
+    /// Calls at given times, instead of ``rate`` and ``burst``; none by default.
     public var arrivals: [Arrival] = []
-    /// So many calls arrive together in a process, ``rate`` remaining what it is; 1 by default.
+    /// How many calls arrive together in a process, without changing ``rate``; 1 by default.
     public var batch = 1
-    /// The calls of a batch begin within so many seconds; 0 by default.
+    /// The calls of a batch begin within this many seconds; 0 by default.
     public var batchSpread = 0.0
     /// The seconds between the batches of a process; nil, the default: they arrive independently, by ``rate``.
     public var period: Double?
-    /// How many URLs the calls go to, each chosen evenly; 1 by default.
+    /// How many URLs the calls use, each with the same probability; 1 by default.
     public var resources = 1
-    /// Client processes, each with a pipeline and a retrier factory of its own; 50 by default.
+    /// Client processes, each with its own pipeline and retrier factory; 50 by default.
     public var processes = 50
-    /// No fresh call begins after this time; 60 by default.
+    /// No new call begins after this time; 60 by default.
     public var horizon = 60.0
-    /// What happens before this time is not in the figures: calls that begin before it, and attempts; 0 by default.
+    /// Events before this time are not in the figures: calls that begin before it, and attempts; 0 by default.
     public var warmUp = 0.0
-    /// What goes wrong; nothing by default. Faults may overlap.
+    /// The faults; none by default. They may overlap.
     public var faults: [StormFault] = []
     /// The server.
     public var server = Server()
@@ -56,24 +56,24 @@ public struct StormScenario: Sendable, Hashable {
     public var attemptTimeout = 1.0
     /// The time a call may take, in seconds; 10 by default.
     public var deadline = 10.0
-    /// The attempts given to rules with more than one in place of their own; nil, the default: their own.
+    /// The number of attempts for rules with more than one, instead of their own; nil, the default: their own.
     public var attempts: Int?
-    /// A run each; 1, 2, 3 by default.
+    /// One run for each; 1, 2, 3 by default.
     public var seeds: [UInt64] = [1, 2, 3]
 
-    /// A scenario of the defaults with an open load of `rate` calls a second.
+    /// A scenario with the defaults and an open load of `rate` calls per second.
     public init(_ name: String, rate: Double) {
         self.name = name
         self.rate = rate
     }
 
-    /// A scenario of the defaults with `burst` calls at once.
+    /// A scenario with the defaults and `burst` calls at once.
     public init(_ name: String, burst: Int) {
         self.name = name
         self.burst = burst
     }
 
-    /// A scenario of the defaults, of one process, with calls at times of their own.
+    /// A scenario with the defaults, one process, and calls at given times.
     public init(_ name: String, arrivals: [Arrival]) {
         self.name = name
         self.arrivals = arrivals
@@ -86,7 +86,7 @@ public struct StormScenario: Sendable, Hashable {
         public var at: Double
         /// How many.
         public var calls: Int
-        /// They begin within so many seconds.
+        /// They begin within this many seconds.
         public var spread: Double
 
         /// An arrival.
@@ -97,7 +97,7 @@ public struct StormScenario: Sendable, Hashable {
         }
     }
 
-    /// The calls that stop coming: there is no load whose recovery could be seen.
+    /// Whether the calls stop: then there is no load that could show a recovery.
     var isBurst: Bool { burst != nil || !arrivals.isEmpty }
 
     /// From the start of the first fault to the end of the last; nil without faults.
@@ -106,7 +106,7 @@ public struct StormScenario: Sendable, Hashable {
         return start..<end
     }
 
-    /// Refuses values that make no sense, and runs that would not end within a sensible time.
+    /// Rejects invalid values, and runs that would not end within a reasonable time.
     ///
     /// - Throws: ``StormScenarioError`` for the first one found, which names it.
     public func validate() throws(StormScenarioError) {
@@ -129,7 +129,7 @@ public struct StormScenario: Sendable, Hashable {
                 )
             }
         } else {
-            throw StormScenarioError("rate", message: "there is neither rate nor burst nor arrivals; set one of them.")
+            throw StormScenarioError("rate", message: "rate, burst and arrivals are all missing; set one of them.")
         }
         try check("warmUp", value: warmUp, range: 0...86_400)
         try check("batch", value: Double(batch), range: 1...100_000)
@@ -144,7 +144,7 @@ public struct StormScenario: Sendable, Hashable {
         try check("deadline", value: deadline, range: 0.001...86_400)
         if let attempts { try check("attempts", value: Double(attempts), range: 1...1_000) }
         guard !seeds.isEmpty else {
-            throw StormScenarioError("seeds", message: "there is none; give one for each run.")
+            throw StormScenarioError("seeds", message: "there are none; give one for each run.")
         }
         for (index, fault) in faults.enumerated() { try check(fault, at: "faults[\(index)]") }
     }
@@ -181,12 +181,12 @@ public struct StormScenario: Sendable, Hashable {
         guard range.contains(value) else {
             throw StormScenarioError(
                 property,
-                message: "\(value) is not within \(range.lowerBound) and \(range.upperBound)."
+                message: "\(value) is not between \(range.lowerBound) and \(range.upperBound)."
             )
         }
     }
 
-    /// The server is down for 30 s at 70 % of its capacity, then healthy: what do retries add, and what comes after?
+    /// The server is down for 30 s at 70 % of its capacity, then healthy: how much load do retries add, and what follows?
     public static let outage: StormScenario = {
         var scenario = StormScenario("outage", rate: 700)
         scenario.horizon = 120
@@ -194,7 +194,7 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }()
 
-    /// Service takes 2.5 times as long for 10 s at 70 % of the capacity: does the fleet ever recover?
+    /// Service takes 2.5 times as long for 10 s at 70 % of the capacity: do the clients ever recover?
     public static let slow: StormScenario = {
         var scenario = StormScenario("slow", rate: 700)
         scenario.horizon = 120
@@ -211,9 +211,9 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }()
 
-    /// A share of the requests fails by chance, for a minute, at 30 % of the capacity.
+    /// A share of the requests fails at random, for a minute, at 30 % of the capacity.
     ///
-    /// - Parameter percent: how many in a hundred.
+    /// - Parameter percent: the percentage.
     public static func brownout(_ percent: Double) -> StormScenario {
         let name = percent == percent.rounded() ? "\(Int(max(0, min(percent, 100))))" : "\(percent)"
         var scenario = StormScenario("brownout-\(name)", rate: 300)
@@ -221,7 +221,7 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }
 
-    /// 1,000 clients are told at once to return in 5 s: who is early, and do they return together?
+    /// 1,000 clients are told at the same time to return in 5 s: who is early, and do they return together?
     public static let advisedHerd: StormScenario = {
         var scenario = StormScenario("advised-herd", burst: 1_000)
         scenario.processes = 1_000
@@ -230,7 +230,7 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }()
 
-    /// 500 calls a second to a server that answers 429 with Retry-After: 5 for 20 s: how many go out although a client knows?
+    /// 500 calls per second to a server that answers 429 with Retry-After: 5 for 20 s: how many are sent although the client knows?
     public static let gate: StormScenario = {
         var scenario = StormScenario("gate", rate: 500)
         scenario.horizon = 60
@@ -238,7 +238,7 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }()
 
-    /// S1: so many calls at once from a client that has just begun; each meets one failure.
+    /// S1: this many calls at once from a client that has just started; each has one failure.
     ///
     /// - Parameter calls: how many.
     public static func blip(_ calls: Int) -> StormScenario {
@@ -249,7 +249,7 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }
 
-    /// S2: the same after a hundred good calls and ten idle minutes.
+    /// S2: the same after a hundred successful calls and ten idle minutes.
     ///
     /// - Parameter calls: how many.
     public static func idleBlip(_ calls: Int) -> StormScenario {
@@ -275,7 +275,7 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }
 
-    /// S3: one client that calls ten times every ten seconds, while 30 % fail by chance.
+    /// S3: one client that makes ten calls every ten seconds, while 30 % fail at random.
     public static let app: StormScenario = {
         var scenario = StormScenario("app", rate: 1)
         scenario.processes = 1
@@ -286,7 +286,7 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }()
 
-    /// S4: 20,000 clients that call ten times every 200 s, while the server is down for a minute.
+    /// S4: 20,000 clients that make ten calls every 200 s, while the server is down for a minute.
     public static let apps: StormScenario = {
         var scenario = StormScenario("apps", rate: 1_000)
         scenario.processes = 20_000
@@ -297,7 +297,7 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }()
 
-    /// S5: one resource of 101 always answers 503 with Retry-After: 1; one client, 100 calls a second.
+    /// S5: one resource of 101 always answers 503 with Retry-After: 1; one client, 100 calls per second.
     public static let oneResource: StormScenario = {
         var scenario = StormScenario("one-resource", rate: 100)
         scenario.processes = 1
@@ -308,7 +308,7 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }()
 
-    /// S6: 500 calls a second of one client to a server that answers every one with 429 and Retry-After: 5 for 20 s.
+    /// S6: 500 calls per second from one client to a server that answers each one with 429 and Retry-After: 5 for 20 s.
     public static let quota: StormScenario = {
         var scenario = StormScenario("quota", rate: 500)
         scenario.processes = 1
@@ -319,9 +319,9 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }()
 
-    /// S7: the load of quickstart: 8 % fail by chance, one answer in 300 with Retry-After: 1.
+    /// S7: the load of quickstart: 8 % fail at random, one answer in 300 with Retry-After: 1.
     ///
-    /// - Parameter advises: whether there is a Retry-After; false is what to compare with.
+    /// - Parameter advises: whether there is a Retry-After; false is for comparison.
     public static func quickstart(advises: Bool = true) -> StormScenario {
         var scenario = StormScenario(advises ? "quickstart" : "quickstart-unadvised", rate: 100)
         scenario.processes = 1
@@ -335,8 +335,8 @@ public struct StormScenario: Sendable, Hashable {
         return scenario
     }
 
-    /// The study: what a fleet does to a server (outage, slow server, brown-outs of 1, 5, 10, 30, 50 and 90 %, herd, advised
-    /// herd, gate), and what becomes of small clients and of other resources (the lines S1 to S7).
+    /// The study: what many clients do to a server (outage, slow server, brownouts of 1, 5, 10, 30, 50 and 90 %, herd, advised
+    /// herd, gate), and what happens to small clients and to other resources (S1 to S7).
     public static let study: [StormScenario] =
         [outage, slow] + [1, 5, 10, 30, 50, 90].map { brownout($0) } + [herd, advisedHerd, gate]
         + [blip(8), blip(32), idleBlip(32), drainedBlip(32), app, apps, oneResource, quota, quickstart()]
@@ -349,7 +349,7 @@ extension StormScenario: Codable {
         case server, attemptTimeout, deadline, attempts, seeds
     }
 
-    /// Reads a scenario; ``validate()`` is the caller's to call.
+    /// Decodes a scenario; the caller should call ``validate()``.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         name = try container.decode(String.self, forKey: .name)
@@ -377,7 +377,7 @@ extension StormScenario.Server: Codable {
         case workers, mean, maxWait, refusal
     }
 
-    /// Reads a server; what is left out has its default.
+    /// Decodes a server; omitted properties have their defaults.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         workers = try container.decodeIfPresent(Int.self, forKey: .workers) ?? workers
@@ -387,9 +387,9 @@ extension StormScenario.Server: Codable {
     }
 }
 
-/// A value in a scenario that makes no sense, and what would.
+/// An invalid value in a scenario, and what is valid.
 public struct StormScenarioError: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// The property, as it stands in scenario files, such as `server.workers`.
+    /// The property as named in scenario files, such as `server.workers`.
     public let property: String
     /// What is wrong with it and what to write instead.
     public let message: String
@@ -403,9 +403,9 @@ public struct StormScenarioError: LocalizedError, Sendable, Hashable, CustomStri
     public var errorDescription: String? { description }
 }
 
-/// Something that is wrong with a simulated server for a while.
+/// A temporary fault of a simulated server.
 public struct StormFault: Sendable, Hashable, Codable {
-    /// What is wrong.
+    /// The kind of fault.
     public struct Kind: RawRepresentable, Sendable, Hashable, Codable {
         /// The word in scenario files.
         public let rawValue: String
@@ -417,9 +417,9 @@ public struct StormFault: Sendable, Hashable, Codable {
 
         /// Every request is refused at once.
         public static let down = Kind(rawValue: "down")
-        /// Requests that begin meanwhile take `amount` times as long.
+        /// Requests that begin during the fault take `amount` times as long.
         public static let slow = Kind(rawValue: "slow")
-        /// A share of `amount` (0 to 1) of the requests is refused at once, each by chance.
+        /// A share of `amount` (0 to 1) of the requests is refused at once, at random.
         public static let err = Kind(rawValue: "err")
         /// Every request is refused with 429 and `Retry-After: amount` (whole seconds) at once.
         public static let throttle = Kind(rawValue: "throttle")
@@ -431,17 +431,17 @@ public struct StormFault: Sendable, Hashable, Codable {
         static let all: [Kind] = [.down, .slow, .err, .throttle, .unavailable, .once]
     }
 
-    /// What is wrong.
+    /// The kind of fault.
     public var kind: Kind
     /// When it begins, in seconds.
     public var from: Double
-    /// When it is over, in seconds.
+    /// When it ends, in seconds.
     public var to: Double
-    /// How bad it is, in the kind's own measure; 0 for `down` and `once`.
+    /// How severe it is, in the kind's own measure; 0 for `down` and `once`.
     public var amount: Double
-    /// The share of requests that it befalls, each by chance; 1 by default.
+    /// The share of requests that it affects, at random; 1 by default.
     public var share = 1.0
-    /// It befalls so many of the scenario's resources, from the first; nil, the default: all.
+    /// How many of the scenario's resources it affects, from the first; nil, the default: all.
     public var resources: Int?
 
     /// A fault.
@@ -461,7 +461,7 @@ public struct StormFault: Sendable, Hashable, Codable {
         self.resources = resources
     }
 
-    /// Reads a fault; `amount`, `share` and `resources` may be left out.
+    /// Decodes a fault; `amount`, `share` and `resources` are optional.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         kind = try container.decode(Kind.self, forKey: .kind)
@@ -472,7 +472,7 @@ public struct StormFault: Sendable, Hashable, Codable {
         resources = try container.decodeIfPresent(Int.self, forKey: .resources)
     }
 
-    /// Whether it is there at a time, for a resource.
+    /// Whether it is active at a time, for a resource.
     func isActive(at seconds: Double, for resource: Int) -> Bool {
         from <= seconds && seconds < to && resources.map { resource < $0 } ?? true
     }

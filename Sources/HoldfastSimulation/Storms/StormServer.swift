@@ -5,10 +5,10 @@ internal import Holdfast
 internal import HoldfastSemantics
 private import Synchronization
 
-/// The server of a scenario: workers, one queue, exponential service, and the faults.
+/// The server of a scenario: workers, one queue, exponential service times, and the faults.
 ///
-/// A client that gives up does not free its worker: the work is done for nobody. That is what lets naive retries keep a
-/// server down after its fault is over.
+/// A client that gives up does not free its worker: the work is done for nobody. That is how naive retries keep a server down after
+/// its fault is over.
 struct StormServer {
     /// How a request ends for its sender.
     enum Ending: UInt8 {
@@ -43,12 +43,12 @@ struct StormServer {
         idle = scenario.server.workers
     }
 
-    /// Takes a request.
+    /// Receives a request.
     ///
     /// - Parameters:
-    ///   - now: the time, never less than before.
+    ///   - now: the time, never earlier than before.
     ///   - limit: when its sender gives up; nil: never.
-    ///   - resource: what it asks for.
+    ///   - resource: the requested resource.
     ///   - attempt: which attempt of its call it is; the first is 1.
     mutating func submit(now: Duration, limit: Duration?, resource: Int = 0, attempt: Int = 1) -> Answer {
         var factor = 1.0
@@ -78,7 +78,7 @@ struct StormServer {
         return Answer(time: end, ending: .served)
     }
 
-    /// Takes note that the sender of a request being served was stopped before its answer.
+    /// Records that the sender of a request being served was stopped before its answer.
     mutating func abandon() {
         wasted += 1
     }
@@ -97,7 +97,7 @@ struct StormServer {
     internal import Foundation
 #endif
 
-/// The way of one client process to the simulated server.
+/// The transport from one client process to the simulated server.
 struct StormTransport: Transport {
     let process: Int
     let world: StormWorld
@@ -136,9 +136,9 @@ struct StormTransport: Transport {
     }
 }
 
-/// What the calls of a run share: the server, and the book of what happened.
+/// What the calls of a run share: the server, and the record of events.
 final class StormWorld: Sendable {
-    /// A call from its beginning to its end.
+    /// A call from its start to its end.
     struct Call {
         let start: Duration
         let end: Duration
@@ -146,7 +146,7 @@ final class StormWorld: Sendable {
         var resource = 0
     }
 
-    /// What happened.
+    /// The record of a run.
     struct Book {
         /// When each attempt was sent.
         var attempts: [Duration] = []
@@ -154,13 +154,13 @@ final class StormWorld: Sendable {
         var calls: [Call] = []
         /// Calls that began.
         var begun = 0
-        /// Attempts refused that were sent although their process had been told to wait.
+        /// Refused attempts that were sent although their process had been told to wait.
         var earlySends = 0
-        /// How long processes had been told to wait, added up over all of them.
+        /// How long processes had been told to wait, summed over all of them.
         var closedTime: Duration = .zero
         /// Requests served after their sender had given up.
         var wasted = 0
-        /// A hash over all events with their times and processes, by FNV-1a.
+        /// A hash of all events with their times and processes, by FNV-1a.
         var fingerprint: UInt64 = 0xCBF2_9CE4_8422_2325
 
         fileprivate mutating func note(_ event: Event, process: Int, at time: Duration) {
@@ -197,7 +197,7 @@ final class StormWorld: Sendable {
         )
     }
 
-    /// What happened so far.
+    /// The record so far.
     var book: Book {
         state.withLock { state in
             var book = state.book
@@ -236,13 +236,13 @@ final class StormWorld: Sendable {
                 state.resourceClosedUntil[StormWorld.key(process: process, resource: resource)] ?? .zero
             )
             let answer = state.server.submit(now: now, limit: limit, resource: resource, attempt: attempt)
-            // What the server takes all the same was not too early.
+            // What the server served anyway was not too early.
             if now < closed, answer.ending != .served { state.book.earlySends += 1 }
             return answer
         }
     }
 
-    /// Takes note that an attempt's answer came.
+    /// Records that an attempt's answer arrived.
     func answered(_ process: Int, answer: StormServer.Answer, resource: Int, now: Duration) {
         state.withLock { state in
             let event: Event =
@@ -274,7 +274,7 @@ final class StormWorld: Sendable {
 
     private static func key(process: Int, resource: Int) -> Int { process * 1_000_000 + resource }
 
-    /// Takes note that an attempt was stopped before its answer.
+    /// Records that an attempt was stopped before its answer.
     func stopped(_ process: Int, answer: StormServer.Answer, now: Duration) {
         state.withLock { state in
             if answer.ending == .served { state.server.abandon() }

@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// A store at work: its parts, how it begins and how it ends.
+/// An open store: its parts, how it starts and how it ends.
 ///
 /// Each part knows those above it in the list and none below.
 final class DiskEngine: Sendable {
@@ -16,7 +16,7 @@ final class DiskEngine: Sendable {
     let hashing: KeyHashing
     /// Segments, and places in them.
     let log: Log
-    /// Rows that leave the index, their tombstones and blobs.
+    /// Rows that leave the index, with their tombstones and blobs.
     let remover: Remover
     /// From a key to its entries and bodies.
     let lookup: Lookup
@@ -46,7 +46,7 @@ final class DiskEngine: Sendable {
 
     var ledger: SpaceLedger { log.ledger }
 
-    /// What names an entry in the index.
+    /// What identifies an entry in the index.
     func identity(_ key: StoreKey, _ variant: StoreKey) -> EntryIdentity {
         EntryIdentity(primary: hashing.primary(key), variant: hashing.variant(variant, of: key))
     }
@@ -59,9 +59,10 @@ final class DiskEngine: Sendable {
         return all
     }
 
-    // MARK: The beginning
+    // MARK: Start
 
-    /// Books the pins, pays what recovery left owing, and evicts what an earlier, larger capacity let in. For the thread of changes.
+    /// Accounts for pins, completes what recovery left to do, and evicts what exceeds a smaller capacity. For the thread of
+    /// changes.
     func start(now: StoreInstant) {
         health.latestNow.store(now.milliseconds, ordering: .relaxed)
         bookPins()
@@ -71,7 +72,7 @@ final class DiskEngine: Sendable {
         if ledger.used > ledger.capacity / 2 { lookup.trials.begin() }
     }
 
-    /// Pins that have no more room lapse, the oldest first.
+    /// Unpins entries for which there is no more room, the oldest first.
     private func bookPins() {
         var found: [(identity: EntryIdentity, order: UInt64, weight: Int)] = []
         for number in 0..<ShardedIndex.count {
@@ -92,14 +93,14 @@ final class DiskEngine: Sendable {
         }
     }
 
-    // MARK: The end
+    // MARK: End
 
-    /// Seals what is open, makes all durable and notes in FORMAT that it is; idempotent.
+    /// Seals open segments, makes everything durable and records that in FORMAT; idempotent.
     func close() async {
         guard health.close() else { return }
-        // Writers under way can commit no more, and nothing of theirs is to be left.
+        // Writers in progress can no longer commit, and must leave nothing behind.
         for shard in index.shards { shard.state.withLock { $0.writers.supersedeAll() } }
-        // Each thread finishes what it was given before; no new work comes that changes anything.
+        // Each thread finishes its work; no new changes are accepted.
         for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs] {
             await threads.drain(lane)
         }
@@ -107,7 +108,7 @@ final class DiskEngine: Sendable {
             remover.payDebts()
             log.endPlaces()
         }
-        // The lock of the directory goes only when nobody writes there any more, callers on their own threads included.
+        // Releases the directory's lock only when nobody writes there any more, including callers on their own threads.
         while log.ask({ $0.writesUnderWay > 0 }) {
             await Task.yield()
             try? await threads.run(.writes, isUrgent: true) {}
@@ -116,14 +117,14 @@ final class DiskEngine: Sendable {
         threads.stop()
     }
 
-    /// Changes: the last steps on the files.
+    /// The last changes of the files.
     private func finishFiles() {
         remover.settleReleases()
         blobs.letGo()
         blobs.retryLeftovers()
         let isSettled = log.settle()
         if remover.owes {
-            // What could not be written as gone must not be taken for good when the store is opened again.
+            // Removals that could not be written must not be undone when the store is opened again.
             try? log.writeFormat { $0.suspectBefore = max($0.suspectBefore, orders.last + 1) }
         } else if isSettled {
             try? log.writeFormat { $0.isClean = true }

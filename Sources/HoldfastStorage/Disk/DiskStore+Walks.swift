@@ -29,11 +29,11 @@ extension DiskStore {
 }
 
 extension Lookup {
-    /// What a list shows of a row; nil when its entry has gone.
+    /// What a list shows for a row; nil if its entry is gone.
     fileprivate func listed(_ row: IndexRow, shard: Int) throws(StoreError) -> ListedEntry? {
         guard let entry = try entry(of: row, shard: shard), let source = entry.source else { return nil }
         let blob = source.header.hasBlob ? SpaceLedger.blocks(source.header.storedBlobBytes) : 0
-        // Of what the mark tells, the put was one.
+        // The mark counts the put as one use.
         let weight = index.shards[shard].state.withLock { $0.frequencies.weight(row.mark) }
         let hits = max(0, DensityWeight.count(of: weight) - 1)
         return ListedEntry(entry: entry, hits: hits, bytes: Int(row.place.units) * 16 + blob)
@@ -41,7 +41,7 @@ extension Lookup {
 }
 
 extension DiskStore {
-    /// Purges by the forms that take constant time: nothing is counted there.
+    /// Purges by the forms that take constant time; nothing is counted.
     func purgeMarked(_ what: SequenceAllocator.Mark) async throws(StoreError) {
         let engine = engine
         let isMarked = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in
@@ -49,7 +49,7 @@ extension DiskStore {
         }
         if engine.orders.isCrowded { engine.purger.sweepMarksSoon() }
         if isMarked { return }
-        // More marks than the background could deal with: what they take is taken out one by one, and then none is needed.
+        // More marks than the background can process: entries are removed one by one, and then no mark is needed.
         let before = engine.orders.last
         _ = try await sweep { entry in entry == nil }
         engine.orders.withMarks { $0.forget(upTo: before) }
@@ -58,14 +58,15 @@ extension DiskStore {
         }
     }
 
-    /// Purges what a predicate names, writers under way included; it is asked on the caller's task and under no lock.
+    /// Purges what a predicate matches, including writers in progress. The predicate is called on the caller's task and under no
+    /// lock.
     func purgeMatching(
         _ predicate: @Sendable (StoredEntry) -> Bool,
         now: StoreInstant
     ) async throws(StoreError) -> Int {
         let before = engine.orders.last
         for shard in engine.index.shards {
-            // What is put in one step is in no row yet; it will be in a moment.
+            // An entry stored in one step has no row yet; it will have one in a moment.
             try await settling(shard) { $0.isPut && $0.order <= before }
             let writers = shard.state.withLock { $0.writers.all }
             let doomed = writers.filter { _, writer in
@@ -82,7 +83,7 @@ extension DiskStore {
             }
             if !doomed.isEmpty {
                 shard.state.withLock { $0.writers.supersede(ids: Array(doomed.keys)) }
-                // No tombstone would kill their records after a crash: they are waited for until they are off the disk again.
+                // No tombstone would remove their records after a crash, so this waits until they are off the disk again.
                 let ids = Set(doomed.keys)
                 try await settling(shard) { $0.writer.map(ids.contains) ?? false }
             }
@@ -101,7 +102,7 @@ extension DiskStore {
         }
     }
 
-    /// Goes through all entries and takes out those that `takes` names; it is shown nil for what a mark has taken.
+    /// Goes through all entries and removes those for which `takes` returns true; it gets nil for an entry that a mark has purged.
     private func sweep(_ takes: (StoredEntry?) -> Bool) async throws(StoreError) -> Int {
         let engine = engine
         var count = 0
@@ -124,10 +125,10 @@ extension DiskStore {
         return count
     }
 
-    /// A row and its entry, nil where a mark has taken it.
+    /// A row and its entry, nil if a mark has purged it.
     private typealias Found = (row: IndexRow, entry: StoredEntry?)
 
-    /// Takes an entry out, also where it is freshened or pinned between the look and the removal.
+    /// Removes an entry, even if it is freshened or pinned between the check and the removal.
     private func remove(
         _ found: Found?,
         _ row: IndexRow,
@@ -137,7 +138,7 @@ extension DiskStore {
         let engine = engine
         let primary = ShardedIndex.primary(shard: number, row.fragment)
         var found = found
-        // Each turn after the first is another's change; what is put again and again need not go.
+        // Each round after the first is due to another change; an entry that is stored again and again need not be removed.
         for _ in 0..<256 {
             guard let seen = found, takes(seen.entry) else { return false }
             if try await engine.writer.remove(seen.row, primary: primary) { return true }
@@ -148,7 +149,7 @@ extension DiskStore {
         return false
     }
 
-    /// Entries that are read at a time.
+    /// Entries that are read at once.
     static var page: Int { 256 }
 }
 
@@ -184,7 +185,7 @@ extension DiskStore: InspectableStore {
         try engine.health.checkOpen()
         let before = engine.ledger.used
         var moved = 0
-        // By their numbers: who holds a segment keeps its bytes from being free.
+        // By number: a held segment keeps its bytes from being freed.
         for number in engine.log.ask({ $0.sealedSegments.map(\.number) }) {
             if Task.isCancelled { throw Self.compactionCancelled }
             moved += try await engine.threads.run(.changes, isUrgent: true) { [engine] () throws(StoreError) in
@@ -196,11 +197,11 @@ extension DiskStore: InspectableStore {
 
     private static let compactionCancelled = StoreError(
         .cancelled,
-        "The task that compacted the store was cancelled; what it moved so far stays moved."
+        "The task that compacted the store was cancelled; its work so far is kept."
     )
 }
 
-/// What checking one entry gave.
+/// The result of checking one entry.
 struct EntryCheck: Sendable {
     enum Outcome: Sendable {
         case whole(body: Int)
@@ -218,7 +219,7 @@ extension StoreError {
 }
 
 extension VerificationReport {
-    /// Counts what checking an entry gave.
+    /// Counts the result of checking an entry.
     mutating func add(_ check: EntryCheck, _ done: inout VerificationProgress) {
         done.entries += 1
         done.bytesRead += check.bytesRead
@@ -239,10 +240,10 @@ extension VerificationReport {
 }
 
 extension Lookup {
-    /// Reads one entry whole and checks it; one that is damaged is removed. Blocks.
+    /// Reads one entry completely and checks it; removes a damaged one. Blocks.
     fileprivate func check(_ row: IndexRow, shard number: Int) throws(StoreError) -> EntryCheck {
         var check = EntryCheck(outcome: .gone, bytesRead: Int(row.place.units) * Geometry.unit)
-        let message = "The entry failed its checks and was removed; it is fetched again when asked for."
+        let message = "The entry failed its checks and was removed; it will be fetched again when it is requested."
         let damagedBefore = counters.entriesCorrupt.load(ordering: .relaxed)
         var key: StoreKey?
         do throws(StoreError) {
@@ -284,7 +285,7 @@ extension Lookup {
         do throws(StoreError) {
             try BlobReader(host: self).check(source, file)
         } catch {
-            // One that went meanwhile is no damage.
+            // An entry that was removed meanwhile is not damage.
             throw error.code == .corrupt && !dropDamaged(source) ? StoreError.gone : error
         }
     }

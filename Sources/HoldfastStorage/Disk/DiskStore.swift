@@ -3,53 +3,55 @@
 
 internal import Synchronization
 
-/// Bounds of a ``DiskStore`` on what takes room on the disk without being an entry that can be found.
+/// Limits of a ``DiskStore`` on disk space that no findable entry uses.
 ///
-/// Such bytes count against the capacity. A put that they leave no room fails with `.noSpace`, and nothing is evicted for it.
+/// Such bytes count against the capacity. A put for which they leave no room fails with `.noSpace`, and nothing is evicted for it.
 public struct StoreOptions: Sendable, Hashable {
-    /// Bytes of bodies that are being written, all together; nil, the default: a quarter of the capacity, somewhat less below 64 MiB.
+    /// The most bytes of bodies that are being written, in total; nil, the default: a quarter of the capacity, somewhat less below
+    /// 64 MiB.
     ///
-    /// It is never less than what one entry may take, so a body that is alone is never refused.
+    /// Never less than what one entry may take, so a single body is never refused.
     public var maximumUncommittedBytes: Int?
 
-    /// Bytes of bodies that are read though their entries are gone, all together; nil, the default: an eighth of the capacity,
-    /// somewhat less below 64 MiB.
+    /// The most bytes of bodies that are still being read after their entries have gone, in total; nil, the default: an eighth of
+    /// the capacity, somewhat less below 64 MiB.
     ///
-    /// An entry whose body is being read is not evicted where that would exceed it. Removals always go, and bodies that are open can
-    /// be read to their end: what they hold beyond the bound is missing for new entries until they are closed.
+    /// An entry whose body is being read is not evicted if that would exceed the limit. Removals are always allowed, and open
+    /// bodies can be read to their end: what they hold beyond the limit is not available for new entries until they are closed.
     public var maximumHeldBytes: Int?
 
-    /// Options with the default of each.
+    /// The default options.
     public init() {}
 }
 
-/// A store on the disk: log-structured, bounded in every byte, whole after a crash at any instant.
+/// A store on disk: log-structured, bounded in every byte, and intact after a crash at any time.
 ///
-/// Records go to segments, one positional write each, and are found by an index of 24 bytes an entry in memory; a look-up is one
-/// probe of it and one positional read, made in place where the page cache has the bytes. Bodies too long for a record lie in
-/// files of their own and stream through constant memory. The oldest segment is reclaimed when space is needed: what is
-/// asked for most often for its bytes moves on, the rest is evicted. `docs/disk-format.md` describes the files.
+/// Records are appended to segments, with one positional write each, and found by an index that takes 24 bytes of memory for each
+/// entry. A lookup is one probe of the index and one positional read, made on the caller's thread if the page cache has the bytes.
+/// Bodies too long for a record have files of their own and are streamed in constant memory. When space is needed, the oldest
+/// segment is reclaimed: the entries requested most often for their bytes are copied, the rest is evicted. `docs/disk-format.md`
+/// describes the files.
 ///
-/// - **Crash.** What was acknowledged and not evicted is there after the process dies at any instant, and nothing that was removed,
-///   invalidated, purged or superseded comes back. After a power loss the newest changes may be missing, so every entry that
-///   survived says ``StoredEntry/needsValidation``.
-/// - **Damage.** Everything read is checked; what fails is a miss, counted, and removed.
-/// - **Space.** All files together never exceed the capacity, unlinked ones that are still read included.
-/// - **Purges** by tag and by prefix take constant time and count nothing; ``CacheStore/purge(_:now:)`` answers nil there.
-/// - **Faults.** After several failures of the device in a row the store rests: look-ups, reads and writes throw `.resting` for five
-///   seconds of the caller's clock or 64 operations, whichever ends first. Removals are tried at any time.
-/// - **Threads.** Four of its own for what may block, and up to three more while that many reads wait for the device. Writes of up to 64 KiB, copies into the page cache, are made on the
-///   caller's thread while the system takes them without delay.
+/// - **Crash.** If the process dies at any time, everything acknowledged and not evicted is still there, and nothing that was
+///   removed, invalidated, purged or superseded returns. After a power loss the latest changes may be missing, so every surviving
+///   entry has ``StoredEntry/needsValidation`` set.
+/// - **Damage.** Everything read is checked; an entry that fails its check is a miss, and is counted and removed.
+/// - **Space.** All files together never exceed the capacity, including unlinked ones that are still being read.
+/// - **Purges** by tag and by prefix take constant time and count nothing; ``CacheStore/purge(_:now:)`` then returns nil.
+/// - **Faults.** After several device failures in a row the store pauses: lookups, reads and writes throw `.resting` for five
+///   seconds of the caller's clock or 64 operations, whichever ends first. Removals are always tried.
+/// - **Threads.** Four of its own for what may block, and up to three more while that many reads wait for the device. Writes of up
+///   to 64 KiB, which are copies into the page cache, are made on the caller's thread while the system accepts them without delay.
 public final class DiskStore: CacheStore {
     /// Kept in the directory beside the entries.
     public let secret: [UInt8]
     let engine: DiskEngine
-    // What every call goes by, within reach.
+    // What every call uses, within direct reach.
     private let health: StoreHealth
     private let lookup: Lookup
     private let writer: Writer
 
-    /// The least capacity a store on the disk may have, in bytes.
+    /// The smallest capacity of a store on disk, in bytes.
     public static let minimumCapacity = Geometry.minimumCapacity
 
     init(secret: [UInt8], engine: DiskEngine) {
@@ -58,25 +60,25 @@ public final class DiskStore: CacheStore {
         (health, lookup, writer) = (engine.health, engine.lookup, engine.writer)
     }
 
-    /// Opens the store in a directory, making it when it is missing, and goes on with what is there.
+    /// Opens the store in a directory, or creates it, and continues with its contents.
     ///
-    /// Costs a read of the tables of all segments, about 0.2 s for a million entries, and a scan of what was being written when
-    /// a process died. Entries that fail their checks are dropped and counted; what an unknown format left is set aside and
+    /// This reads the tables of all segments, which takes about 0.2 s for a million entries, and scans what was being written when
+    /// a process died. Entries that fail their checks are dropped and counted; files of an unknown format are moved aside and
     /// removed.
     ///
     /// - Parameters:
-    ///   - directory: an absolute path, whose parent is there. Others must not be able to write it.
-    ///   - capacity: bytes on the disk at most, everything counted; at least ``minimumCapacity``. A smaller one than before
-    ///     evicts at once.
-    ///   - maximumEntrySize: bytes of one entry (body, keys and description); by default a quarter of the capacity,
+    ///   - directory: an absolute path, whose parent exists. Other users must not be able to write to it.
+    ///   - capacity: the most bytes on disk, everything included; at least ``minimumCapacity``. A smaller one than before evicts at
+    ///     once.
+    ///   - maximumEntrySize: the most bytes of one entry (body, keys and description); by default a quarter of the capacity,
     ///     somewhat less below 64 MiB.
-    ///   - options: bounds on what takes room without being an entry.
-    ///   - fileSystem: the files to work on.
-    ///   - seal: seals keys, metadata and bodies before they are written; nil writes them as they are. Entries sealed with a
-    ///     key that it does not know are not found.
-    ///   - now: the present.
-    /// - Throws: `.locked` when another store holds the directory, with the number of its process; `.unsafeDirectory` when
-    ///   the directory is a link, belongs to another user or can be written by others; `.badConfiguration`, `.io`, `.noSpace`.
+    ///   - options: limits on space that no entry uses.
+    ///   - fileSystem: the file system to use.
+    ///   - seal: encrypts keys, metadata and bodies before they are written; nil writes them as they are. Entries sealed with a key
+    ///     that it does not know are not found.
+    ///   - now: the current time.
+    /// - Throws: `.locked` if another store has the directory open, with its process ID; `.unsafeDirectory` if the directory is a
+    ///   link, belongs to another user or can be written by others; `.badConfiguration`, `.io`, `.noSpace`.
     public static func open(
         directory: String,
         capacity: Int,
@@ -105,7 +107,7 @@ public final class DiskStore: CacheStore {
                 seal: seal,
                 threads: threads
             )
-            // What was opened is handed over whole: a segment that someone still holds gives no room when it goes.
+            // Passed on without copies: a segment that somebody still holds frees no space when it goes.
             let engine = DiskEngine(try opening.open())
             engine.start(now: now)
             return DiskStore(secret: engine.log.manifest.content.format.secret, engine: engine)
@@ -190,7 +192,7 @@ public final class DiskStore: CacheStore {
             storedAt: now,
             version: nil
         )
-        // Before a blob is written: a mark from then on takes the entry.
+        // Taken before a blob is written: a later mark purges the entry.
         let since = engine.orders.last
         if body.count > engine.log.geometry.inlineLimit { return try await putLong(draft, body, since: since) }
         guard let stored = try await writer.store(draft, isPinned: nil, .put(since: since)) else {
@@ -202,7 +204,7 @@ public final class DiskStore: CacheStore {
     /// Writes a new entry whose whole body is in memory and needs a blob.
     private func putLong(_ draft: EntryDraft, _ whole: ByteChunk, since: UInt64) async throws(StoreError) -> StoredEntry
     {
-        // It takes a while: an invalidation meanwhile must know of it.
+        // It takes a while: an invalidation meanwhile must find the writer.
         let shard = engine.index.shard(of: draft.identity.primary)
         let id = shard.state.withLock { $0.writers.begin(draft) }
         let body = GrowingDiskBody(whole, engine: engine)
@@ -263,7 +265,7 @@ public final class DiskStore: CacheStore {
             try await purgeMarked(.tag(engine.hashing.tag(tag)))
             return nil
         case .keyPrefix(let prefix) where prefix.count > PurgeMarks.longestPrefix:
-            // No mark is as long; keys that begin so are few.
+            // Marks have a limited length; few keys begin with so long a prefix.
             _ = try await purgeMatching({ $0.key.hasPrefix(prefix) }, now: now)
             return nil
         case .keyPrefix(let prefix):
@@ -296,12 +298,12 @@ public final class DiskStore: CacheStore {
 
     public var statistics: StoreStatistics { engine.statistics }
 
-    /// Waits for what is under way, gives the segments their tables, makes all but long bodies durable and releases the
+    /// Waits for operations in progress, writes the segments' tables, makes everything except long bodies durable, and releases the
     /// directory.
     ///
-    /// A loss of power soon after may cost the newest bodies that have files of their own; that is found when they are read.
+    /// A power loss soon afterward may cost the newest bodies that have files of their own; this is detected when they are read.
     ///
-    /// Bodies that are open can be read on.
+    /// Open bodies can still be read.
     public func close() async {
         await engine.close()
     }

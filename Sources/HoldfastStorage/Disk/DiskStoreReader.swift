@@ -3,23 +3,23 @@
 
 internal import Synchronization
 
-/// What a ``DiskStore`` keeps in a directory, read beside the process that has it open, or after it.
+/// Reads the contents of a ``DiskStore``'s directory, while another process has it open, or afterward.
 ///
-/// It writes nothing, takes no lock and holds no file open but those of bodies that are being read, so the store at work is
-/// disturbed in nothing. Every operation that would change something throws `.readOnly`.
+/// It writes nothing, takes no lock, and keeps no file open except those of bodies that are being read, so it does not disturb the
+/// store in use. Every operation that would change something throws `.readOnly`.
 ///
-/// - **What it shows** is the store as it was at one instant: when it was opened, when ``refresh()`` was called last, or when it last
-///   came across something that had moved on. Newer entries show after that, and what was removed since may be shown until then,
-///   but never after its bytes were given up: a record is checked at each reading against the key, order and segment it was
-///   listed by, and what fails because the store has replaced it is `.superseded` or nowhere, not damage. So ends a long body whose
-///   entry goes while it is read.
-/// - **Crashes.** Of what a process left that was killed, it shows what ``DiskStore`` would find; after a power loss
-///   entries say ``StoredEntry/needsValidation``.
+/// - **Contents.** It shows the store at one instant: when it was opened, when ``refresh()`` was last called, or when it last found
+///   that something had moved. Newer entries show only after that. Removed entries may show until then, but never after their bytes
+///   were reused: each time a record is read, it is checked against the key, order and segment that it was listed with. A record
+///   that the store has replaced is `.superseded` or absent, not damaged; the same applies to a long body whose entry is removed
+///   while it is read.
+/// - **Crashes.** After a process was killed, it shows what ``DiskStore`` would find. After a power loss, entries have
+///   ``StoredEntry/needsValidation`` set.
 /// - **Damage** is counted and left as it is.
-/// - **Encryption.** Entries sealed with a key that is not at hand are in ``StoreStatistics/entryCount`` and
-///   ``VerificationReport/entriesSealed``; lists pass over them (``sealedEntriesPassedOver``).
-/// - **Cost.** As much memory as the store's index. Opening and refreshing read the tables of all segments and scan, twice, those
-///   that are being written. Four threads, and up to three more while that many reads wait.
+/// - **Encryption.** Entries sealed with a key that is not available are in ``StoreStatistics/entryCount`` and
+///   ``VerificationReport/entriesSealed``; lists skip them (``sealedEntriesPassedOver``).
+/// - **Cost.** As much memory as the store's index. Opening and refreshing read the tables of all segments, and scan those that are
+///   being written twice. Four threads, and up to three more while that many reads wait.
 public final class DiskStoreReader: CacheStore {
     /// Kept in the directory beside the entries.
     public let secret: [UInt8]
@@ -30,14 +30,14 @@ public final class DiskStoreReader: CacheStore {
         secret = engine.secret
     }
 
-    /// Opens a directory that holds a store.
+    /// Opens a directory that contains a store.
     ///
     /// - Parameters:
     ///   - directory: an absolute path.
-    ///   - fileSystem: the files to read.
-    ///   - seal: opens what was sealed; nil where nothing was, or the key is not at hand.
-    /// - Throws: `.badConfiguration` where the directory holds no store of this version, `.unsafeDirectory` where it is a link,
-    ///   belongs to another user or can be written by others; `.io`; `.resting` where it changes faster than it can be read.
+    ///   - fileSystem: the file system to read.
+    ///   - seal: decrypts what was sealed; nil if nothing was, or if the key is not available.
+    /// - Throws: `.badConfiguration` if the directory contains no store of this version; `.unsafeDirectory` if it is a link,
+    ///   belongs to another user or can be written by others; `.io`; `.resting` if it changes faster than it can be read.
     public static func open(
         directory: String,
         fileSystem: any FileSystem = POSIXFileSystem(),
@@ -52,9 +52,9 @@ public final class DiskStoreReader: CacheStore {
         }
     }
 
-    /// Reads anew what the directory holds; look-ups and lists under way go on with it.
+    /// Reads the directory again; lookups and lists in progress continue with the new contents.
     ///
-    /// - Throws: as ``open(directory:fileSystem:seal:)``; what was read before is then still shown. `.closed` where another store
+    /// - Throws: as ``open(directory:fileSystem:seal:)``; the previous contents are then still shown. `.closed` if another store
     ///   was made in the directory.
     public func refresh() async throws(StoreError) {
         try engine.checkOpen()
@@ -63,15 +63,16 @@ public final class DiskStoreReader: CacheStore {
 
     /// The process that has the directory open for writing; nil: none.
     ///
-    /// By what the directory said when it was read last and by whether that process lives: of a crashed holder whose number another
-    /// process has now, it is wrong.
+    /// It depends on what the directory said when it was last read, and on whether that process is alive. It is wrong if the holder
+    /// crashed and another process now has its number.
     public var holder: Int32? { engine.snapshot.holder }
 
-    /// How many entries the lists so far passed over because the key that they are sealed with is not at hand.
+    /// How many entries the lists so far skipped because the key that they are sealed with is not available.
     public var sealedEntriesPassedOver: Int { engine.sealedListed.load(ordering: .relaxed) }
 
-    /// With this capacity ``DiskStore/open(directory:capacity:maximumEntrySize:options:fileSystem:seal:now:)`` takes the directory over
-    /// without evicting anything or changing the size of its files; the one it was made with is not noted in it.
+    /// With this capacity, ``DiskStore/open(directory:capacity:maximumEntrySize:options:fileSystem:seal:now:)`` opens the directory
+    /// without evicting anything or changing the size of its files. The directory does not record the capacity that it was made
+    /// with.
     public var fittingCapacity: Int {
         let snapshot = engine.snapshot
         let size = snapshot.format.segmentSize
@@ -112,8 +113,8 @@ public final class DiskStoreReader: CacheStore {
         }
     }
 
-    /// Counts since it was opened; ``StoreStatistics/entryCount`` and ``StoreStatistics/bytesUsed`` are those of what it shows, and
-    /// ``StoreStatistics/capacity``, which the directory does not tell, is 0.
+    /// Counts since it was opened. ``StoreStatistics/entryCount`` and ``StoreStatistics/bytesUsed`` are those of its contents, and
+    /// ``StoreStatistics/capacity``, which the directory does not record, is 0.
     public var statistics: StoreStatistics {
         var all = StoreStatistics()
         let (snapshot, counters) = (engine.snapshot, engine.counters)
@@ -127,7 +128,7 @@ public final class DiskStoreReader: CacheStore {
         return all
     }
 
-    /// Ends its threads; bodies that are open can be read on. Idempotent.
+    /// Ends its threads; open bodies can still be read. Idempotent.
     public func close() async {
         engine.close()
     }
@@ -140,7 +141,7 @@ extension ReaderEngine {
     }
 }
 
-/// What a reader does not do: every one of these throws `.readOnly`, and names the process that could.
+/// What a reader does not do: each of these throws `.readOnly`, and names the process that could.
 extension DiskStoreReader {
     public func write(
         _ key: StoreKey,
@@ -186,9 +187,9 @@ extension DiskStoreReader {
 
     private func refusal() -> StoreError {
         let root = engine.layout.root
-        // Asked anew: the one that was there at the last reading may be gone.
+        // Reads the holder again: the one found at the last reading may be gone.
         let next = (holder == nil ? nil : HolderNote.read(engine.layout, engine.files))
-            .map { "process \($0) has it open, so it is for that one to change." }
+            .map { "process \($0) has it open and can change it." }
         return StoreError(
             .readOnly,
             "\(root) was opened for reading only; " + (next ?? "open it for writing with DiskStore.")
@@ -219,9 +220,9 @@ extension DiskStoreReader: InspectableStore {
         return StorePage(listed: listed, next: nil)
     }
 
-    /// Reads every entry and its whole body, and checks both; what fails is counted and left.
+    /// Reads every entry and its whole body, and checks both; failures are counted and left.
     ///
-    /// What reading the directory found is among the findings: segments whose table does not hold, entries that lost their body.
+    /// The findings include those of reading the directory: segments with a damaged table, and entries that lost their body.
     public func verify(
         _ progress: @escaping @Sendable (VerificationProgress) -> Void
     ) async throws(StoreError) -> VerificationReport {
@@ -252,7 +253,7 @@ extension VerificationReport {
     fileprivate mutating func note(_ damage: RecoveredStore.Damage) {
         if damage.segments > 0 {
             let message =
-                "\(damage.segments) segment file(s) are damaged beyond their records; changes may be lost with it."
+                "\(damage.segments) segment file(s) are damaged outside of their records; changes may be lost."
             note(Damage(key: nil, message: message))
         }
         let lost = damage.entries + damage.bodies
@@ -264,7 +265,7 @@ extension VerificationReport {
 }
 
 extension ReaderEngine {
-    /// What a list shows of a row: nil when it has moved, a nil entry when a purge has taken it, it is sealed, or damaged.
+    /// What a list shows for a row: nil if it has moved; a nil entry if it is purged, sealed, or damaged.
     fileprivate func listed(
         _ row: IndexRow,
         _ snapshot: StoreSnapshot,
@@ -282,7 +283,7 @@ extension ReaderEngine {
                     return .some(nil)
                 }
                 let blob = source.header.hasBlob ? SpaceLedger.blocks(source.header.storedBlobBytes) : 0
-                // How often an entry was found is known to the store that is asked alone.
+                // Only the open store knows how often an entry was found.
                 return ListedEntry(entry: entry, hits: nil, bytes: Int(row.place.units) * Geometry.unit + blob)
             } catch {
                 if error.code == .corrupt { return .some(nil) }
@@ -291,7 +292,7 @@ extension ReaderEngine {
         }
     }
 
-    /// Reads one entry whole and checks it; nil when it has moved.
+    /// Reads one entry completely and checks it; nil if it has moved.
     fileprivate func check(
         _ row: IndexRow,
         _ snapshot: StoreSnapshot,
@@ -306,7 +307,7 @@ extension ReaderEngine {
             case .record(let source):
                 let entry = try snapshot.entry(source, nil, seal: seal)
                 key = entry?.key
-                // What a key is missing for has sums that can be checked all the same.
+                // Without its key, a record's checksums can still be checked.
                 let detail = entry == nil ? try source.detail(key: nil, seal: seal) : nil
                 let isSealed = source.header.keyID != 0 && entry == nil && detail == nil
                 if entry == nil, !isSealed { return check }

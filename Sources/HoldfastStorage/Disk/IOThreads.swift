@@ -11,14 +11,14 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// The threads on which a store makes its blocking calls. None waits behind another lane; what is in a lane comes one after the
-/// other, but for reads, of which several are made at a time.
+/// The threads on which a store makes its blocking calls. No lane waits for another; work in a lane runs in order, except for
+/// reads, of which several run at once.
 final class IOThreads: Sendable {
     /// Which thread.
     enum Lane: Int, Sendable, CaseIterable {
-        /// What makes room and removes files, one step after the other.
+        /// What makes room and removes files, one step after another.
         case changes
-        /// Reads that have to wait for the device, on as many threads as are waiting, up to ``IOThreads/readers``.
+        /// Reads that must wait for the device, on as many threads as there are waiting reads, up to ``IOThreads/readers``.
         case reads
         /// Writes that are too long or too slow for a caller's thread.
         case writes
@@ -26,14 +26,14 @@ final class IOThreads: Sendable {
         case syncs
     }
 
-    /// How many reads are made at a time: eight made 20 % fewer than four on two cores with a quick device.
+    /// How many reads run at once: eight made 20 % fewer than four on two cores with a fast device.
     static let readers = 4
 
     private let lanes: [IOLane]
 
     /// Starts a thread for each lane.
     ///
-    /// - Throws: `.io` when the system gives none.
+    /// - Throws: `.io` if the system starts none.
     init() throws(StoreError) {
         var lanes: [IOLane] = []
         do throws(StoreError) {
@@ -49,13 +49,13 @@ final class IOThreads: Sendable {
         stop()
     }
 
-    /// Runs `work` on a thread and waits for what it returns.
+    /// Runs `work` on a thread and waits for its result.
     ///
-    /// A task that is cancelled does not wait for a read: it gets `.cancelled` at once, and what the read brings is dropped.
-    /// A change is waited for, since it happens.
+    /// A cancelled task does not wait for a read: it gets `.cancelled` at once, and the read's result is dropped. It does wait for
+    /// a change, since the change happens anyway.
     ///
     /// - Parameters:
-    ///   - isUrgent: whether it is taken though the queue is full; for what frees space or must not be lost.
+    ///   - isUrgent: whether it is accepted although the queue is full; for what frees space or must not be lost.
     func run<Value: Sendable>(
         _ lane: Lane,
         isUrgent: Bool = false,
@@ -101,23 +101,23 @@ final class IOThreads: Sendable {
 
     /// Runs `work` on a thread some time later.
     ///
-    /// - Returns: false when the threads have been stopped; then nothing runs.
+    /// - Returns: false if the threads have been stopped; then nothing runs.
     @discardableResult
     func later(_ lane: Lane, _ work: @escaping @Sendable () -> Void) -> Bool {
         lanes[lane.rawValue].enqueue(isUrgent: true, work) == .taken
     }
 
-    /// Gives the other threads a moment; for a thread of the store's own that waits for another.
+    /// Gives the other threads a moment; for one of the store's threads that waits for another.
     static func pause() {
         usleep(50)
     }
 
-    /// Lets the threads finish what they were given and end; nothing waits for that. Idempotent.
+    /// Lets the threads finish their work and end, without waiting for that. Idempotent.
     func stop() {
         for lane in lanes { lane.stop() }
     }
 
-    /// Waits until everything is done that a lane was given before.
+    /// Waits until everything queued in a lane so far is done.
     func drain(_ lane: Lane) async {
         let answer = OneAnswer<Void>()
         _ = try? await answer.value {
@@ -127,7 +127,7 @@ final class IOThreads: Sendable {
     }
 }
 
-/// A queue, and the threads that work on it: one from the beginning, more when work waits and none of them is free.
+/// A queue and the threads that work on it: one from the beginning, more if work waits and no thread is idle.
 private final class IOLane: Sendable {
     enum Outcome: Sendable {
         case taken
@@ -139,13 +139,13 @@ private final class IOLane: Sendable {
 
     private struct Step {
         let work: @Sendable () -> Void
-        /// Whether it waits for all before it, and all behind it wait for it.
+        /// Whether it waits for all before it, and all after it wait for it.
         let isAlone: Bool
     }
 
     private struct Queue {
         private var steps: [Step] = []
-        /// How many of `steps` were taken: they are dropped by the half, so that taking one costs no copy of the rest.
+        /// How many of `steps` were taken. They are dropped by the half, so that taking one does not copy the rest.
         private var taken = 0
         var threads = 1
         var idle = 0
@@ -154,14 +154,14 @@ private final class IOLane: Sendable {
         var isStopped = false
 
         var count: Int { steps.count - taken }
-        /// Whether nothing is left to do, nor will be.
+        /// Whether there is no more work and will not be any.
         var isOver: Bool { isStopped && count == 0 }
 
         var isNextAlone: Bool { count > 0 && steps[taken].isAlone }
 
         mutating func append(_ step: Step) { steps.append(step) }
 
-        /// The next step that may be begun now.
+        /// The next step that may start now.
         mutating func take() -> Step? {
             guard count > 0, !isAlone, !steps[taken].isAlone || working == 0 else { return nil }
             let step = steps[taken]
@@ -181,7 +181,7 @@ private final class IOLane: Sendable {
 
     private let width: Int
     private let queue = Mutex(Queue())
-    // Proof: both point to memory that is initialised before a thread starts and freed in deinit, when neither the threads, which
+    // Proof: both point to memory that is initialized before a thread starts and freed in deinit, when neither the threads, which
     // hold the object while they run, nor anyone else can reach it; POSIX makes their use from many threads safe.
     nonisolated(unsafe) private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     nonisolated(unsafe) private let condition: UnsafeMutablePointer<pthread_cond_t>
@@ -195,7 +195,10 @@ private final class IOLane: Sendable {
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(condition, nil)
         guard startThread() else {
-            throw StoreError(.io, "The system started no thread for disk work; lower the number of threads in use.")
+            throw StoreError(
+                .io,
+                "The system could not start a thread for disk work; lower the number of threads in use."
+            )
         }
     }
 
@@ -215,7 +218,7 @@ private final class IOLane: Sendable {
             if wantsThread { queue.threads += 1 }
             return (.taken, wantsThread)
         }
-        // Where the system gives no more threads, those that are there do the work.
+        // If the system starts no more threads, the existing ones do the work.
         if wantsThread, !startThread() { queue.withLock { $0.threads -= 1 } }
         if outcome == .taken { wake() }
         return outcome
@@ -227,7 +230,7 @@ private final class IOLane: Sendable {
     }
 
     private func wake(all: Bool = false) {
-        // Signalled under the pthread lock, under which a thread looks at the queue before it waits: no wake-up is lost.
+        // Signaled under the pthread lock; a thread checks the queue under that lock before it waits, so no wake-up is lost.
         pthread_mutex_lock(mutex)
         if all { pthread_cond_broadcast(condition) } else { pthread_cond_signal(condition) }
         pthread_mutex_unlock(mutex)
@@ -250,20 +253,20 @@ private final class IOLane: Sendable {
 
     private static func main(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
         guard let context else { return nil }
-        // A thread keeps the object until it ends; it holds no store, so a dropped store can stop it.
+        // A thread keeps the object until it ends; the object does not hold the store, so a released store can stop its threads.
         let lane = Unmanaged<IOLane>.fromOpaque(context).takeRetainedValue()
         while lane.doNext() {}
         return nil
     }
 
-    /// Waits for a step and does it, which is let go of as soon as it has run. False: the thread should end.
+    /// Waits for a step, runs it and releases it at once. Returns false if the thread should end.
     private func doNext() -> Bool {
         guard let step = next() else { return false }
         step.work()
         let wakesAll = queue.withLock { queue in
             queue.working -= 1
             queue.isAlone = false
-            // Others wait for this only if one of the two goes alone, or to end; this thread takes the next step itself.
+            // Others wait for this only if one of the two steps runs alone, or to end; this thread takes the next step itself.
             return width > 1 && (step.isAlone || queue.isNextAlone || queue.isOver)
         }
         if wakesAll { wake(all: true) }
@@ -287,7 +290,7 @@ private final class IOLane: Sendable {
     }
 }
 
-/// The answer to one question, given by whoever is first: a thread, or the cancellation of the task that waits.
+/// The answer to one question, from whoever is first: a thread, or the cancellation of the waiting task.
 final class OneAnswer<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, StoreError>
 
@@ -300,7 +303,7 @@ final class OneAnswer<Value: Sendable>: Sendable {
 
     private let state = Mutex(State.open)
 
-    /// Asks, and waits for the answer; called once.
+    /// Asks, and waits for the answer; call it once.
     func value(_ ask: () -> Void) async throws(StoreError) -> Value {
         let outcome: Outcome = await withCheckedContinuation { continuation in
             let early: Outcome? = state.withLock { state in
@@ -317,7 +320,7 @@ final class OneAnswer<Value: Sendable>: Sendable {
         return try outcome.get()
     }
 
-    /// Answers; later answers are dropped.
+    /// Answers; later answers are ignored.
     func give(_ outcome: Outcome) {
         let waiting: CheckedContinuation<Outcome, Never>? = state.withLock { state in
             switch state {

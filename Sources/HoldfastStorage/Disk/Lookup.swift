@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// Look-ups: one probe of the index, one positional read of each record found.
+/// Lookups: one probe of the index, and one positional read of each record found.
 final class Lookup: Sendable {
     let files: any FileSystem
     let seal: (any StoreSeal)?
@@ -31,26 +31,26 @@ final class Lookup: Sendable {
         trials = SharedTrials(seed: log.seed)
     }
 
-    /// Counts a look-up and what it found.
+    /// Counts a lookup and what it found.
     func counted(_ entries: [StoredEntry]) {
         counters.lookups.add(1, ordering: .relaxed)
         if !entries.isEmpty { counters.lookupsFound.add(1, ordering: .relaxed) }
     }
 
-    /// Who looks.
+    /// Who asks.
     enum Asker: Sendable {
-        /// A caller: that is a use.
+        /// A caller: this counts as a use.
         case caller
-        /// A caller whose use was counted by a look that could not wait.
+        /// A caller whose use was already counted by a lookup that could not wait.
         case callerAgain
         /// The store, on behalf of a change.
         case store
     }
 
-    /// What a read of a record gave.
+    /// The result of reading a record.
     enum RecordRead {
         case record(RecordSource)
-        /// The row is out of date: another look at the index is due.
+        /// The row is out of date: look in the index again.
         case moved
         /// The bytes are not in the page cache, and waiting was not allowed.
         case notCached
@@ -58,15 +58,15 @@ final class Lookup: Sendable {
         case damaged
     }
 
-    /// The variants of a key, newest first; nil where the device must be waited for and `waits` is false.
+    /// The variants of a key, newest first; nil if `waits` is false and the device would have to be waited for.
     ///
-    /// - Throws: `.corrupt` when nothing but a damaged record was found, which is removed first; `.io`.
+    /// - Throws: `.corrupt` if only a damaged record was found, which is removed first; `.io`.
     func look(_ key: StoreKey, waits: Bool, for asker: Asker) throws(StoreError) -> [StoredEntry]? {
         let primary = hashing.primary(key)
         let shard = index.shard(of: primary)
         let fragment = ShardedIndex.fragment(of: primary)
         var asker = asker
-        // A row moves when its segment is reclaimed meanwhile; that it does so again and again is next to impossible.
+        // A row moves if its segment is reclaimed meanwhile; it is next to impossible that this happens every time.
         for _ in 0..<64 {
             let before = purgeMoment
             let (found, segment) = shard.state.withLock { shard -> (RowMatches, Segment?) in
@@ -95,7 +95,7 @@ final class Lookup: Sendable {
                 let entries = try look(rows, key, primary: primary, waits: waits, for: asker)
                 if asker == .caller { asker = .callerAgain }
                 if let entries {
-                    // A purge that came between two of them would show a part of what there was.
+                    // A purge between two reads would leave only some of the variants.
                     if purgeMoment != before { continue }
                     return entries.isEmpty ? nil : entries.compactMap { $0 }.sorted { $0.version > $1.version }
                 }
@@ -104,17 +104,17 @@ final class Lookup: Sendable {
         return []
     }
 
-    /// What a look at a single row gave.
+    /// The result of looking at one row.
     private enum Hit {
         case entry(StoredEntry)
-        /// An entry of another key, or one that a purge has taken.
+        /// An entry of another key, or a purged one.
         case nothing
         case moved
         case notCached
         case damaged
     }
 
-    /// The way of nearly every look-up: one record in the clear, its entry made at once of the bytes as they were read.
+    /// The path of nearly every lookup: one unencrypted record, whose entry is made directly from the bytes read.
     @inline(__always)
     private func hit(
         _ row: IndexRow,
@@ -174,7 +174,7 @@ final class Lookup: Sendable {
         let mark: UInt64
     }
 
-    /// Several rows: nil when one has moved, so that all must be looked up again; an empty list when one is not cached.
+    /// Several rows: nil if one has moved, so that all must be looked up again; an empty list if one is not cached.
     private func look(
         _ rows: [IndexRow],
         _ key: StoreKey,
@@ -201,7 +201,7 @@ final class Lookup: Sendable {
         return entries.isEmpty ? [nil] : entries
     }
 
-    /// Lets the trials see a request for an entry that is in the index, where its key is one of those they look at.
+    /// Tells the trials of a request for an entry in the index, if they sample its key.
     func tryOut(_ row: IndexRow, primary: UInt64, size: Int) {
         guard trials.samples(row.keyHash) else { return }
         let weight = index.shard(of: primary).state.withLock { shard in
@@ -227,7 +227,7 @@ final class Lookup: Sendable {
         return .record(RecordSource(row: row, epoch: segment.epoch, header: header, bytes: ByteChunk(bytes)))
     }
 
-    /// The bytes of the record of a row, unchecked; nil where they are not at hand and `waits` is false.
+    /// The bytes of a row's record, unchecked; nil if they are not in memory and `waits` is false.
     @inline(__always)
     private func bytes(of row: IndexRow, in segment: Segment, waits: Bool) throws(StoreError) -> [UInt8]? {
         let (offset, count) = (Int(row.place.unit) * Geometry.unit, Int(row.place.units) * Geometry.unit)
@@ -245,7 +245,7 @@ final class Lookup: Sendable {
         return bytes
     }
 
-    /// A record that is not what its row says is damaged, unless the row has moved or its segment has gone.
+    /// A record that does not match its row is damaged, unless the row has moved or its segment is gone.
     private func stillThere(_ row: IndexRow, _ primary: UInt64, _ segment: Segment?) -> RecordRead {
         let isThere = index.shard(of: primary).state.withLock { shard in
             shard.table.row(row.fragment, variant: row.variant)?.place == row.place
@@ -254,7 +254,7 @@ final class Lookup: Sendable {
         return slots[row.place.slot] === segment ? .damaged : .moved
     }
 
-    /// The entry that a record holds, if it is one of this key and no purge has taken it; nil otherwise.
+    /// The entry in a record, if it belongs to this key and is not purged; otherwise nil.
     func entry(_ source: RecordSource, _ key: StoreKey?) throws(StoreError) -> StoredEntry? {
         let header = source.header
         guard source.epoch >= log.epoch.load(ordering: .acquiring) else { return nil }
@@ -263,14 +263,14 @@ final class Lookup: Sendable {
         return source.entry(detail, suspectBefore: suspectBefore)
     }
 
-    /// Whether a purge has taken the entry of a record.
+    /// Whether the entry of a record is purged.
     func isPurged(_ source: RecordSource) -> Bool {
         if source.epoch < log.epoch.load(ordering: .acquiring) { return true }
         guard let detail = try? detail(of: source, key: nil) else { return false }
         return orders.takes(order: source.header.order, key: detail.key, tags: detail.tags)
     }
 
-    /// The detail of a record in plain form; nil when it is of another key.
+    /// The decrypted detail of a record; nil if it belongs to another key.
     private func detail(of source: RecordSource, key: StoreKey?) throws(StoreError) -> RecordDetail? {
         do throws(StoreError) {
             return try source.detail(key: key, seal: seal)
@@ -280,7 +280,7 @@ final class Lookup: Sendable {
         }
     }
 
-    /// The record of a version as it is now; nil when that version is gone.
+    /// The current record of a version; nil if that version is gone.
     func source(of entry: StoredEntry) async throws(StoreError) -> RecordSource? {
         func find(_ entries: [StoredEntry]) -> RecordSource? {
             entries.first { $0.version == entry.version && $0.variant == entry.variant }?.source
@@ -289,13 +289,13 @@ final class Lookup: Sendable {
         return find(try await lookOnThread(entry.key, for: .store))
     }
 
-    /// The variants of a key, read on the thread of reads.
+    /// The variants of a key, read on a read thread.
     func lookOnThread(_ key: StoreKey, for asker: Asker) async throws(StoreError) -> [StoredEntry] {
         try await threads.run(.reads) { [self] () throws(StoreError) in try look(key, waits: true, for: asker) ?? []
         }
     }
 
-    /// The body of an entry whose record holds it in the clear, checked; nil elsewhere.
+    /// The checked body of an entry whose record contains it unencrypted; otherwise nil.
     func bodyAtHand(of entry: StoredEntry) throws(StoreError) -> (any StoredBody)? {
         let isWhole: Bool? = entry.content.holdsBody
         guard let isWhole else { return nil }
@@ -304,19 +304,19 @@ final class Lookup: Sendable {
         return entry.content
     }
 
-    /// The plain inline body of a record, checked.
+    /// The decrypted and checked inline body of a record.
     func inlineBody(of source: RecordSource) throws(StoreError) -> ByteChunk {
         let stored = source.inlineBytes
         guard source.header.sum(of: stored) == source.header.bodyWord else {
-            // A record that was overtaken while it was read is no damage.
+            // A record that was overwritten while it was read is not damage.
             throw dropDamaged(source) ? StoreError.damaged : StoreError.gone
         }
         return try source.openedBody(seal: seal)
     }
 
-    /// Takes out an entry whose body is damaged, unless it has moved or gone meanwhile.
+    /// Removes an entry whose body is damaged, unless it has moved or gone meanwhile.
     ///
-    /// - Returns: whether it was there as it was read.
+    /// - Returns: whether it was still there as it was read.
     @discardableResult
     func dropDamaged(_ source: RecordSource) -> Bool {
         let primary = source.header.primary
@@ -329,18 +329,17 @@ final class Lookup: Sendable {
         return isThere
     }
 
-    /// The entry that stands where a row stood, read without counting a hit; nil when it has gone or is damaged, which is then
-    /// removed.
+    /// The current entry for a row, read without counting a hit; nil if it is gone, or is damaged, in which case it is removed.
     func entry(of row: IndexRow, shard number: Int) throws(StoreError) -> StoredEntry? {
         try current(row, shard: number)?.entry
     }
 
-    /// The row that stands where a row stood, freshened or pinned meanwhile or not, and its entry, nil where a mark has taken it.
+    /// The current row for a row, even if freshened or pinned meanwhile, and its entry, nil if a mark has purged it.
     ///
-    /// - Returns: nil when there is none any more, or it is damaged, which is then removed.
+    /// - Returns: nil if it is gone, or is damaged, in which case it is removed.
     func current(_ row: IndexRow, shard number: Int) throws(StoreError) -> (row: IndexRow, entry: StoredEntry?)? {
         let primary = ShardedIndex.primary(shard: number, row.fragment)
-        // It moves when its segment is reclaimed or it is changed meanwhile, and not so often.
+        // It moves if its segment is reclaimed or it is changed meanwhile, but not this often.
         for _ in 0..<1_024 {
             let current = index.shards[number].state.withLock { $0.table.row(row.fragment, variant: row.variant) }
             guard let current else { return nil }
@@ -355,7 +354,7 @@ final class Lookup: Sendable {
         return nil
     }
 
-    /// Opens the body of an entry that a look-up showed.
+    /// Opens the body of an entry that a lookup showed.
     func body(of source: RecordSource) async throws(StoreError) -> any StoredBody {
         guard source.header.hasBlob else {
             let bytes = try inlineBody(of: source)
@@ -384,11 +383,11 @@ extension Lookup: BlobHost {
     func succeeded() { health.succeeded() }
 }
 
-/// The bytes of a record as a look-up read them: what a stored entry shows comes from here, and its inline body with it.
+/// The bytes of a record as a lookup read them: the content of a stored entry, including its inline body.
 ///
-/// All of it lies in memory, so an inline body can be had whatever the store does with the entry meanwhile.
+/// Everything is in memory, so an inline body is available whatever the store does with the entry meanwhile.
 struct RecordSource: Sendable {
-    /// The row that led here, for telling damage from a record that was overtaken while it was read.
+    /// The row that led here, to tell damage from a record that was overwritten while it was read.
     let row: IndexRow
     let epoch: UInt64
     let header: RecordHeader
@@ -407,11 +406,11 @@ struct RecordSource: Sendable {
     }
 }
 
-/// What a record says, once it is unsealed.
+/// The content of a record after decryption.
 extension RecordSource {
-    /// The detail in plain form; nil when it is of another key, or cannot be opened with this seal.
+    /// The decrypted detail; nil if it belongs to another key, or if this seal cannot open it.
     ///
-    /// - Throws: `.corrupt` where the seal says that the bytes are not what it sealed.
+    /// - Throws: `.corrupt` if the seal finds that the bytes are not what it sealed.
     func detail(key: StoreKey?, seal: (any StoreSeal)?) throws(StoreError) -> RecordDetail? {
         var bytes = detailBytes
         if header.keyID != 0 {
@@ -420,25 +419,25 @@ extension RecordSource {
                 let context = SealedPart.detail(order: header.order).context
                 bytes = ByteChunk(try seal.open(bytes, keyID: header.keyID, context: context))
             } catch {
-                // A key that is no longer known makes the entry unreadable, not wrong.
+                // With an unknown key, the entry is unreadable, not wrong.
                 if error.code == .sealed { return nil }
                 throw error
             }
         } else if seal != nil {
-            // What lies in clear where all should be sealed may be anybody's.
+            // Unencrypted content where everything should be sealed may come from anybody.
             return nil
         }
         guard let key else { return RecordDetail.decode(bytes) }
         return RecordDetail.decode(bytes, knownKey: key)
     }
 
-    /// The entry that the record and its detail make.
+    /// The entry made from the record and its detail.
     func entry(_ detail: RecordDetail, suspectBefore: UInt64) -> StoredEntry {
-        // A change of a pin makes a new record of an old version.
+        // Pinning or unpinning makes a new record of an old version.
         StoredEntry(StoredEntry.Content(self, detail, needsValidation: header.version < suspectBefore))
     }
 
-    /// The inline body in plain form; whoever calls has checked its sum.
+    /// The decrypted inline body; the caller has checked its checksum.
     ///
     /// - Throws: `.sealed` without its key; `.corrupt`.
     func openedBody(seal: (any StoreSeal)?) throws(StoreError) -> ByteChunk {

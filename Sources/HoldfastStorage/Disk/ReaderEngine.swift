@@ -3,8 +3,7 @@
 
 internal import Synchronization
 
-/// What all parts of a ``DiskStoreReader`` share: the snapshot, and how a row of it becomes an entry. All calls block but where
-/// it is said.
+/// What all parts of a ``DiskStoreReader`` share: the snapshot, and how a row of it becomes an entry. All calls block unless noted.
 final class ReaderEngine: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
@@ -13,14 +12,14 @@ final class ReaderEngine: Sendable {
     let blobs: BlobFiles
     let counters = DiskCounters()
     let secret: [UInt8]
-    /// Entries that lists passed over for want of their key.
+    /// Entries that lists skipped because their key is missing.
     let sealedListed = Atomic<Int>(0)
 
     private struct State {
         var snapshot: StoreSnapshot
         var isClosed = false
         var isReplaced = false
-        /// Readings begun, and which of them the snapshot is from.
+        /// Readings begun, and the one that the snapshot is from.
         var begun = 0
         var current = 0
     }
@@ -42,17 +41,17 @@ final class ReaderEngine: Sendable {
         blobs.letGo()
     }
 
-    /// What was read last. Does not block.
+    /// The latest snapshot. Does not block.
     var snapshot: StoreSnapshot { state.withLock { $0.snapshot } }
 
-    /// Throws once the reader is closed or its directory is another store's. Does not block.
+    /// Throws if the reader is closed or its directory belongs to another store. Does not block.
     func checkOpen() throws(StoreError) {
         let (isClosed, isReplaced) = state.withLock { ($0.isClosed, $0.isReplaced) }
-        if isReplaced { throw StoreError(.closed, "\(layout.root) holds another store now; open it again.") }
+        if isReplaced { throw StoreError(.closed, "\(layout.root) contains another store now; open it again.") }
         if isClosed { throw StoreError.closed }
     }
 
-    /// Later calls throw; threads end when they have done what they were given. Does not block.
+    /// Later calls throw; threads end after their current work. Does not block.
     func close() {
         state.withLock { $0.isClosed = true }
         blobs.letGo()
@@ -71,7 +70,7 @@ final class ReaderEngine: Sendable {
         do throws(StoreError) {
             next = try SnapshotTaking(layout: layout, files: files, seal: seal).take()
         } catch {
-            // A directory that is held and has no format any more was removed.
+            // A held directory without a format file was removed.
             guard error.code == .badConfiguration else { throw error }
             next = nil
         }
@@ -79,14 +78,14 @@ final class ReaderEngine: Sendable {
             state.withLock { $0.isReplaced = true }
             return try checkOpen()
         }
-        // Another thread's that was begun later may be there already.
+        // A snapshot that another thread began later may be there already.
         state.withLock { if turn > $0.current { ($0.snapshot, $0.current) = (next, turn) } }
     }
 
     /// What a row led to.
     enum Found {
         case record(RecordSource)
-        /// The segment is not there any more: another snapshot is due.
+        /// The segment is gone: take another snapshot.
         case moved
         case damaged
     }
@@ -113,8 +112,8 @@ final class ReaderEngine: Sendable {
         return .record(RecordSource(row: row, epoch: snapshot.format.epoch, header: header, bytes: ByteChunk(bytes)))
     }
 
-    /// Whether a segment has its name still. A file that is used again loses it before the first byte changes, so what was
-    /// read from it until now is what was written under that number.
+    /// Whether a segment still has its name. A file that is reused loses its name before its first byte changes, so what was read
+    /// from it until now is what was written under that number.
     func isThere(_ segment: UInt64) throws(StoreError) -> Bool {
         do throws(FileSystemError) {
             return try files.attributesIfThere(layout.segment(segment)) != nil
@@ -123,18 +122,18 @@ final class ReaderEngine: Sendable {
         }
     }
 
-    /// The stored inline body of a record; throws `.superseded` where it was overtaken while it was read, `.corrupt`.
+    /// Checks the stored inline body of a record; throws `.superseded` if it was overwritten while it was read, `.corrupt`.
     func checkInline(_ source: RecordSource) throws(StoreError) {
         if source.header.sum(of: source.inlineBytes) == source.header.bodyWord { return }
         guard try isThere(source.header.segment) else { throw StoreError.gone }
         throw damaged()
     }
 
-    /// Opens the file of a body that has one; throws `.superseded` where it went with its entry.
+    /// Opens the file of a body that has one; throws `.superseded` if it went with its entry.
     func blob(of source: RecordSource) throws(StoreError) -> BlobFile {
         do throws(FileSystemError) {
             let file = try blobs.read(source.header.bodyWord, bytes: source.header.storedBlobBytes)
-            // Kept open for nobody: the store that unlinks it gets its space back when this body is done with.
+            // Not cached: the store that unlinks it gets its space back when this body is released.
             blobs.letGo(file.number)
             return file
         } catch {
@@ -143,10 +142,10 @@ final class ReaderEngine: Sendable {
         }
     }
 
-    /// Counts a finding, and says what it is.
+    /// Counts a finding and returns its error.
     func damaged() -> StoreError {
         counters.entriesCorrupt.add(1, ordering: .relaxed)
-        return StoreError(.corrupt, "The entry on the disk is damaged; it stays until its store comes across it.")
+        return StoreError(.corrupt, "The entry on the disk is damaged; it stays until its store finds it.")
     }
 }
 
@@ -165,14 +164,14 @@ extension ReaderEngine: BlobHost {
     }
 }
 
-/// Look-ups and pages of a list; both take a new snapshot where a record has moved on.
+/// Lookups and pages of a list; both take a new snapshot if a record has moved.
 extension ReaderEngine {
-    /// How often one step takes a new snapshot before it takes what has moved for gone.
+    /// How often one step takes a new snapshot before it treats what has moved as gone.
     private static let tries = 16
 
     /// The variants of a key, newest first.
     ///
-    /// - Throws: `.corrupt` when nothing but damage was found; `.io`, `.closed`.
+    /// - Throws: `.corrupt` if only damage was found; `.io`, `.closed`.
     func look(_ key: StoreKey) throws(StoreError) -> [StoredEntry] {
         for attempt in 1...Self.tries {
             let snapshot = snapshot
@@ -197,12 +196,12 @@ extension ReaderEngine {
         return []
     }
 
-    /// Hands the next rows to `work`; one for which it returns nil has moved, and is looked at again in a new snapshot.
+    /// Passes the next rows to `work`; a row for which it returns nil has moved, and is looked up again in a new snapshot.
     ///
     /// - Parameters:
-    ///   - start: where to begin; rows of its shard alone are looked at.
-    ///   - giveUp: what becomes of a row that moves on again and again.
-    /// - Returns: what `work` made of them, and where the next ones begin.
+    ///   - start: where to begin; only rows of its shard are visited.
+    ///   - giveUp: the result for a row that moves again and again.
+    /// - Returns: the results of `work`, and where the next page begins.
     func page<Value: Sendable>(
         from start: IndexPlace,
         limit: Int,
@@ -235,9 +234,9 @@ extension ReaderEngine {
     }
 }
 
-/// The segment files that one step of a reader opened; all are closed when it ends.
+/// The segment files that one step of a reader has opened; all are closed at its end.
 ///
-/// None is held for longer: what a store unlinks or uses again while somebody has it open keeps its space.
+/// None is held longer: a file that the store unlinks or reuses while somebody has it open keeps its space.
 final class SegmentHandles {
     private static let most = 64
 
@@ -254,7 +253,7 @@ final class SegmentHandles {
         for file in open.values { files.close(file) }
     }
 
-    /// Bytes of a segment's file; nil when there is no such file any more.
+    /// Bytes of a segment's file; nil if the file is gone.
     func read(_ number: UInt64, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
         guard let file = try file(number) else { return nil }
         return try files.read(file, from: offset, count: count)
@@ -272,7 +271,7 @@ final class SegmentHandles {
     }
 }
 
-/// What a directory held at one instant, as a store that opened it then would have found it. Never changes.
+/// The contents of a directory at one instant, as a store that opened it then would have found them. Never changes.
 final class StoreSnapshot: Sendable {
     let format: StoreFormat
     let index: ShardedIndex
@@ -284,9 +283,9 @@ final class StoreSnapshot: Sendable {
     let suspectBefore: UInt64
     /// Bytes of all files, in whole blocks.
     let bytesUsed: Int
-    /// What did not hold.
+    /// What failed its check.
     let damage: RecoveredStore.Damage
-    /// The process at work on the directory, as far as that can be told.
+    /// The process that has the directory open, if that can be determined.
     let holder: Int32?
 
     init(_ found: RecoveredStore, _ format: StoreFormat, _ index: ShardedIndex, holder: Int32?) {
@@ -306,13 +305,13 @@ final class StoreSnapshot: Sendable {
         }
     }
 
-    /// The number of the segment in which a row's record lies; nil for a row of another snapshot.
+    /// The number of the segment of a row's record; nil for a row of another snapshot.
     func segment(of row: IndexRow) -> UInt64? {
         let slot = Int(row.place.slot)
         return segments.indices.contains(slot) ? segments[slot] : nil
     }
 
-    /// The entry that a record holds, if it is one of this key and no purge has taken it.
+    /// The entry in a record, if it belongs to this key and is not purged.
     func entry(_ source: RecordSource, _ key: StoreKey?, seal: (any StoreSeal)?) throws(StoreError) -> StoredEntry? {
         guard let detail = try source.detail(key: key, seal: seal) else { return nil }
         let isTaken = marks.takes(order: source.header.order, tags: detail.tags, key: detail.key, hashing: hashing)
@@ -320,35 +319,35 @@ final class StoreSnapshot: Sendable {
     }
 }
 
-/// Reads what a directory holds while another process may change it, and changes nothing itself. Blocks.
+/// Reads a directory while another process may change it, and changes nothing itself. Blocks.
 ///
-/// The snapshot is what a crash at one instant would have left. That takes at least two looks where somebody writes:
+/// The snapshot is what a crash at one instant would have left. If somebody writes, this takes at least two passes:
 ///
-/// - The first finds the highest order on the disk, the *cut*. What has this order or a lower one was written before the
-///   second look begins, but for what nobody was told yet; so the second finds every removal that is older than an entry it shows.
-///   Of an entry that was written anew since then the new record counts, since the one before it may be reclaimed already.
-/// - A look counts where each segment that was listed before it is there after it. Numbers are never used twice and a file that is
-///   used again loses its old name first, so all of them were read as they were; and what was carried out of a segment, a tombstone
-///   above all, was read there or where it went.
+/// - The first finds the highest order on disk, the *cut*. Everything with this order or a lower one was written before the second
+///   pass begins, except for what nobody was told of yet. So the second pass finds every removal that is older than an entry it
+///   shows. If an entry was written again since then, the new record counts, since the previous one may be reclaimed already.
+/// - A pass counts if each segment listed before it still exists after it. Numbers are never reused, and a file that is reused
+///   loses its old name first, so all of them were read intact. What was copied out of a segment, in particular a tombstone, was
+///   read there or at its new place.
 /// - Blobs are listed last: those of entries up to the cut are all there, unless their entries went meanwhile.
 struct SnapshotTaking: Sendable {
     let layout: StoreLayout
-    /// The file system, with the directories held: what is made in their place is not read.
+    /// The file system, with the directories held: what replaces them is not read.
     let files: any FileSystem
     let seal: (any StoreSeal)?
 
-    /// How many looks are taken before it is said that the store changes too fast.
+    /// How many passes are made before the store is reported to change too fast.
     private static let looks = 100
 
     /// Takes a snapshot.
     ///
-    /// - Throws: `.badConfiguration` where the directory holds no store of this version; `.io`; `.resting` where it changes faster
+    /// - Throws: `.badConfiguration` if the directory contains no store of this version; `.io`; `.resting` if it changes faster
     ///   than it can be read.
     func take() throws(StoreError) -> StoreSnapshot {
         var manifest = try readFormat()
         var format: StoreFormat { manifest.format }
         var known: [UInt64: Known] = [:]
-        // Nothing changes in what was closed cleanly, or else its format does.
+        // A store that was closed cleanly does not change unless its format file does.
         var cut: UInt64? = format.isClean ? .max : nil
         for _ in 0..<Self.looks {
             let look = try disk { () throws(FileSystemError) in try self.look(format, &known) }
@@ -357,7 +356,7 @@ struct SnapshotTaking: Sendable {
                 format.isClean
                 ? next == manifest
                 : next.format.secret == format.secret && next.format.epoch == format.epoch && !next.format.isClean
-            // Where nobody writes, the list is the same before and after.
+            // If nobody writes, the list is the same before and after.
             let isStill = next == manifest
             manifest = next
             guard isSame else {
@@ -374,7 +373,7 @@ struct SnapshotTaking: Sendable {
         throw StoreError(.resting, "\(layout.root) changes faster than it can be read; try again when it is less busy.")
     }
 
-    /// A sealed segment that was read, and the size of its file then: one that is opened anew grows.
+    /// A sealed segment that was read, and the size of its file then: a reopened one grows.
     private struct Known {
         let content: SegmentReader.Content
         let size: Int
@@ -383,7 +382,7 @@ struct SnapshotTaking: Sendable {
     private struct Look {
         var found: [Recovery.FoundFile] = []
         var highestOrder: UInt64 = 0
-        /// Whether every segment listed before was there after.
+        /// Whether every segment listed before still existed afterward.
         var isWhole = true
     }
 
@@ -431,7 +430,7 @@ struct SnapshotTaking: Sendable {
         let renewed = SnapshotTaking.renewed(found, since: cut)
         for index in found.indices {
             guard case .segment(var content) = found[index].outcome, content.highestOrder > cut else { continue }
-            // What removes counts as soon as it is seen; what is put in belongs to a later instant.
+            // Removals count as soon as they are seen; newer entries belong to a later instant.
             content.rows.removeAll { $0.kind == .entry && $0.order > cut && !renewed.contains(Identity($0)) }
             found[index].outcome = .segment(content)
         }
@@ -444,7 +443,7 @@ struct SnapshotTaking: Sendable {
         var store = try recovery.settled(found, blobs: blobs) { number, rows throws(StoreError) in
             try index.shards[number].state.withLock { shard throws(StoreError) in _ = try shard.table.fill(rows) }
         }
-        // A blob that is gone beside a store at work went with its entry.
+        // A blob that is missing while the store is in use went with its entry.
         if isHeld { store.damage.entries = 0 }
         return StoreSnapshot(store, manifest.format, index, holder: holder)
     }
@@ -456,10 +455,10 @@ struct SnapshotTaking: Sendable {
         init(_ row: TableRow) { (primary, variant) = (row.primary, row.variant) }
     }
 
-    /// The entries of which there is a record up to the cut and one beyond it.
+    /// The entries that have both a record up to the cut and one beyond it.
     ///
-    /// What was there at the cut may have been between the two, and have been reclaimed since, because it was written anew. Then the
-    /// older one was gone for long, and the newer one is what hides it.
+    /// The record that was valid at the cut may have been between the two, and may have been reclaimed since, because the entry was
+    /// written again. The older record was obsolete already, and the newer one hides it.
     private static func renewed(_ found: [Recovery.FoundFile], since cut: UInt64) -> Set<Identity> {
         func rows(_ isMeant: (TableRow) -> Bool) -> Set<Identity> {
             var identities: Set<Identity> = []
@@ -476,14 +475,14 @@ struct SnapshotTaking: Sendable {
     // MARK: The directory
 
     private func readFormat() throws(StoreError) -> FormatFile {
-        // Both copies may be met half written, though hardly ever, and not again and again.
+        // A copy may be read half written, but hardly ever both, and not again and again.
         for _ in 0..<8 {
             let file = try disk { () throws(FileSystemError) in try StoreDirectory.content(layout, files) }
             if let file { return file }
         }
         guard try disk({ () throws(FileSystemError) in try files.attributesIfThere(layout.format) }) != nil else {
-            throw StoreError(.badConfiguration, "\(layout.root) holds no cache: it has no file FORMAT.")
+            throw StoreError(.badConfiguration, "\(layout.root) contains no cache: there is no file FORMAT.")
         }
-        throw StoreError(.badConfiguration, "\(layout.format) is damaged or of another version of the disk format.")
+        throw StoreError(.badConfiguration, "\(layout.format) is damaged, or has another version of the disk format.")
     }
 }

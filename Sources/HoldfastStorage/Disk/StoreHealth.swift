@@ -3,15 +3,15 @@
 
 internal import Synchronization
 
-/// Whether a store takes calls, what it counted, and the caller's clock: what each of its parts asks and tells.
+/// Whether a store accepts calls, what it has counted, and the caller's clock; shared by all of its parts.
 final class StoreHealth: Sendable {
     let counters = DiskCounters()
     private let files: any FileSystem
     private let lockFile: OpenFile
     private let life = Mutex(DiskLife())
-    /// Whether the store is open and its device has not failed lately: then nobody need look at `life`.
+    /// Whether the store is open and its device has not failed recently; then nobody needs to look at `life`.
     private let isCalm = Atomic<Bool>(true)
-    /// The last instant a caller named, in milliseconds.
+    /// The latest instant that a caller gave, in milliseconds.
     let latestNow = Atomic<Int64>(0)
 
     init(files: any FileSystem, lockFile: OpenFile) {
@@ -25,7 +25,7 @@ final class StoreHealth: Sendable {
 
     var isClosed: Bool { life.withLock { $0.isClosed } }
 
-    /// Lets no call in any more; false where it was closed already.
+    /// Refuses further calls; returns false if it was closed already.
     func close() -> Bool {
         life.withLock { life in
             isCalm.store(false, ordering: .releasing)
@@ -33,7 +33,7 @@ final class StoreHealth: Sendable {
         }
     }
 
-    /// Throws unless the store is open and not at rest; notes the caller's clock.
+    /// Throws unless the store is open and not paused; records the caller's clock.
     func admit(now: StoreInstant?) throws(StoreError) {
         if let now { note(now) }
         if isCalm.load(ordering: .acquiring) { return }
@@ -49,30 +49,30 @@ final class StoreHealth: Sendable {
         }
     }
 
-    /// Notes the caller's clock; written only where it has gone on, since every look-up comes by.
+    /// Records the caller's clock; writes only if it has changed, since every lookup calls this.
     private func note(_ now: StoreInstant) {
         if latestNow.load(ordering: .relaxed) != now.milliseconds {
             latestNow.store(now.milliseconds, ordering: .relaxed)
         }
     }
 
-    /// Throws once the store is closed.
+    /// Throws if the store is closed.
     func checkOpen() throws(StoreError) {
         if isCalm.load(ordering: .acquiring) { return }
         if life.withLock({ $0.isClosed }) { throw StoreError.closed }
     }
 
-    /// Whether a question that may go unanswered is answered.
+    /// Whether a lookup that may be skipped is answered.
     func answers(now: StoreInstant) -> Bool {
         note(now)
         return isCalm.load(ordering: .acquiring) || life.withLock { $0.peeks(now: now) }
     }
 
-    /// Counts a refusal of the device and says what it means to the caller.
+    /// Counts a failure of the device and returns the caller's error.
     func failed(_ error: FileSystemError) -> StoreError {
         counters.failures.add(1, ordering: .relaxed)
         let now = StoreInstant(milliseconds: latestNow.load(ordering: .relaxed))
-        // Asked only where a name led nowhere: the lock has its name for as long as the directory is this store's.
+        // Checked only if a name was not found: the lock file has its name as long as the directory is this store's.
         let isDisplaced = error.errno == SystemNumber.notFound && (try? files.isNamed(lockFile)) == false
         life.withLock { life in
             life.failed(now: now)
@@ -82,10 +82,10 @@ final class StoreHealth: Sendable {
         return isDisplaced ? StoreError.displaced : StoreError(disk: error)
     }
 
-    /// Whether the directory is gone, or another store's: nothing is served any more, and there is nothing left to remove.
+    /// Whether the directory is gone, or another store's: nothing is served any more, and nothing is left to remove.
     var isDisplaced: Bool { !isCalm.load(ordering: .acquiring) && life.withLock { $0.isDisplaced } }
 
-    /// Notes that the device did as it was told.
+    /// Records a success of the device.
     func succeeded() {
         if isCalm.load(ordering: .acquiring) { return }
         life.withLock { life in
@@ -125,12 +125,12 @@ final class DiskCounters: Sendable {
     }
 }
 
-/// Whether a store takes calls: open, at rest after failures, or closed.
+/// Whether a store accepts calls: open, paused after failures, or closed.
 struct DiskLife: Sendable {
     enum Verdict: Sendable {
         case admitted
         case resting
-        /// The directory is gone, or another store's.
+        /// The directory is gone, or belongs to another store.
         case displaced
         case closed
     }
@@ -139,19 +139,19 @@ struct DiskLife: Sendable {
     private(set) var isDisplaced = false
     private var rest = RestDecision()
 
-    /// Whether a call may go on; one without a clock only counts down a rest.
+    /// Whether a call may proceed; one without a clock only counts down the pause.
     mutating func admits(now: StoreInstant?) -> Verdict {
         if isClosed { return .closed }
         if isDisplaced { return .displaced }
         return rest.admits(now: now) ? .admitted : .resting
     }
 
-    /// Whether a question that may go unanswered is answered; it does not count down a rest.
+    /// Whether a lookup that may be skipped is answered; it does not count down the pause.
     func peeks(now: StoreInstant) -> Bool {
         !isClosed && !isDisplaced && !rest.rests(now: now)
     }
 
-    /// Notes that the directory is not this store's any more, for good.
+    /// Records that the directory no longer belongs to this store, permanently.
     mutating func displace() {
         isDisplaced = true
     }
@@ -164,18 +164,18 @@ struct DiskLife: Sendable {
         rest.succeeded()
     }
 
-    /// - Returns: false when it was closed already.
+    /// - Returns: false if it was closed already.
     mutating func close() -> Bool {
         defer { isClosed = true }
         return !isClosed
     }
 }
 
-/// Decides when a store that keeps failing should rest, and when it has rested long enough.
+/// Decides when a store that keeps failing should pause, and when to resume.
 ///
-/// Several failures in a row begin a rest. It ends at an instant of the caller's clock, or after a number of refused
-/// operations, whichever comes first, so that a clock that stands still or runs backwards cannot hold it for ever. The first
-/// failure after a rest begins another; a success ends the count.
+/// Several failures in a row begin a pause. It ends at an instant of the caller's clock, or after a number of refused operations,
+/// whichever comes first, so that a clock that stands still or runs backward cannot extend it forever. The first failure after a
+/// pause begins another; a success ends the count.
 struct RestDecision: Sendable, Hashable {
     static let failuresBeforeRest = 4
     static let restMilliseconds: Int64 = 5_000
@@ -185,7 +185,7 @@ struct RestDecision: Sendable, Hashable {
     private var restEnds: StoreInstant?
     private var refusalsLeft = 0
 
-    /// Notes that the device refused an operation.
+    /// Records a failure of the device.
     mutating func failed(now: StoreInstant) {
         failuresInARow = min(failuresInARow + 1, Self.failuresBeforeRest)
         guard failuresInARow == Self.failuresBeforeRest else { return }
@@ -194,13 +194,13 @@ struct RestDecision: Sendable, Hashable {
         refusalsLeft = Self.refusals
     }
 
-    /// Notes that the device did as it was told.
+    /// Records a success of the device.
     mutating func succeeded() {
         failuresInARow = 0
         restEnds = nil
     }
 
-    /// Whether an operation may go to the device; one without a clock only counts down.
+    /// Whether an operation may use the device; one without a clock only counts down.
     mutating func admits(now: StoreInstant?) -> Bool {
         guard let end = restEnds else { return true }
         if refusalsLeft > 0, now.map({ $0 < end }) ?? true {
@@ -211,14 +211,14 @@ struct RestDecision: Sendable, Hashable {
         return true
     }
 
-    /// Whether the store rests, without counting the question.
+    /// Whether the store is paused; asking does not count down.
     func rests(now: StoreInstant) -> Bool {
         guard let end = restEnds else { return false }
         return refusalsLeft > 0 && now < end
     }
 }
 
-/// Runs steps on files, and says what a refusal means to the caller.
+/// Runs steps on files, and converts a failure to the caller's error.
 func disk<Value>(_ step: () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
     do { return try step() } catch { throw StoreError(disk: error) }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A list of slots, linked by index in 8 bytes a slot; every step O(1).
+/// A list of slots, linked by index with 8 bytes for each slot; every step is O(1).
 ///
-/// Several lists of one policy share their links by ``SlotLinks``, because a slot is in one of them at a time.
+/// Several lists of one policy share their links through ``SlotLinks``, because a slot is in only one of them at a time.
 package struct SlotList: Sendable {
     private var links = SlotLinks()
     private var ends = SlotLinks.Ends()
@@ -11,21 +11,21 @@ package struct SlotList: Sendable {
     /// An empty list.
     package init() {}
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     package var bytes: Int { links.bytes }
-    /// The slot put in front last.
+    /// The slot that was prepended last.
     package var first: UInt32? { ends.first }
     /// The slot at the other end.
     package var last: UInt32? { ends.last }
 
-    /// Puts a slot in front; it must not be in the list.
+    /// Prepends a slot; it must not be in the list.
     package mutating func prepend(_ slot: UInt32) { links.prepend(slot, to: &ends) }
 
-    /// Takes a slot out; it must be in the list.
+    /// Removes a slot; it must be in the list.
     package mutating func remove(_ slot: UInt32) { links.remove(slot, from: &ends) }
 }
 
-/// The links of lists of slots; a slot is in one list at most, which its owner remembers.
+/// The links of several lists of slots; a slot is in at most one list, and its owner remembers which.
 package struct SlotLinks: Sendable {
     /// The two ends of one list.
     package struct Ends: Sendable {
@@ -35,7 +35,7 @@ package struct SlotLinks: Sendable {
         /// The ends of an empty list.
         package init() {}
 
-        /// The slot put in front last.
+        /// The slot that was prepended last.
         package var first: UInt32? { front == SlotLinks.none ? nil : front }
         /// The slot at the other end.
         package var last: UInt32? { back == SlotLinks.none ? nil : back }
@@ -52,10 +52,10 @@ package struct SlotLinks: Sendable {
     /// Links of no slots.
     package init() {}
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     package var bytes: Int { links.capacity * MemoryLayout<Link>.stride }
 
-    /// Puts a slot in front; it must not be in a list.
+    /// Prepends a slot; it must not be in a list.
     package mutating func prepend(_ slot: UInt32, to ends: inout Ends) {
         links.extend(through: slot, with: Link())
         links[Int(slot)] = Link(before: Self.none, after: ends.front)
@@ -63,7 +63,7 @@ package struct SlotLinks: Sendable {
         ends.front = slot
     }
 
-    /// Takes a slot out of the list that it is in.
+    /// Removes a slot from the list that contains it.
     package mutating func remove(_ slot: UInt32, from ends: inout Ends) {
         let link = links[Int(slot)]
         if link.before == Self.none { ends.front = link.after } else { links[Int(link.before)].after = link.after }
@@ -71,7 +71,7 @@ package struct SlotLinks: Sendable {
         links[Int(slot)] = Link()
     }
 
-    /// The slot behind another one, towards the back.
+    /// The slot behind another one, toward the back.
     package func after(_ slot: UInt32) -> UInt32? { links[Int(slot)].after == Self.none ? nil : links[Int(slot)].after }
 
     /// The slot in front of another one.
@@ -81,16 +81,16 @@ package struct SlotLinks: Sendable {
 }
 
 extension Array {
-    /// Makes a table by slot long enough for `slot`, with `value` in the new places.
+    /// Makes a table indexed by slot long enough for `slot`, with `value` in the new places.
     ///
-    /// It grows by a thirty-second rather than to the double, because the memory of a policy is bounded for each entry.
+    /// It grows by 1/32 instead of doubling, because a policy's memory for each entry is bounded.
     @inlinable package mutating func extend(through slot: UInt32, with value: Element) {
         guard count <= slot else { return }
         makeRoom(for: Int(slot) + 1)
         append(contentsOf: repeatElement(value, count: Int(slot) + 1 - count))
     }
 
-    /// Adds an element at the end with as little slack.
+    /// Appends an element, with equally little slack.
     @inlinable package mutating func appendTightly(_ element: Element) {
         makeRoom(for: count + 1)
         append(element)
@@ -101,14 +101,14 @@ extension Array {
     }
 }
 
-/// Slots in arrays of one's own kind that grow by a sixteenth and give memory back, so that they take little more than their use.
+/// An array that grows by 1/16 and gives memory back, so that it uses little more than it needs.
 package struct CompactArray<Element: Sendable>: Sendable {
     @usableFromInline package internal(set) var items: [Element] = []
 
     /// No elements.
     @inlinable package init() {}
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     @inlinable package var bytes: Int { items.capacity * MemoryLayout<Element>.stride }
     /// The number of elements.
     @inlinable package var count: Int { items.count }
@@ -119,13 +119,13 @@ package struct CompactArray<Element: Sendable>: Sendable {
         _modify { yield &items[index] }
     }
 
-    /// Adds an element at the end.
+    /// Appends an element.
     @inlinable package mutating func append(_ element: Element) {
         if items.count == items.capacity { items.reserveCapacity(items.count + items.count / 16 + 16) }
         items.append(element)
     }
 
-    /// Takes the last element away; nothing happens when there is none.
+    /// Removes the last element; does nothing if there is none.
     @inlinable package mutating func removeLast() {
         guard !items.isEmpty else { return }
         items.removeLast()
@@ -135,13 +135,13 @@ package struct CompactArray<Element: Sendable>: Sendable {
     /// Exchanges two elements.
     @inlinable package mutating func swapAt(_ first: Int, _ second: Int) { items.swapAt(first, second) }
 
-    /// Takes the first elements away.
+    /// Removes the first elements.
     @inlinable package mutating func removeFirst(_ count: Int) {
         items.removeFirst(count)
         trim()
     }
 
-    /// Keeps the elements that `isKept` names, asked in order.
+    /// Keeps the elements for which `isKept` is true, asked in order.
     @inlinable package mutating func keep(where isKept: (Element) -> Bool) {
         items.removeAll { !isKept($0) }
         trim()

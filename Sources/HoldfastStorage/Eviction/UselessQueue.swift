@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Slots by the instant past which their content is of no use: a binary heap, every step O(log n).
+/// Slots ordered by the instant after which their content is useless: a binary heap, every step O(log n).
 ///
-/// A slot whose instant changes is entered again and its older item passed over when it comes up; the heap is rebuilt
-/// when such leftovers outnumber the rest.
+/// A slot whose instant changes is added again, and its older item is skipped when it comes up. The heap is rebuilt when such items
+/// outnumber the rest.
 struct UselessQueue: Sendable {
     private struct Item: Sendable {
         let instant: StoreInstant
@@ -12,11 +12,11 @@ struct UselessQueue: Sendable {
     }
 
     private var heap: [Item] = []
-    /// By slot; ``StoreInstant/distantFuture`` where a slot is not in the queue.
+    /// By slot; ``StoreInstant/distantFuture`` if a slot is not in the queue.
     private var instants: [StoreInstant] = []
     private var count = 0
 
-    /// Enters `slot`, or changes its instant; `.distantFuture` takes it out.
+    /// Adds `slot`, or changes its instant; `.distantFuture` removes it.
     mutating func set(_ slot: Int, _ instant: StoreInstant) {
         if instant == .distantFuture { return remove(slot) }
         while instants.count <= slot { instants.append(.distantFuture) }
@@ -29,14 +29,14 @@ struct UselessQueue: Sendable {
         if heap.count > 64 + 2 * count { rebuild() }
     }
 
-    /// Takes `slot` out.
+    /// Removes `slot`.
     mutating func remove(_ slot: Int) {
         guard slot < instants.count, instants[slot] != .distantFuture else { return }
         instants[slot] = .distantFuture
         count -= 1
     }
 
-    /// The slot whose instant lies furthest before `now`, if one does.
+    /// The slot whose instant is furthest before `now`, if there is one.
     mutating func first(before now: StoreInstant) -> Int? {
         while let item = heap.first, item.instant < now {
             if instants[item.slot] == item.instant { return item.slot }
@@ -54,7 +54,7 @@ struct UselessQueue: Sendable {
     private mutating func rebuild() {
         var kept: [Item] = []
         kept.reserveCapacity(2 * count)
-        // Each slot is taken once: one that left and came back for the same instant stands in the heap twice.
+        // Takes each slot once: one that left and returned with the same instant is in the heap twice.
         for item in heap where instants[item.slot] == item.instant {
             kept.append(item)
             instants[item.slot] = .distantFuture

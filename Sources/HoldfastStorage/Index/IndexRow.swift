@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Where a record lies: which of the live segments, and which part of it.
+/// Where a record is: which of the live segments, and which part of it.
 struct RecordPlace: Sendable, Hashable {
-    /// The most segments that may live at once: the slot has 12 bits, of which the last number stays unused.
+    /// The most segments that may be live at once: the slot has 12 bits, and the last number is not used.
     static let maximumSlots = 4_095
 
-    /// The segment, by its slot among the live ones; below ``maximumSlots``, the index keeps 12 bits.
+    /// The segment, by its slot among the live ones; below ``maximumSlots``, since the index keeps 12 bits.
     var slot: UInt16
-    /// The offset in the segment file, in units of 16 bytes; below 2^30, the index keeps 30 bits.
+    /// The offset in the segment file, in units of 16 bytes; below 2^30, since the index keeps 30 bits.
     var unit: UInt32
     /// The length of the record, in units of 16 bytes, rounded up.
     var units: UInt16
 
-    /// The place of `units` units from `unit` on in the segment with this slot.
+    /// The place of `units` units, starting at `unit`, in the segment with this slot.
     init(slot: UInt16, unit: UInt32, units: UInt16) {
         self.slot = slot
         self.unit = unit
@@ -22,12 +22,12 @@ struct RecordPlace: Sendable, Hashable {
 }
 
 extension RecordPlace {
-    /// The place in 58 bits: slot, unit, units, from the highest down; slots above 12 bits and units above 30 lose the bits above.
+    /// The place in 58 bits: slot, unit, units, from the highest down; higher bits of slot (above 12) and unit (above 30) are lost.
     var packed: UInt64 {
         (UInt64(slot) & 0xFFF) << 46 | (UInt64(unit) & 0x3FFF_FFFF) << 16 | UInt64(units)
     }
 
-    /// The place whose 58 bits these are; bits above count for nothing.
+    /// The place in these 58 bits; higher bits are ignored.
     init(packed: UInt64) {
         slot = UInt16(truncatingIfNeeded: packed >> 46) & 0xFFF
         unit = UInt32(truncatingIfNeeded: packed >> 16) & 0x3FFF_FFFF
@@ -35,34 +35,34 @@ extension RecordPlace {
     }
 }
 
-/// What the index knows of one entry: enough to read it, to order it and to judge its worth, but not its key.
+/// What the index knows about one entry: enough to read it, to order it and to judge its value, but not its key.
 ///
-/// The key is compared on the disk. Rows of the same shard, fragment and variant are taken for the same entry's.
+/// The key is compared on the disk. Rows with the same shard, fragment and variant are assumed to belong to the same entry.
 struct IndexRow: Sendable, Hashable {
-    /// The bits of a fragment. With the shard's six, 49 bits of the primary key's hash tell rows apart, and 32 of the
-    /// variant's: among 1,000,000 entries the next put meets a row that is not its own with a chance of 2 in 1,000,000,000.
+    /// The bits of a fragment. With the shard's six, 49 bits of the primary key's hash identify rows, and 32 of the variant's: with
+    /// 1,000,000 entries, the next put meets another entry's row with a probability of 2 in 1,000,000,000.
     static let fragmentBits = 43
-    /// The highest order a row can tell; higher ones are kept as this one.
+    /// The highest order that a row can store; higher ones are stored as this one.
     static let highestOrder: UInt64 = 1 << 48 - 1
 
-    /// The low 43 bits of the primary key's hash, ``ShardedIndex/fragment(of:)``; the index keeps no bit above.
+    /// The low 43 bits of the primary key's hash, ``ShardedIndex/fragment(of:)``; the index keeps no higher bit.
     var fragment: UInt64
     /// The low 32 bits of the variant key's hash.
     var variant: UInt32
-    /// Where the record lies.
+    /// Where the record is.
     var place: RecordPlace
-    /// The order number of the record: 1 ... ``highestOrder``; numbers outside are kept as the nearest one.
+    /// The order number of the record: 1 ... ``highestOrder``; numbers outside are stored as the nearest one.
     var order: UInt64
-    /// How often the entry was asked for of late, see ``KeyFrequencies``.
+    /// How often the entry was requested recently, see ``KeyFrequencies``.
     var mark: UInt8
-    /// Whether eviction must pass the entry over.
+    /// Whether eviction must skip the entry.
     var isPinned: Bool
-    /// Whether the body lies in a blob file.
+    /// Whether the body is in a blob file.
     var hasBlob: Bool
-    /// Whether an older record of the same identity may still lie on the disk.
+    /// Whether an older record of the same identity may still be on the disk.
     var shadows: Bool
 
-    /// A row; by default one that was asked for once when its shard was made.
+    /// A row; by default one that was requested once when its shard was made.
     init(
         fragment: UInt64,
         variant: UInt32,
@@ -83,11 +83,11 @@ struct IndexRow: Sendable, Hashable {
         self.shadows = shadows
     }
 
-    /// What ``KeyFrequencies`` and ``CarryJudge`` know the entry by; what the shard was chosen by has no part in it.
+    /// The entry's hash in ``KeyFrequencies`` and ``CarryJudge``; independent of the bits that chose the shard.
     var keyHash: UInt32 { UInt32(truncatingIfNeeded: fragment) ^ variant }
 }
 
-/// The rows that share a fragment; nearly always none or one, and these cost no allocation.
+/// The rows that share a fragment; nearly always none or one, which cost no allocation.
 enum RowMatches: Sendable, Hashable {
     case none
     case one(IndexRow)
@@ -95,18 +95,18 @@ enum RowMatches: Sendable, Hashable {
     case many([IndexRow])
 }
 
-/// A row in the 24 bytes it has in a table. All zero is an empty slot, because no order is 0.
+/// A row in the 24 bytes that it has in a table. All zero is an empty slot, because no order is 0.
 struct PackedRow: BitwiseCopyable, Sendable, Hashable {
     static let size = MemoryLayout<PackedRow>.stride
 
-    /// What rows are told apart and ordered by: the fragment, below it the variant; 75 bits.
+    /// What identifies and orders rows: the fragment, below it the variant; 75 bits.
     struct Key: Comparable, Sendable {
         /// The fragment and the upper 21 bits of the variant.
         let high: UInt64
         /// The lower 11 bits of the variant.
         let low: UInt64
 
-        /// The key of a row; of the fragment the low 43 bits count.
+        /// The key of a row; only the low 43 bits of the fragment count.
         init(fragment: UInt64, variant: UInt32) {
             high = fragment << PackedRow.variantBits | UInt64(variant >> PackedRow.lowBits)
             low = UInt64(variant) & PackedRow.lowMask
@@ -133,7 +133,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
     /// The high 6 bits of the mark, 58 of place.
     private var location: UInt64
 
-    /// The row's bits; numbers too large for theirs are clamped.
+    /// The row's bits; numbers that are too large are clamped.
     init(_ row: IndexRow) {
         let key = Key(fragment: row.fragment, variant: row.variant)
         let order = min(max(row.order, 1), IndexRow.highestOrder)
@@ -154,7 +154,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
         location = 0
     }
 
-    /// What an empty slot holds, and what fresh pages are full of.
+    /// An empty slot, as in fresh pages.
     static let empty = PackedRow()
 
     var isEmpty: Bool { state == 0 }
@@ -167,7 +167,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
 
     var place: RecordPlace { RecordPlace(packed: location) }
 
-    /// The row unpacked; of no meaning for an empty slot.
+    /// The row unpacked; meaningless for an empty slot.
     var row: IndexRow {
         let upper = UInt32(truncatingIfNeeded: high & (1 << Self.variantBits - 1))
         return IndexRow(
@@ -182,7 +182,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
         )
     }
 
-    /// Whether the slot is empty or its key is `key` or a higher one.
+    /// Whether the slot is empty, or its key is `key` or higher.
     func isNotBelow(_ key: Key) -> Bool {
         isEmpty || high > key.high || high == key.high && state >> 5 & Self.lowMask >= key.low
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Decides what a purge takes, in rounds where a caller's predicate has to be asked outside of any lock.
+/// Decides what a purge removes, in rounds if a caller's predicate must be asked outside of any lock.
 ///
-/// Under the lock the store asks ``unknown(in:_:now:)``. If nothing is unknown it removes what is taken within the same
-/// lock, so the purge is atomic; otherwise it releases the lock, calls ``decide(_:)`` and tries again. Rounds are bounded:
-/// what keeps arriving after several of them was written after the purge began.
+/// Under the lock, the store asks ``unknown(in:_:now:)``. If nothing is unknown, it removes the entries under the same lock, so the
+/// purge is atomic; otherwise it releases the lock, calls ``decide(_:)`` and tries again. The number of rounds is limited: what
+/// still arrives after several of them was written after the purge began.
 struct PurgeDecision: Sendable {
-    /// Entries about which only the predicate can tell, the ones being written under their writer's number.
+    /// Entries that only the predicate can decide about; those being written are under their writer's number.
     struct Unknown: Sendable {
         var committed: [StoredEntry] = []
         var written: [UInt64: StoredEntry] = [:]
@@ -25,13 +25,13 @@ struct PurgeDecision: Sendable {
         self.selection = selection
     }
 
-    /// Whether entries have to be shown to ``unknown(in:_:now:)``.
+    /// Whether entries must be passed to ``unknown(in:_:now:)``.
     var asks: Bool {
         guard case .matching = selection.form else { return false }
         return rounds < Self.maximumRounds
     }
 
-    /// What of the entries there are must be decided first; empty for every form but a predicate.
+    /// Which of the entries must be decided first; empty for every form except a predicate.
     func unknown(in entries: [StoredEntry], _ writers: WritersInFlight, now: StoreInstant) -> Unknown {
         var unknown = Unknown()
         guard asks else { return unknown }
@@ -57,12 +57,12 @@ struct PurgeDecision: Sendable {
         for (id, entry) in unknown.written { written[id] = predicate(entry) }
     }
 
-    /// Whether the purge takes a committed entry.
+    /// Whether the purge removes a committed entry.
     func takes(_ entry: StoredEntry) -> Bool {
         selection.takes(entry.key, entry.description) ?? committed[entry.version] ?? false
     }
 
-    /// The writers whose entries the purge takes.
+    /// The writers whose entries the purge removes.
     func superseded(in writers: WritersInFlight) -> [UInt64] {
         writers.all.compactMap { id, writer in
             (selection.takes(writer.key, writer.description) ?? written[id] ?? false) ? id : nil
@@ -71,9 +71,9 @@ struct PurgeDecision: Sendable {
 }
 
 extension EntryDescription {
-    /// The description as stores keep it: tags within their bounds, metadata in storage of its own.
+    /// The description in the form that stores keep: tags within their limits, metadata in its own storage.
     ///
-    /// Of too many tags the first 64 in byte order stay, so that every store keeps the same ones.
+    /// If there are too many tags, the first 64 in byte order stay, so that every store keeps the same ones.
     var kept: EntryDescription {
         var tags = tags.filter { $0.utf8.count <= 1_024 }
         if tags.count > 64 { tags = Set(tags.sorted().prefix(64)) }
@@ -102,7 +102,7 @@ extension StoredEntry {
             bodyLength: bodyLength,
             storedAt: storedAt,
             isPinned: isPinned ?? self.isPinned,
-            // Only an origin's answer lifts it, and that comes as a new description.
+            // Only an origin's response clears it, and that comes as a new description.
             needsValidation: description == nil && needsValidation,
             held: held
         )
@@ -110,7 +110,7 @@ extension StoredEntry {
 }
 
 extension PurgeSelection {
-    /// Whether the selection takes an entry with this key and description; nil where only its predicate can tell.
+    /// Whether the selection includes an entry with this key and description; nil if only its predicate can tell.
     func takes(_ key: StoreKey, _ description: EntryDescription) -> Bool? {
         switch form {
         case .all: true

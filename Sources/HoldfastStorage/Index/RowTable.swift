@@ -11,25 +11,25 @@
 
 /// The rows of a shard: a sorted hash table in whole pages of memory, 24 bytes a row.
 ///
-/// It is full to 0.92 before it grows by a fifth, and to 0.7 before it shrinks, so a row takes 26 to 35 bytes from some
-/// thousands on. Looking up costs one or two cache lines however full it is, because the rows are sorted: see
-/// ``RowPages``. When the system gives no memory nothing is lost: what was there stays and the change throws.
+/// It is filled to 0.92 before it grows by a fifth, and to 0.7 before it shrinks, so a row takes 26 to 35 bytes from some thousands
+/// on. A lookup costs one or two cache lines however full it is, because the rows are sorted: see ``RowPages``. If the system has
+/// no memory, nothing is lost: the rows stay and the change throws.
 struct RowTable: ~Copyable {
-    /// The rows held.
+    /// The number of rows.
     private(set) var count = 0
 
     private var pages = RowPages()
-    /// From how many rows on it should grow, and below how many it should shrink.
+    /// From how many rows on it must grow, and below how many it must shrink.
     private var growsAt = 0
     private var shrinksBelow = 0
     private let limit: Int
 
-    /// An empty table, which takes no memory yet and will never take more than `limit` bytes.
+    /// An empty table, which takes no memory yet and never takes more than `limit` bytes.
     init(limit: Int = .max) {
         self.limit = limit
     }
 
-    /// The bytes of memory held, whole pages.
+    /// The bytes of memory held, in whole pages.
     var bytes: Int { pages.bytes }
 
     // MARK: Reading
@@ -44,15 +44,15 @@ struct RowTable: ~Copyable {
         slot(fragment, variant).map { pages[$0].row }
     }
 
-    /// Hands over every row, by ascending fragment and variant.
+    /// Calls `body` with every row, by ascending fragment and variant.
     func forEach(_ body: (IndexRow) -> Void) {
         for slot in 0..<pages.slots where !pages[slot].isEmpty { body(pages[slot].row) }
     }
 
-    /// At most `limit` rows from a fragment on, by ascending fragment and variant.
+    /// At most `limit` rows, starting at a fragment, by ascending fragment and variant.
     ///
-    /// To go through a table in steps with changes between them, go on from the last row's fragment and variant, and leave
-    /// that row out if it comes again.
+    /// To go through a table in steps with changes in between, continue from the last row's fragment and variant, and skip that row
+    /// if it comes again.
     func rows(from fragment: UInt64, variant: UInt32 = 0, limit: Int) -> [IndexRow] {
         var rows: [IndexRow] = []
         var slot = pages.firstSlot(notBelow: PackedRow.Key(fragment: fragment, variant: variant))
@@ -63,9 +63,9 @@ struct RowTable: ~Copyable {
         return rows
     }
 
-    /// So many rows drawn at random, some of them perhaps twice; each once if as many are wanted as there are.
+    /// The given number of rows drawn at random, possibly some of them twice; each once if that many are there or fewer.
     ///
-    /// Each has the same chance in a table of more than a page; in a smaller one those behind a gap have a better one.
+    /// Each has the same probability in a table of more than a page; in a smaller one, rows after a gap have a higher one.
     func draw(_ wanted: Int, using random: inout PolicyRandom) -> [IndexRow] {
         if wanted >= count || pages.slots >= UInt32.max { return rows(from: 0, limit: min(wanted, count)) }
         return (0..<wanted).map { _ in
@@ -82,10 +82,10 @@ struct RowTable: ~Copyable {
 
     // MARK: Changing
 
-    /// Puts a row in and returns the one with the same fragment and variant that it replaced.
+    /// Inserts a row and returns the one with the same fragment and variant that it replaced.
     ///
-    /// - Throws: ``StoreError`` with code `noSpace` when the table must grow and the system gives no memory; the table is
-    ///   unchanged. Replacing never throws.
+    /// - Throws: ``StoreError`` with code `noSpace` if the table must grow and the system has no memory; the table is unchanged.
+    ///   Replacing never throws.
     mutating func insert(_ row: IndexRow) throws(StoreError) -> IndexRow? {
         let packed = PackedRow(row)
         while true {
@@ -97,13 +97,13 @@ struct RowTable: ~Copyable {
             }
             if count < growsAt {
                 if pages.insert(packed, at: slot) { break }
-                // The rows run over the last slot: more of the room is kept for that.
+                // The rows overflow the last slot: the next pages have more room for that.
                 try rebuild(bytes: pages.bytes, spare: 2 * (pages.slots - pages.homes))
             } else {
                 do {
                     try grow()
                 } catch {
-                    // A table that cannot grow takes rows until nearly every slot is full.
+                    // A table that cannot grow accepts rows until nearly every slot is full.
                     guard count < pages.slots - pages.slots / 32, pages.insert(packed, at: slot) else { throw error }
                     break
                 }
@@ -113,9 +113,9 @@ struct RowTable: ~Copyable {
         return nil
     }
 
-    /// Changes the row of a fragment and variant if it is still at a place; whether it was.
+    /// Changes the row of a fragment and variant if it is still at a place; returns whether it was.
     ///
-    /// The change may not give the row another fragment or variant: these stay.
+    /// The change must not set another fragment or variant.
     mutating func update(
         _ fragment: UInt64,
         variant: UInt32,
@@ -127,9 +127,9 @@ struct RowTable: ~Copyable {
         return true
     }
 
-    /// Changes the row of a fragment and variant wherever its record lies; whether there is one.
+    /// Changes the row of a fragment and variant wherever its record is; returns whether there is one.
     ///
-    /// The change may not give the row another fragment or variant: these stay.
+    /// The change must not set another fragment or variant.
     @discardableResult
     mutating func change(_ fragment: UInt64, variant: UInt32, _ change: (inout IndexRow) -> Void) -> Bool {
         guard let slot = slot(fragment, variant) else { return false }
@@ -137,7 +137,7 @@ struct RowTable: ~Copyable {
         return true
     }
 
-    /// Notes a use of each row of a fragment and returns them with it.
+    /// Counts a use of each row of a fragment and returns the updated rows.
     mutating func useRows(_ fragment: UInt64, _ frequencies: inout KeyFrequencies) -> RowMatches {
         let first = pages.firstSlot(notBelow: PackedRow.Key(fragment: fragment, variant: 0))
         var slot = first
@@ -159,7 +159,7 @@ struct RowTable: ~Copyable {
         return row
     }
 
-    /// Removes every row and gives all memory back.
+    /// Removes every row and releases all memory.
     mutating func removeAll() {
         pages = RowPages()
         count = 0
@@ -167,7 +167,7 @@ struct RowTable: ~Copyable {
         shrinksBelow = 0
     }
 
-    /// Makes room for `rows` rows in all, so that so many can be put in without growing.
+    /// Makes room for `rows` rows in total, so that they can be inserted without growing.
     ///
     /// - Throws: As ``insert(_:)``.
     mutating func reserve(_ rows: Int) throws(StoreError) {
@@ -176,17 +176,17 @@ struct RowTable: ~Copyable {
         try rebuild(bytes: bytes)
     }
 
-    /// Puts many rows in; fastest for rows by ascending fragment and variant into an empty table.
+    /// Inserts many rows; fastest for rows by ascending fragment and variant into an empty table.
     ///
-    /// Of rows with the same fragment and variant the one with the highest order stays.
+    /// If several rows have the same fragment and variant, the one with the highest order stays.
     /// - Returns: The rows that did not stay.
-    /// - Throws: As ``insert(_:)``; the rows before the one that found no room are in.
+    /// - Throws: As ``insert(_:)``; the rows before the one that found no room are in the table.
     @discardableResult
     mutating func fill(_ rows: some Sequence<IndexRow>) throws(StoreError) -> [IndexRow] {
         let (expected, overflow) = count.addingReportingOverflow(rows.underestimatedCount)
         if !overflow { try reserve(expected) }
         var losers: [IndexRow] = []
-        // The slot behind the last row, as long as the rows come in ascending order.
+        // The slot after the last row, as long as the rows come in ascending order.
         var end: Int? = pages.end
         for row in rows {
             if let free = end, count < growsAt, let next = append(PackedRow(row), behind: free) {
@@ -195,13 +195,13 @@ struct RowTable: ~Copyable {
             }
             let isGrowing = count >= growsAt
             if let loser = try insertHighest(row) { losers.append(loser) }
-            // Growing moves the last row; rows that come in no order are put in one by one from here on.
+            // Growing moves the last row; unordered rows are inserted one by one from here on.
             end = isGrowing && end != nil ? pages.end : nil
         }
         return losers
     }
 
-    /// Puts a row behind the last one and returns the slot behind it; nil where it does not belong or does not fit there.
+    /// Appends a row after the last one and returns the slot after it; nil if it does not belong or does not fit there.
     private mutating func append(_ row: PackedRow, behind end: Int) -> Int? {
         guard end == 0 || pages[end - 1].key < row.key else { return nil }
         let slot = max(end, pages.home(row.key))
@@ -211,7 +211,7 @@ struct RowTable: ~Copyable {
         return slot + 1
     }
 
-    /// Puts a row in unless one of a higher order is there; returns the one of both that is not in.
+    /// Inserts a row unless one with a higher order is there; returns the one of the two that is not in the table.
     private mutating func insertHighest(_ row: IndexRow) throws(StoreError) -> IndexRow? {
         guard let old = try insert(row) else { return nil }
         guard old.order > row.order else { return old }
@@ -223,13 +223,13 @@ struct RowTable: ~Copyable {
 // MARK: - Size
 
 extension RowTable {
-    /// How full a table is before it grows, and after it shrank, of 100.
+    /// How full a table is before it grows, and after it shrank, in percent.
     private static let fullest = 92
     private static let relaxed = 82
 
     private static let noMemory = StoreError(
         .noSpace,
-        "The index found no memory for more entries; lower the store's capacity or give the process more memory."
+        "There is no memory for more index entries; lower the store's capacity, or give the process more memory."
     )
 
     private func slot(_ fragment: UInt64, _ variant: UInt32) -> Int? {
@@ -266,7 +266,7 @@ extension RowTable {
         pages[slot] = PackedRow(row)
     }
 
-    /// The bytes in which `rows` rows fill `fullness` of 100 slots; nil where there is no such number.
+    /// The bytes in which `rows` rows fill `fullness` percent of the slots; nil on overflow.
     private static func bytes(for rows: Int, fullness: Int) -> Int? {
         let (bytes, overflow) = rows.multipliedReportingOverflow(by: PackedRow.size * 100)
         return overflow ? nil : MappedPages.wholePages(bytes / fullness + PackedRow.size)
@@ -277,14 +277,14 @@ extension RowTable {
         try rebuild(bytes: pages.bytes + max(MappedPages.pageSize, pages.bytes / 5))
     }
 
-    /// Gives pages back where a smaller table would be no fuller than one that grew.
+    /// Releases pages if a smaller table would be no fuller than one that grew.
     private mutating func shrink() {
         guard let bytes = Self.bytes(for: count, fullness: Self.relaxed), bytes < pages.bytes else { return }
-        // Without memory for the smaller table the larger one does as well.
+        // Without memory for the smaller table, the larger one is good enough.
         try? rebuild(bytes: bytes)
     }
 
-    /// Moves all rows into new pages of at least so many bytes.
+    /// Moves all rows into new pages of at least this many bytes.
     private mutating func rebuild(bytes: Int, spare: Int = 0) throws(StoreError) {
         var bytes = bytes
         var spare = max(spare, min(16 + bytes / PackedRow.size / 64, 96))
@@ -295,7 +295,7 @@ extension RowTable {
                 shrinksBelow = pages.bytes <= MappedPages.pageSize ? 0 : pages.slots / 10 * 7
                 return
             }
-            // Too many rows of the last fragments for the room behind the last home.
+            // Too many rows of the last fragments for the room after the last home.
             spare *= 2
             bytes = fresh.bytes + spare * PackedRow.size
         }
@@ -303,10 +303,11 @@ extension RowTable {
     }
 }
 
-/// Rows in mapped memory, sorted by key with gaps between them: linear probing whose hash is monotone.
+/// Rows in mapped memory, sorted by key with gaps between them: linear probing with a monotone hash.
 ///
-/// A row's *home* is `key * homes >> 64`, by the key's high part, so a higher key never has a lower home, and the slots from `homes` on take what
-/// runs over at the end: nothing wraps around. Three invariants hold after every call, and all searching rests on them:
+/// A row's *home* is `key * homes >> 64`, by the key's high part, so a higher key never has a lower home, and the slots from
+/// `homes` on take the overflow at the end: nothing wraps around. Three invariants hold after every call, and every search relies
+/// on them:
 ///
 /// 1. A row lies at its home or behind it.
 /// 2. No slot from a row's home to the row is empty.
@@ -327,15 +328,15 @@ extension RowTable {
 /// home at e or behind (if e holds a row at home, by monotony; if e is empty, by 2), so its way does not cross e - 1.
 /// 3: the order is unchanged.
 struct RowPages: ~Copyable {
-    /// The slots there are.
+    /// The number of slots.
     let slots: Int
-    /// The slots that are home to a key; the rest take what runs over.
+    /// The number of slots that are home to a key; the rest take the overflow.
     let homes: Int
 
     private let memory: MappedPages
     private let rows: UnsafeMutablePointer<PackedRow>?
 
-    /// How many neighbours are looked at before the steps double.
+    /// How many neighbors are examined before the steps double.
     private static let nearby = 16
 
     /// No slots.
@@ -346,8 +347,8 @@ struct RowPages: ~Copyable {
         rows = nil
     }
 
-    /// Empty slots in the fewest pages that hold `bytes` bytes, the last `spare` of them home to no key; nil when the system
-    /// gives no memory.
+    /// Empty slots in the fewest pages that hold `bytes` bytes, the last `spare` of them home to no key; nil if the system has no
+    /// memory.
     init?(bytes: Int, spare: Int) {
         guard let memory = MappedPages(bytes: bytes) else { return nil }
         slots = memory.bytes / PackedRow.size
@@ -359,7 +360,7 @@ struct RowPages: ~Copyable {
     /// The bytes of the pages.
     var bytes: Int { memory.bytes }
 
-    /// What a slot holds; an empty row outside the slots.
+    /// The row in a slot; an empty row outside the slots.
     subscript(slot: Int) -> PackedRow {
         get {
             guard let rows, slot >= 0, slot < slots else { return .empty }
@@ -385,7 +386,7 @@ struct RowPages: ~Copyable {
             if rows[low].isNotBelow(key) { return low }
             low += 1
         }
-        // Many rows of one fragment push others far from their homes: no search may take longer for it.
+        // Many rows of one fragment push others far from their homes: that must not make searches longer.
         var step = Self.nearby
         var high = low
         while high < slots, !rows[high].isNotBelow(key) {
@@ -401,7 +402,7 @@ struct RowPages: ~Copyable {
         return low
     }
 
-    /// Puts a row with an absent key where ``firstSlot(notBelow:)`` says it belongs; false when no slot behind is empty.
+    /// Inserts a row with an absent key where ``firstSlot(notBelow:)`` says it belongs; false if no later slot is empty.
     mutating func insert(_ row: PackedRow, at slot: Int) -> Bool {
         guard let rows else { return false }
         var end = slot
@@ -421,13 +422,12 @@ struct RowPages: ~Copyable {
         rows[end - 1] = .empty
     }
 
-    /// Puts all rows of `other` into these pages, which are empty; false when they do not all fit, and then the pages are
-    /// of no use.
+    /// Copies all rows of `other` into these pages, which are empty; false if they do not all fit, and then the pages are useless.
     mutating func copy(_ other: borrowing RowPages) -> Bool {
         guard let source = other.rows, let rows else { return true }
         var next = 0
         for slot in 0..<other.slots where !source[slot].isEmpty {
-            // In ascending order each row's place is its home or right behind the one before it.
+            // In ascending order, each row's place is its home or right after the one before it.
             let place = max(next, home(source[slot].key))
             guard place < slots else { return false }
             rows[place] = source[slot]
@@ -436,7 +436,7 @@ struct RowPages: ~Copyable {
         return true
     }
 
-    /// The slot behind the last row.
+    /// The slot after the last row.
     var end: Int {
         guard let rows else { return 0 }
         var end = slots
@@ -445,12 +445,12 @@ struct RowPages: ~Copyable {
     }
 }
 
-/// Whole pages of zeroed memory straight from the system, given back when their owner ends.
+/// Whole pages of zeroed memory straight from the system, released with their owner.
 ///
-/// Tables that are rebuilt as they grow would leave holes of ever other sizes in the heap; pages leave none, and those
-/// nobody wrote to take no memory.
+/// Tables that are rebuilt as they grow would leave holes of ever different sizes in the heap; pages leave none, and unwritten ones
+/// take no memory.
 struct MappedPages: ~Copyable {
-    /// The first byte; nil only when there are no pages.
+    /// The first byte; nil only if there are no pages.
     let base: UnsafeMutableRawPointer?
     /// The bytes of all pages together.
     let bytes: Int
@@ -464,7 +464,7 @@ struct MappedPages: ~Copyable {
         bytes = 0
     }
 
-    /// The fewest pages that hold `bytes` bytes; nil when the system does not give them.
+    /// The fewest pages that hold `bytes` bytes; nil if the system has no memory.
     init?(bytes: Int) {
         guard bytes > 0, let whole = MappedPages.wholePages(bytes) else { return nil }
         #if canImport(Darwin)
@@ -473,7 +473,7 @@ struct MappedPages: ~Copyable {
             let flags = MAP_PRIVATE | MAP_ANONYMOUS
         #endif
         guard let address = mmap(nil, whole, PROT_READ | PROT_WRITE, flags, -1, 0),
-            // The address that says "failed", whose name is a cast and not imported everywhere.
+            // The address that means "failed", whose name is a cast and not imported everywhere.
             UInt(bitPattern: address) != UInt.max
         else { return nil }
         base = address
@@ -484,7 +484,7 @@ struct MappedPages: ~Copyable {
         if let base { munmap(base, bytes) }
     }
 
-    /// `bytes` rounded up to whole pages; nil where there is no such number.
+    /// `bytes` rounded up to whole pages; nil on overflow.
     static func wholePages(_ bytes: Int) -> Int? {
         let (padded, overflow) = bytes.addingReportingOverflow(pageSize - 1)
         return overflow ? nil : padded / pageSize * pageSize

@@ -3,28 +3,28 @@
 
 internal import Synchronization
 
-/// What one shard of the index guards: its rows, its writers, and what it knows of keys that have no row.
+/// The state of one shard of the index: its rows, its writers, and what it knows about keys without a row.
 struct Shard: ~Copyable {
     /// The entries.
     var table = RowTable()
     /// The entries being written.
     var writers = WritersInFlight()
-    /// The keys of which a failed write may have left a record.
+    /// The keys for which a failed write may have left a record.
     var lingering = Lingering()
-    /// How often the shard's keys were asked for of late.
+    /// How often the shard's keys were requested recently.
     var frequencies: KeyFrequencies
     /// The records between the reservation of their place and their publication.
     var pending: [PendingWrite] = []
     /// The primary keys whose tombstones are being written.
     var removing: [UInt64] = []
 
-    /// A shard of nothing.
+    /// An empty shard.
     init(seed: UInt64) {
-        // A 64th of what one for all keys would take at least.
+        // A 64th of the minimum for one table for all keys.
         frequencies = KeyFrequencies(seed: seed, leastWords: 4)
     }
 
-    /// Takes a row out, if it is still at a place, and returns it.
+    /// Removes a row if it is still at a place, and returns it.
     @discardableResult
     mutating func remove(_ fragment: UInt64, variant: UInt32, at place: RecordPlace) -> IndexRow? {
         guard let gone = table.remove(fragment, variant: variant, at: place) else { return nil }
@@ -32,13 +32,13 @@ struct Shard: ~Copyable {
         return gone
     }
 
-    /// What ``CarryJudge`` goes by; `bytes` are those of record and blob.
+    /// The value that ``CarryJudge`` uses; `bytes` are those of record and blob.
     func score(of row: IndexRow, bytes: Int) -> Int {
         CarryJudge.score(weight: frequencies.weight(row.mark), bytes: bytes, hash: row.keyHash)
     }
 }
 
-/// One shard and its lock, which is held for short and never over I/O, `await` or a caller's code.
+/// One shard and its lock, which is held briefly and never during I/O, `await` or a caller's code.
 final class IndexShard: Sendable {
     let state: Mutex<Shard>
 
@@ -49,8 +49,8 @@ final class IndexShard: Sendable {
 
 /// The index of a disk store in 64 shards: an entry's shard follows from the hash of its primary key.
 ///
-/// All variants of a primary key lie in one shard, so a lock of one shard is enough to change them together. A look-up
-/// takes one lock and no allocation where at most one row matches.
+/// All variants of a primary key are in one shard, so one shard's lock is enough to change them together. A lookup takes one lock,
+/// and no allocation if at most one row matches.
 final class ShardedIndex: Sendable {
     /// The number of shards.
     static let count = 64
@@ -63,60 +63,61 @@ final class ShardedIndex: Sendable {
         shards = (0..<Self.count).map { IndexShard(seed: UInt64($0)) }
     }
 
-    /// The number of the shard in which everything about a primary key lies.
+    /// The number of the shard that contains everything about a primary key.
     static func number(of primary: UInt64) -> Int {
         Int(truncatingIfNeeded: primary >> 58)
     }
 
-    /// The part of a primary key's hash that rows keep; shares no bit with the shard's number.
+    /// The part of a primary key's hash that rows contain; has no bit in common with the shard's number.
     static func fragment(of primary: UInt64) -> UInt64 {
         primary & (1 << UInt64(IndexRow.fragmentBits) - 1)
     }
 
-    /// The hash of a primary key, as far as a row and its shard's number tell it: all that ``KeyHashing`` puts into one.
+    /// The hash of a primary key, as far as a row and its shard's number determine it: everything that ``KeyHashing`` puts into
+    /// one.
     static func primary(shard number: Int, _ fragment: UInt64) -> UInt64 {
         UInt64(truncatingIfNeeded: number) << 58 | fragment
     }
 
-    /// Rows in their order, from a place in a shard on.
+    /// Rows in order, starting at a place in a shard.
     func rows(from place: IndexPlace, limit: Int) -> [IndexRow] {
         shards[place.shard].state.withLock {
             $0.table.rows(from: place.fragment, variant: place.variant, limit: limit)
         }
     }
 
-    /// The shard in which everything about a primary key lies.
+    /// The shard that contains everything about a primary key.
     func shard(of primary: UInt64) -> IndexShard {
         shards[Self.number(of: primary)]
     }
 
-    /// The rows that may be of the primary key with this hash.
+    /// The rows that may belong to the primary key with this hash.
     func rows(of primary: UInt64) -> RowMatches {
         shard(of: primary).state.withLock { $0.table.rows(Self.fragment(of: primary)) }
     }
 
-    /// The rows of all shards; those of shards that change meanwhile are counted before or after their change.
+    /// The number of rows in all shards; rows of shards that change meanwhile are counted before or after their change.
     var count: Int {
         shards.reduce(0) { sum, shard in sum + shard.state.withLock { $0.table.count } }
     }
 
-    /// The bytes of memory that rows and frequencies hold.
+    /// The bytes of memory of rows and frequencies.
     var bytes: Int {
         shards.reduce(0) { sum, shard in sum + shard.state.withLock { $0.table.bytes + $0.frequencies.bytes } }
     }
 }
 
-/// The primary keys of which a failed write may have left a record on the disk, though the index knows none.
+/// The primary keys for which a failed write may have left a record on the disk, although the index knows none.
 ///
-/// Whoever removes such a key must write a tombstone even if the index has no row of it. The set is bounded; once it
-/// could not take a key in, it says yes to every key until ``removeAll()``.
+/// Code that removes such a key must write a tombstone even if the index has no row for it. The set is limited; once it could not
+/// take a key, it contains every key until ``removeAll()``.
 struct Lingering: Sendable {
-    /// The most keys kept apart.
+    /// The most keys stored individually.
     static let bound = 64
 
     private var primaries: Set<UInt64> = []
 
-    /// Whether a key was turned away for want of room, so that every key may linger.
+    /// Whether a key did not fit, so that every key may linger.
     private(set) var isOverfull = false
 
     /// Nothing lingers.
@@ -125,7 +126,7 @@ struct Lingering: Sendable {
     /// Whether nothing lingers.
     var isEmpty: Bool { primaries.isEmpty && !isOverfull }
 
-    /// Whether a record of the key with this hash may lie on the disk unknown to the index.
+    /// Whether a record of the key with this hash may be on the disk without the index knowing it.
     func contains(_ primary: UInt64) -> Bool {
         isOverfull || primaries.contains(primary)
     }
@@ -139,18 +140,18 @@ struct Lingering: Sendable {
         primaries.insert(primary)
     }
 
-    /// Forgets a key whose tombstone is written; without effect on the answer once the set is overfull.
+    /// Forgets a key whose tombstone is written; does not change the answer once the set is overfull.
     mutating func forget(_ primary: UInt64) {
         primaries.remove(primary)
     }
 
-    /// Forgets every key: nothing that lay on the disk is there any more.
+    /// Forgets every key: nothing is left on the disk.
     mutating func removeAll() {
         self = Lingering()
     }
 }
 
-/// The entries that are being written: what a purge or an invalidation must also reach.
+/// The entries being written, which a purge or an invalidation must reach too.
 struct WritersInFlight: Sendable {
     /// One entry being written.
     struct Writer: Sendable {
@@ -159,7 +160,7 @@ struct WritersInFlight: Sendable {
         let description: EntryDescription
         /// Bytes held against the capacity.
         var reserved: Int
-        /// Set once the key was invalidated or purged: the bytes may be older than what made them invalid.
+        /// Set once the key was invalidated or purged: the bytes may be older than the reason.
         var isSuperseded = false
     }
 
@@ -168,11 +169,11 @@ struct WritersInFlight: Sendable {
         var writer: Writer
     }
 
-    /// By ascending number. Few at a time, so that a list is quicker than any table.
+    /// By ascending number. There are few at a time, so a list is faster than any table.
     private var writers: [Numbered] = []
     private var nextID: UInt64 = 0
 
-    /// The bytes held by all of them.
+    /// The bytes that all of them hold.
     private(set) var reserved = 0
 
     /// The writer with this number, unless it ended.
@@ -183,7 +184,7 @@ struct WritersInFlight: Sendable {
         Dictionary(writers.map { ($0.id, $0.writer) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Takes in a writer and numbers it.
+    /// Adds a writer and numbers it.
     mutating func begin(_ writer: Writer) -> UInt64 {
         nextID &+= 1
         writers.append(Numbered(id: nextID, writer: writer))
@@ -191,19 +192,19 @@ struct WritersInFlight: Sendable {
         return nextID
     }
 
-    /// Takes in what is put in one step and may take a while.
+    /// Adds a writer for a draft that is put in one step, which may take a while.
     mutating func begin(_ draft: EntryDraft) -> UInt64 {
         begin(Writer(key: draft.key, variant: draft.variant, description: draft.description, reserved: 0))
     }
 
-    /// Holds `count` bytes more for a writer, or fewer when negative.
+    /// Reserves `count` more bytes for a writer, or fewer if negative.
     mutating func reserve(_ count: Int, for id: UInt64) {
         guard let place = place(of: id) else { return }
         writers[place].writer.reserved += count
         reserved += count
     }
 
-    /// Takes a writer out, and what it held with it.
+    /// Removes a writer, together with its bytes.
     @discardableResult
     mutating func end(_ id: UInt64) -> Writer? {
         guard let place = place(of: id) else { return nil }
@@ -218,19 +219,19 @@ struct WritersInFlight: Sendable {
     /// Whether an entry of `key` is being written.
     func hasWriters(of key: StoreKey) -> Bool { writers.contains { $0.writer.key == key } }
 
-    /// Makes sure that no writer commits.
+    /// Ensures that no writer commits.
     mutating func supersedeAll() {
         for place in writers.indices { writers[place].writer.isSuperseded = true }
     }
 
-    /// Makes sure that no writer of `key` commits.
+    /// Ensures that no writer of `key` commits.
     mutating func supersede(_ key: StoreKey) {
         for place in writers.indices where writers[place].writer.key == key {
             writers[place].writer.isSuperseded = true
         }
     }
 
-    /// Makes sure that none of these writers commits.
+    /// Ensures that none of these writers commits.
     mutating func supersede(ids: [UInt64]) {
         for id in ids {
             if let place = place(of: id) { writers[place].writer.isSuperseded = true }
@@ -248,16 +249,16 @@ struct WritersInFlight: Sendable {
     }
 }
 
-/// Where a walk through all rows stands: they come in the order of shard, fragment and variant.
+/// The position of a walk through all rows, in the order of shard, fragment and variant.
 struct IndexPlace: Sendable {
     var shard = 0
     var fragment: UInt64 = 0
     var variant: UInt32 = 0
 
-    /// The first row.
+    /// Before the first row.
     init() {}
 
-    /// What a cursor tells; the first row where it tells nothing.
+    /// The position of a cursor; before the first row if it has none.
     init(_ cursor: StoreCursor?) {
         guard let (number, bytes) = cursor?.parts, number < UInt64(ShardedIndex.count), bytes.count == 12 else {
             return
@@ -277,7 +278,7 @@ struct IndexPlace: Sendable {
     /// Whether no shard is left.
     var isEnd: Bool { shard >= ShardedIndex.count }
 
-    /// Goes on behind a row; nil: in the next shard.
+    /// Continues after a row; nil: in the next shard.
     mutating func pass(_ row: IndexRow?) {
         if let row, row.variant < .max {
             (fragment, variant) = (row.fragment, row.variant + 1)
@@ -288,7 +289,7 @@ struct IndexPlace: Sendable {
         }
     }
 
-    /// Goes on behind rows of which no more than `limit` were asked for.
+    /// Continues after rows of which at most `limit` were requested.
     mutating func pass(_ rows: [IndexRow], limit: Int) {
         pass(rows.count < limit ? nil : rows.last)
     }

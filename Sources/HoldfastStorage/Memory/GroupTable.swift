@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// One committed variant as memory holds it.
+/// One committed variant in memory.
 struct MemoryRecord: Sendable {
-    /// What a look-up shows; carries ``held``.
+    /// What a lookup returns; contains ``held``.
     let entry: StoredEntry
     let held: HeldBody
 
-    /// What ``MemoryLedger`` knows it by.
+    /// Its ticket in ``MemoryLedger``.
     var ticket: SlotTicket { held.ticket }
 
     init(_ entry: StoredEntry, _ held: HeldBody) {
@@ -15,25 +15,25 @@ struct MemoryRecord: Sendable {
         self.held = held
     }
 
-    /// The record of an entry as a look-up shows it.
+    /// The record of an entry that a lookup returned.
     init?(_ shown: StoredEntry) {
         guard let held = shown.held else { return nil }
         (entry, self.held) = (shown, held)
     }
 }
 
-/// Groups of variants by primary key: open addressing over 8-byte buckets, groups at places of their own.
+/// Groups of variants by primary key: open addressing over 8-byte buckets, with the groups in a separate array.
 ///
-/// A group keeps its place from its first record to its last. The caller hashes: the top bits of a hash have chosen the
-/// table, its low bits choose the bucket and 32 bits in between are compared before any key is.
+/// A group keeps its place from its first record to its last. The caller hashes: the top bits of a hash have chosen the table, its
+/// low bits choose the bucket, and 32 bits in between are compared before any key is.
 struct GroupTable: Sendable {
     /// All variants of one key.
     struct Group: Sendable {
         let key: StoreKey
         let hash: UInt64
-        /// What a look-up shows, newest first; empty at a free place.
+        /// What a lookup returns, newest first; empty at a free place.
         let entries: [StoredEntry]
-        /// The ticket of the only variant; ``SlotTicket/none`` where there are several.
+        /// The ticket of the only variant; ``SlotTicket/none`` if there are several.
         let onlyTicket: SlotTicket
 
         static let free = Group(key: StoreKey([]), hash: 0, records: [])
@@ -51,7 +51,7 @@ struct GroupTable: Sendable {
 
     private static let empty: UInt64 = 0
 
-    /// The upper half: 32 bits of the hash; the lower one: the place and 1.
+    /// The upper half: 32 bits of the hash; the lower half: the place plus 1.
     private var buckets: [UInt64] = []
     private var mask = -1
     private var free: [Int] = []
@@ -59,7 +59,7 @@ struct GroupTable: Sendable {
     /// The groups by place.
     private(set) var groups: [Group] = []
 
-    /// Where the group of a key stands.
+    /// The place of a key's group.
     func place(of key: StoreKey, _ hash: UInt64) -> Int? {
         guard mask >= 0 else { return nil }
         let fragment = Self.fragment(hash)
@@ -80,7 +80,7 @@ struct GroupTable: Sendable {
         place(of: key, hash).map { groups[$0].records } ?? []
     }
 
-    /// The places of all groups with this hash: one, but for a coincidence.
+    /// The places of all groups with this hash: nearly always at most one.
     func places(hash: UInt64) -> [Int] {
         guard mask >= 0 else { return [] }
         var places: [Int] = []
@@ -93,7 +93,7 @@ struct GroupTable: Sendable {
         return places
     }
 
-    /// Puts records in the place of all that the key has; none: the key is taken out.
+    /// Replaces all records of the key; none: the key is removed.
     mutating func replace(_ key: StoreKey, _ hash: UInt64, with records: [MemoryRecord]) {
         if let place = place(of: key, hash) {
             if records.isEmpty { return remove(place, hash) }
@@ -103,12 +103,12 @@ struct GroupTable: Sendable {
             let place = free.popLast() ?? groups.count
             if place == groups.count { groups.append(group) } else { groups[place] = group }
             keys += 1
-            // Half of the buckets stay empty at least, so that a search is short.
+            // At least half of the buckets stay empty, so that a search is short.
             if 2 * keys > buckets.count { grow() } else { enter(place, hash) }
         }
     }
 
-    /// Takes everything out.
+    /// Removes everything.
     mutating func removeAll() {
         self = GroupTable()
     }
@@ -119,7 +119,7 @@ struct GroupTable: Sendable {
         keys -= 1
         var hole = Int(truncatingIfNeeded: hash) & mask
         while Int(truncatingIfNeeded: buckets[hole] & 0xFFFF_FFFF) - 1 != place { hole = (hole + 1) & mask }
-        // What stands behind moves up unless it would come to stand before its own bucket.
+        // Later buckets move up, unless that would put them before their own place.
         var index = hole
         while true {
             index = (index + 1) & mask

@@ -3,32 +3,32 @@
 
 internal import Synchronization
 
-/// What one stripe of threads guards: snapshots of its own of the entries that several threads want at once.
+/// The state of one stripe of threads: its own snapshots of entries that several threads request at once.
 ///
-/// Each hit of a popular entry would count references to the same objects up and down and take the same lock, and processors would
-/// wait for each other's cache lines. So each stripe looks at copies; a copy is as good as its shard's table as long as the shard
-/// has not changed since it was made.
+/// Without them, each hit of a popular entry would change the reference counts of the same objects and take the same lock, and
+/// processors would wait for each other's cache lines. So each stripe has copies; a copy is as good as its shard's table as long as
+/// the shard has not changed since it was made.
 struct HotCopiesState: Sendable {
     private struct Copy: Sendable {
         let hash: UInt64
         let key: StoreKey
-        /// The shard's changes when it was made.
+        /// The shard's change count when it was made.
         let change: Int
         let entries: [StoredEntry]
         let ticket: SlotTicket
     }
 
-    /// How many copies are held at most.
+    /// The most copies held.
     static let size = 16
 
     private var copies = [Copy?](repeating: nil, count: Self.size)
-    /// Hashes of what was met with its lock taken, each at its place.
+    /// Hashes of keys whose shard's lock was found taken, each at its place.
     private var met = [UInt64](repeating: 0, count: Self.size)
     private var buffer = ReadBuffer()
     private var latestNow: StoreInstant?
     private(set) var lookups = 0
 
-    /// What a look-up finds here, nil where nothing that is as good as the shard's.
+    /// What a lookup finds here; nil if nothing here is as good as the shard's table.
     mutating func lookUp(_ key: StoreKey, _ hash: UInt64, change: Int, now: StoreInstant) -> ShardState.Found? {
         let place = Self.place(hash)
         guard copies[place]?.hash == hash, copies[place]?.change == change, let copy = copies[place],
@@ -40,14 +40,14 @@ struct HotCopiesState: Sendable {
         return ShardState.Found(entries: copy.entries, isDue: isDue, isClosed: false)
     }
 
-    /// Whether a key that was met with its lock taken is worth a copy: at the second time.
+    /// Whether a key whose lock was found taken is worth a copy: from the second time on.
     mutating func isWorth(_ hash: UInt64) -> Bool {
         let place = Self.place(hash)
         defer { met[place] = hash }
         return met[place] == hash
     }
 
-    /// Takes in a copy of what a look-up found.
+    /// Adds a copy of what a lookup found.
     mutating func add(_ key: StoreKey, _ hash: UInt64, change: Int, _ entries: [StoredEntry]) {
         let records = entries.compactMap { MemoryRecord($0) }
         guard !records.isEmpty, records.count == entries.count else { return }
@@ -60,9 +60,9 @@ struct HotCopiesState: Sendable {
         )
     }
 
-    /// Drops the copies that are out of date, so that they hold no memory.
+    /// Drops the outdated copies, so that they hold no memory.
     ///
-    /// - Returns: whether there are some left.
+    /// - Returns: whether some are left.
     mutating func drop(_ isCurrent: (_ hash: UInt64, _ change: Int) -> Bool) -> Bool {
         var isAnyLeft = false
         for place in copies.indices {
@@ -88,7 +88,7 @@ struct HotCopies: ~Copyable, Sendable {
     /// Whether there may be copies; a hint that saves the lock.
     private let isUsed = Atomic(false)
 
-    /// Whether a look-up may find something here.
+    /// Whether a lookup may find something here.
     var mayHold: Bool { isUsed.load(ordering: .relaxed) }
 
     /// Runs `body` with the lock held.
@@ -96,7 +96,7 @@ struct HotCopies: ~Copyable, Sendable {
         state.withLock { body(&$0) }
     }
 
-    /// As ``HotCopiesState/add(_:_:change:_:)``, at the second time that the key was met with its lock taken.
+    /// Like ``HotCopiesState/add(_:_:change:_:)``, but only from the second time that the key's lock was found taken.
     func add(_ key: StoreKey, _ hash: UInt64, change: Int, _ entries: [StoredEntry]) {
         state.withLock { state in
             guard state.isWorth(hash) else { return }
@@ -105,7 +105,7 @@ struct HotCopies: ~Copyable, Sendable {
         }
     }
 
-    /// As ``HotCopiesState/drop(_:)``.
+    /// Like ``HotCopiesState/drop(_:)``.
     func drop(_ isCurrent: (_ hash: UInt64, _ change: Int) -> Bool) {
         guard mayHold else { return }
         state.withLock { state in isUsed.store(state.drop(isCurrent), ordering: .relaxed) }

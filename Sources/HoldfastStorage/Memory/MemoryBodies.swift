@@ -3,9 +3,9 @@
 
 internal import Synchronization
 
-/// The bytes of a body that is being written into memory, shared by its writer and those who follow it.
+/// The bytes of a body that is being written into memory, shared by its writer and its followers.
 final class GrowingBody: StoredBody {
-    /// Appends shorter than this are gathered, so that a body of single bytes does not cost an array each.
+    /// Appends shorter than this are combined, so that a body of single bytes does not cost an array for each.
     private static let gatherBelow = 16_384
 
     private struct Bytes {
@@ -60,7 +60,7 @@ final class GrowingBody: StoredBody {
     private let progress = BodyProgress()
     private let onRead: @Sendable (Int) -> Void
 
-    /// An empty body; `onRead` is told how many bytes each read handed out.
+    /// An empty body; `onRead` is called with the number of bytes that each read returned.
     init(onRead: @escaping @Sendable (Int) -> Void) {
         self.onRead = onRead
     }
@@ -89,7 +89,7 @@ final class GrowingBody: StoredBody {
         return chunk
     }
 
-    /// Adds bytes and wakes those who wait for them.
+    /// Adds bytes and wakes the readers that wait for them.
     func append(_ chunk: ByteChunk) {
         progress.advance(
             to: bytes.withLock { bytes in
@@ -115,7 +115,7 @@ final class GrowingBody: StoredBody {
             whole = ByteChunk(joined)
         }
         if !whole.isEmpty {
-            // Followers go on from the one chunk, so the pieces are not held twice.
+            // Followers continue from the one chunk, so the pieces are not held twice.
             bytes.withLock { bytes in
                 bytes.chunks = [whole]
                 bytes.starts = [0]
@@ -125,13 +125,13 @@ final class GrowingBody: StoredBody {
         return whole
     }
 
-    /// Ends the body before it is whole and frees its bytes; nothing happens once it is whole.
+    /// Ends the body before it is complete and frees its bytes; does nothing once it is complete.
     func abandon() {
         if progress.end(.failed(StoreError.abandoned)) { bytes.withLock { $0 = Bytes() } }
     }
 }
 
-/// The body of a committed entry that lies in memory.
+/// The body of a committed entry in memory.
 package struct MemoryBody: StoredBody {
     private let bytes: ByteChunk
 
@@ -177,7 +177,7 @@ final class MemoryWriter: EntryWriter {
 
     @discardableResult
     func commit(_ description: EntryDescription?, now: StoreInstant) async throws(StoreError) -> StoredEntry {
-        // Followers have the whole body whether or not it may be stored: it is what they asked for.
+        // Followers get the whole body whether or not it may be stored, since they requested it.
         let whole = body.finish()
         do {
             return try store.commit(id, description, body: whole, now: now)
@@ -197,35 +197,35 @@ final class MemoryWriter: EntryWriter {
     }
 }
 
-/// The body of a version that lies in a ``MemoryStore``, and whether the version still does.
+/// The body of a version in a ``MemoryStore``, and whether the version is still there.
 ///
-/// Snapshots of the version carry it, so that opening the body takes no lock and no second search.
+/// Snapshots of the version contain it, so that opening the body takes no lock and no second search.
 final class HeldBody: Sendable {
     let bytes: ByteChunk
-    /// What ``MemoryLedger`` knows the version by.
+    /// The version's ticket in ``MemoryLedger``.
     let ticket: SlotTicket
     private let owner: ObjectIdentifier
-    /// What it is a copy of, whose fate it shares.
+    /// The original that it is a copy of; when the original is gone, so is this.
     private let original: HeldBody?
     private let gone = Atomic(false)
     private let siblings = Atomic(false)
 
-    /// The body of a version that lies in the shards named.
+    /// The body of a version in these shards.
     init(_ bytes: ByteChunk, ticket: SlotTicket, in owner: AnyObject) {
         (self.bytes, self.ticket) = (bytes, ticket)
         self.owner = ObjectIdentifier(owner)
         original = nil
     }
 
-    /// Another object for the same body, so that threads count references to objects of their own.
+    /// Another object for the same body, so that threads change their own reference counts.
     init(copying other: HeldBody) {
         (bytes, ticket, owner, original) = (other.bytes, other.ticket, other.owner, other)
     }
 
-    /// Whether the version left its store; set before the call returns that took it out.
+    /// Whether the version left its store; set before the call that removed it returns.
     var isGone: Bool { (original ?? self).gone.load(ordering: .acquiring) }
 
-    /// Whether the version stands beside others of its key, so that a look-up does not tell which of them is used.
+    /// Whether its key has several versions, so that a lookup does not show which of them is used.
     var hasSiblings: Bool { (original ?? self).siblings.load(ordering: .relaxed) }
 
     func isIn(_ owner: AnyObject) -> Bool { self.owner == ObjectIdentifier(owner) }

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What all changes of a ``MemoryStore`` share under one lock.
+/// The state that all changes of a ``MemoryStore`` share, under one lock.
 struct MemoryBook: Sendable {
     var ledger: MemoryLedger
-    /// What was counted of changes; the rest is counted elsewhere.
+    /// The counts of changes; the rest is counted elsewhere.
     var counts = StoreStatistics()
     var isClosed = false
-    /// Entries that left the ledger and lie in the shards still; none while the lock is free.
+    /// Entries that left the ledger and are still in the shards; none while the lock is free.
     var leaving: [MemoryLedger.Leaving] = []
-    /// Records taken out, to be freed once the lock is.
+    /// Records that were removed, to be freed once the lock is released.
     var gone: [MemoryRecord] = []
     private var tickets: [SlotTicket] = []
     private var lastVersion: UInt64 = 0
 
-    /// A book of nothing.
+    /// An empty book.
     init(ledger: MemoryLedger) {
         self.ledger = ledger
     }
 
-    /// Hands out the records taken out since the last call; from here on no snapshot opens their bodies.
+    /// Returns the records removed since the last call; from now on, no snapshot opens their bodies.
     mutating func takeGone() -> [MemoryRecord] {
         for record in gone { record.held.setGone() }
         defer { gone.removeAll() }
         return gone
     }
 
-    /// A version higher than all before.
+    /// A version higher than all before it.
     mutating func nextVersion() -> StoredEntry.Version {
         lastVersion &+= 1
         return StoredEntry.Version(number: lastVersion)
     }
 
-    /// Tells the policy of the uses that a shard noted.
+    /// Reports the uses that a shard noted to the policy.
     mutating func passOn(_ noted: MemoryShards.NotePlace, of shards: MemoryShards) {
         if let now = shards.takeNotes(noted, &tickets) { ledger.latestNow = max(ledger.latestNow, now) }
         for ticket in tickets { ledger.use(ticket, &leaving) }
@@ -40,7 +40,7 @@ struct MemoryBook: Sendable {
     }
 }
 
-/// The numbers a ``MemoryStore`` was made with, and what follows from them.
+/// The numbers that a ``MemoryStore`` was made with, and what follows from them.
 struct MemoryLimits: Sendable {
     let capacity: Int
     let entrySize: Int
@@ -52,20 +52,20 @@ struct MemoryLimits: Sendable {
         self.variants = max(1, variants)
     }
 
-    /// The bytes that pins may hold.
+    /// The most bytes that pinned entries may hold.
     var pins: Int { capacity / 2 }
 
-    /// What an entry counts.
+    /// The cost of an entry in bytes.
     static func cost(_ key: StoreKey, _ variant: StoreKey, _ description: EntryDescription, body: Int) -> Int {
         MemoryStore.overhead + key.bytes.count + variant.bytes.count + description.byteCount + body
     }
 
-    /// What an entry counts.
+    /// The cost of an entry in bytes.
     static func cost(_ entry: StoredEntry) -> Int {
         cost(entry.key, entry.variant, entry.description, body: entry.bodyLength)
     }
 
-    /// Throws `.tooLarge` unless an entry may take so many bytes, none of the numbers being negative.
+    /// Throws `.tooLarge` if an entry may not take this many bytes; neither number is negative.
     func check(_ bytes: Int, and more: Int = 0) throws(StoreError) {
         if bytes > entrySize || more > entrySize - bytes {
             throw .tooLarge(limit: entrySize)
@@ -73,16 +73,15 @@ struct MemoryLimits: Sendable {
     }
 }
 
-/// A page of a ``MemoryStore``'s list as it is gathered, shard after shard: in the order of the groups' places, and below that
-/// of their variants' bytes.
+/// A page of a ``MemoryStore``'s list while it is collected, shard after shard: in the order of the groups' places, and within a
+/// group of the variants' bytes.
 ///
-/// A group keeps its place for as long as it is there, so that a record that stays is listed once. Costs a step for each
-/// place passed.
+/// A group keeps its place for its lifetime, so a record that stays is listed once. Costs a step for each place passed.
 struct MemoryPage: Sendable {
     private let limit: Int
     private var listed: [ListedEntry] = []
     private var next: StoreCursor?
-    /// The place to go on from, and the variant up to which the group there was listed.
+    /// The place to continue from, and the variant up to which the group there was listed.
     private var place: Int
     private var last: [UInt8]?
 
@@ -90,7 +89,7 @@ struct MemoryPage: Sendable {
     let firstShard: Int
     /// Whether no more is needed.
     var isFull: Bool { next != nil }
-    /// What was gathered.
+    /// What was collected.
     var page: StorePage { StorePage(listed: listed, next: next) }
 
     /// The page that follows a place.
@@ -102,7 +101,7 @@ struct MemoryPage: Sendable {
         last = cursor?.parts?.bytes
     }
 
-    /// With the groups of the next shard.
+    /// The page with the groups of the next shard added.
     func adding(_ groups: [GroupTable.Group], ofShard shard: Int) -> MemoryPage {
         var page = self
         page.add(groups, ofShard: shard)
@@ -118,7 +117,7 @@ struct MemoryPage: Sendable {
                 let variant = entry.variant.bytes
                 if let last, !last.lexicographicallyPrecedes(variant) { continue }
                 if listed.count == limit, let end = listed.last {
-                    // `end` stands here or at an earlier place; to go on from here after nothing would list this variant.
+                    // `end` is here or at an earlier place; a cursor with no bytes at this place would list this variant again.
                     next = StoreCursor(number: lastNumber, bytes: end.entry.variant.bytes)
                     return
                 }
@@ -131,6 +130,6 @@ struct MemoryPage: Sendable {
         (place, last) = (0, nil)
     }
 
-    /// The shard and the place of the entry listed last.
+    /// The shard and place of the last listed entry.
     private var lastNumber: UInt64 = 0
 }

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Which bytes of a ``MemoryStore`` belong to whom, and who leaves: every step keeps their sum within the capacity.
+/// Counts which bytes of a ``MemoryStore`` are used for what, and decides what leaves: every step keeps their sum within the
+/// capacity.
 ///
-/// Bytes are held by entries that the eviction policy keeps, by pinned ones, by those being written, and by *guests*: entries
-/// that the policy did not admit and that stay until their room is needed. The policy's capacity is what pins and writers leave
-/// of the store's, less a ``Headroom``. A ledger knows entries by slots and hashes alone; steps that make entries leave add
-/// them to `leaving`, and the store takes them out of its tables.
+/// Bytes are held by entries that the eviction policy keeps, by pinned ones, by those being written, and by *guests*: entries that
+/// the policy did not admit and that stay until their space is needed. The policy's capacity is what pins and writers leave of the
+/// store's, less a ``Headroom``. A ledger knows entries only by slots and hashes; steps that make entries leave add them to
+/// `leaving`, and the store removes them from its tables.
 struct MemoryLedger: Sendable {
     typealias Slot = UInt32
 
     /// An entry that has left the ledger.
     struct Leaving: Sendable, Hashable {
-        /// What its record bears.
+        /// The ticket in its record.
         let ticket: SlotTicket
         /// The hash of its primary key.
         let hash: UInt64
     }
 
-    /// Who holds a slot's bytes.
+    /// What holds a slot's bytes.
     enum Standing: UInt8, Sendable {
         case free, kept, guest, pinned
     }
 
-    /// What is known of an entry.
+    /// What is known about an entry.
     struct Owner: Sendable {
         var hash: UInt64 = 0
-        /// The key under which the policy knows the entry.
+        /// The entry's key in the policy.
         var policyKey: UInt64 = 0
         var cost = 0
         var life: UInt32 = 0
@@ -46,13 +47,13 @@ struct MemoryLedger: Sendable {
     var useless = UselessQueue()
     var headroom: Headroom
     var writers = WritersInFlight()
-    /// Kept between steps so that they allocate nothing.
+    /// Kept between steps to avoid allocations.
     var victims: [Slot] = []
-    /// The latest instant a caller told of.
+    /// The latest instant that a caller passed.
     var latestNow = StoreInstant(milliseconds: .min)
     var evicted = 0
 
-    /// An empty ledger over a policy of its own.
+    /// An empty ledger with its own policy.
     init(capacity: Int, makePolicy: @escaping @Sendable (_ capacity: Int) -> any EvictionPolicy) {
         self.capacity = max(0, capacity)
         self.makePolicy = makePolicy
@@ -60,12 +61,12 @@ struct MemoryLedger: Sendable {
         headroom = Headroom(capacity: self.capacity)
     }
 
-    /// Bytes held in all.
+    /// All bytes held.
     var used: Int { policy.used + guestBytes + pinnedBytes + writers.reserved }
-    /// Entries held, those being written left out.
+    /// The entries held, without those being written.
     var count: Int { policy.count + guestCount + pinnedCount }
 
-    /// The owner of a ticket's slot, unless the ticket is of an earlier life.
+    /// The owner of a ticket's slot, unless the ticket is from an earlier life.
     func owner(of ticket: SlotTicket) -> Owner? {
         guard ticket.slot < owners.count else { return nil }
         let owner = owners[Int(ticket.slot)]
@@ -74,10 +75,10 @@ struct MemoryLedger: Sendable {
 
     // MARK: Entries
 
-    /// Takes in an entry for whose bytes there is room.
+    /// Adds an entry for whose bytes there is room.
     ///
     /// - Parameters:
-    ///   - hash: of its primary key.
+    ///   - hash: the hash of its primary key.
     ///   - policyKey: a hash of primary key and variant.
     mutating func enter(
         hash: UInt64,
@@ -94,7 +95,7 @@ struct MemoryLedger: Sendable {
         return SlotTicket(slot: slot, life: life)
     }
 
-    /// Gives an entry another size, for which there is room; counts as a use.
+    /// Changes the size of an entry, for which there is room; counts as a use.
     mutating func change(
         _ ticket: SlotTicket,
         cost: Int,
@@ -118,7 +119,7 @@ struct MemoryLedger: Sendable {
         fit(&leaving)
     }
 
-    /// Pins an entry or releases it.
+    /// Pins or unpins an entry.
     mutating func setPinned(
         _ isPinned: Bool,
         _ ticket: SlotTicket,
@@ -130,14 +131,14 @@ struct MemoryLedger: Sendable {
         place(ticket.slot, isPinned: isPinned, uselessAfter: uselessAfter, &leaving)
     }
 
-    /// Takes out an entry that the store gave up.
+    /// Removes an entry that the store gave up.
     mutating func remove(_ ticket: SlotTicket) {
         guard owner(of: ticket) != nil else { return }
         lift(ticket.slot)
         release(ticket.slot)
     }
 
-    /// Counts a use; a guest that is used is offered to the policy again, as if it had been fetched anew.
+    /// Counts a use; a guest that is used is offered to the policy again, as if it had been fetched again.
     mutating func use(_ ticket: SlotTicket, _ leaving: inout [Leaving]) {
         guard let owner = owner(of: ticket) else { return }
         switch owner.standing {
@@ -155,7 +156,7 @@ struct MemoryLedger: Sendable {
         }
     }
 
-    /// Forgets every entry and every writer.
+    /// Removes every entry and every writer.
     mutating func removeAll() {
         var emptied = MemoryLedger(capacity: capacity, makePolicy: makePolicy)
         emptied.evicted = evicted
@@ -167,7 +168,7 @@ struct MemoryLedger: Sendable {
         return Slot(truncatingIfNeeded: owners.count - 1)
     }
 
-    /// Gives a slot that stands nowhere its place.
+    /// Places a slot that is placed nowhere.
     private mutating func place(
         _ slot: Slot,
         isPinned: Bool,
@@ -189,7 +190,7 @@ struct MemoryLedger: Sendable {
         settle(offered: slot, &leaving)
     }
 
-    /// Takes a slot from where it stands; its owner stays.
+    /// Removes a slot from its current place; its owner stays.
     private mutating func lift(_ slot: Slot) {
         let owner = owners[Int(slot)]
         switch owner.standing {
@@ -204,7 +205,7 @@ struct MemoryLedger: Sendable {
         useless.remove(Int(slot))
     }
 
-    /// Has the store take a slot out and use it again.
+    /// Makes the store remove a slot's entry, and frees the slot.
     mutating func evict(_ slot: Slot, _ leaving: inout [Leaving]) {
         lift(slot)
         let owner = owners[Int(slot)]
@@ -223,7 +224,7 @@ struct MemoryLedger: Sendable {
         guestCount -= 1
     }
 
-    /// Deals with ``victims``: they leave, but for the entry that was offered, which becomes a guest.
+    /// Handles ``victims``: they leave, except the entry that was offered, which becomes a guest.
     mutating func settle(offered: Slot?, _ leaving: inout [Leaving]) {
         for slot in victims {
             if slot == offered {
@@ -232,7 +233,7 @@ struct MemoryLedger: Sendable {
                 guestBytes += owners[Int(slot)].cost
                 guestCount += 1
             } else {
-                // The policy has let go of it already.
+                // The policy has already dropped it.
                 evict(slot, &leaving)
             }
         }
@@ -240,17 +241,17 @@ struct MemoryLedger: Sendable {
     }
 }
 
-/// Making room: what is of no use leaves first, then guests, then what the policy chooses.
+/// Making room: useless entries leave first, then guests, then those that the policy chooses.
 extension MemoryLedger {
-    /// Makes sure that `count` bytes more can be held.
+    /// Ensures that `count` more bytes can be held.
     ///
-    /// Nothing leaves in vain: without hope of enough room all entries stay.
+    /// Nothing leaves in vain: if there cannot be enough room, all entries stay.
     ///
-    /// - Throws: `.noSpace` where pins and writers leave too little.
+    /// - Throws: `.noSpace` if pins and writers leave too little.
     mutating func makeRoom(_ count: Int, _ leaving: inout [Leaving]) throws(StoreError) {
         guard count > 0 else { return }
         guard count <= capacity - writers.reserved - pinnedBytes else {
-            throw StoreError(.noSpace, "What is pinned or being written leaves no room; try again later.")
+            throw StoreError(.noSpace, "Pinned entries and entries being written leave no room; try again later.")
         }
         let target = target(inFlight: writers.reserved + count)
         while used > capacity - count || policy.used > target, let slot = useless.first(before: latestNow) {
@@ -260,7 +261,7 @@ extension MemoryLedger {
         evictGuests(until: capacity - count, &leaving)
     }
 
-    /// Begins to write an entry whose bytes so far there is room for.
+    /// Begins to write an entry; there is room for its bytes so far.
     mutating func begin(_ writer: WritersInFlight.Writer) -> UInt64 {
         headroom.noteBegin(inFlight: writers.reserved)
         let id = writers.begin(writer)
@@ -268,7 +269,7 @@ extension MemoryLedger {
         return id
     }
 
-    /// Holds bytes for a writer, for which there is room.
+    /// Reserves bytes for a writer; there is room for them.
     mutating func reserve(_ count: Int, for id: UInt64) {
         writers.reserve(count, for: id)
         headroom.note(inFlight: writers.reserved)
@@ -281,20 +282,20 @@ extension MemoryLedger {
         }
         evictGuests(until: bytes, &leaving)
         if used > bytes {
-            // In two steps, lest `bytes` is far below zero.
+            // In two steps, in case `bytes` is far below zero.
             let rest = max(0, bytes - (used - policy.used))
             setPolicyCapacity(min(rest, policy.used), &leaving)
         }
         fit(&leaving)
     }
 
-    /// Gives the policy the capacity that is its own now.
+    /// Sets the policy's capacity to its current share.
     mutating func fit(_ leaving: inout [Leaving]) {
         setPolicyCapacity(target(inFlight: writers.reserved), &leaving)
         evictGuests(until: capacity, &leaving)
     }
 
-    /// While the policy would have to let something go for `count` bytes more, what is of no use leaves.
+    /// Evicts useless entries as long as the policy would have to evict something for `count` more bytes.
     mutating func evictUseless(for count: Int, sparing spared: Slot, _ leaving: inout [Leaving]) {
         while count > policy.capacity - policy.used, let slot = useless.first(before: latestNow) {
             if slot == Int(spared) { return }
@@ -317,13 +318,12 @@ extension MemoryLedger {
     }
 }
 
-/// How many bytes a store keeps clear of its eviction policy, so that entries being written drive nothing out before the
+/// How many bytes a store keeps free of its eviction policy's entries, so that entries being written evict nothing before the
 /// policy was asked about them.
 ///
-/// The most that was being written at once lately, and an eighth of the capacity at most: what is written beyond that
-/// evicts early.
+/// The most that was being written at once recently, but at most an eighth of the capacity: writes beyond that evict early.
 struct Headroom: Sendable {
-    /// The entries begun after which a peak is forgotten, at the latest twice as many.
+    /// The number of entries begun after which a peak is forgotten; at most twice as many.
     static let window = 256
 
     private let limit: Int
@@ -331,12 +331,12 @@ struct Headroom: Sendable {
     private var previous = 0
     private var begun = 0
 
-    /// No headroom yet, of a store with this capacity.
+    /// No headroom yet, for a store with this capacity.
     init(capacity: Int) {
         limit = max(0, capacity) / 8
     }
 
-    /// The bytes to keep clear.
+    /// The bytes to keep free.
     var bytes: Int { max(current, previous) }
 
     /// Notes how many bytes are being written at once.

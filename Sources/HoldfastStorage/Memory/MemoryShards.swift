@@ -3,8 +3,8 @@
 
 internal import Synchronization
 
-/// The shards of a ``MemoryStore``, in cache lines of their own and without a reference each: a hit would count that up and
-/// down, and threads that ask for the same entry would wait for each other once more.
+/// The shards of a ``MemoryStore``, in their own cache lines and without a reference for each: every hit would change its count,
+/// and threads that request the same entry would wait for each other once more.
 final class MemoryShards: Sendable {
     /// How many there are; the top five bits of a hash choose.
     static let count = 32
@@ -14,8 +14,8 @@ final class MemoryShards: Sendable {
     static let stripes = 16
     private static let copyStride = (MemoryLayout<HotCopies>.stride + lines - 1) / lines * lines
 
-    // Proof: set in `init`, and never again; what it points to is filled there, Sendable, and freed in `deinit`, when nobody can reach
-    // it any more. MemoryStoreStressTests uses it from many threads.
+    // Proof: set only in `init`; what it points to is initialized there, Sendable, and freed in `deinit`, when nobody can reach it
+    // any more. MemoryStoreStressTests uses it from many threads.
     private nonisolated(unsafe) let base: UnsafeMutableRawPointer
 
     /// Empty shards.
@@ -41,7 +41,7 @@ final class MemoryShards: Sendable {
         base.deallocate()
     }
 
-    /// Runs `body` with the lock of a shard held; see ``MemoryShard/withLock(_:)``.
+    /// Runs `body` under a shard's lock; see ``MemoryShard/withLock(_:)``.
     @inline(__always)
     func withLock<Result: Sendable, Failure: Error>(
         _ number: Int,
@@ -50,13 +50,13 @@ final class MemoryShards: Sendable {
         try place(number).pointee.withLock(body)
     }
 
-    /// As ``withLock(_:_:)``, for what may note hits.
+    /// Like ``withLock(_:_:)``, for code that may note hits.
     @inline(__always)
     func reading<Result: Sendable>(_ number: Int, _ body: (inout ShardState) -> Result) -> Result {
         place(number).pointee.reading(body).result
     }
 
-    /// As ``withLock(_:_:)``, for what changes the table: copies made before are out of date from here on.
+    /// Like ``withLock(_:_:)``, for code that changes the table: earlier copies are outdated from now on.
     @inline(__always)
     func changing<Result: Sendable>(_ number: Int, _ body: (inout ShardState) -> Result) -> Result {
         place(number).pointee.withLock { state in
@@ -65,7 +65,7 @@ final class MemoryShards: Sendable {
         }
     }
 
-    /// The variants of a key, and the shard or the stripe in which the hit was noted where it is time to pass the notes on.
+    /// The variants of a key, and the shard or stripe where the hit was noted if it is time to pass the notes on.
     func lookUp(_ key: StoreKey, _ hash: UInt64, now: StoreInstant) -> (found: ShardState.Found, due: NotePlace?) {
         let number = Self.number(of: hash)
         let stripe = ThreadStripe.current(of: Self.stripes)
@@ -81,13 +81,13 @@ final class MemoryShards: Sendable {
         }
         if wasTaken, !found.entries.isEmpty {
             hot.pointee.add(key, hash, change: change, found.entries)
-            // Whoever changed the shard meanwhile may have dropped copies before this one was there.
+            // A thread that changed the shard meanwhile may have dropped copies before this one was added.
             if changes(number).pointee.load(ordering: .acquiring) != change { dropCopies() }
         }
         return (found, found.isDue ? .shard(number) : nil)
     }
 
-    /// Drops copies that are out of date.
+    /// Drops outdated copies.
     func dropCopies() {
         for stripe in 0..<Self.stripes {
             copies(stripe).pointee.drop { hash, change in
@@ -96,7 +96,7 @@ final class MemoryShards: Sendable {
         }
     }
 
-    /// Look-ups that copies answered.
+    /// The number of lookups that copies answered.
     var lookupsOfCopies: Int {
         (0..<Self.stripes).reduce(0) { sum, stripe in sum &+ copies(stripe).pointee.withLock { $0.lookups } }
     }
@@ -106,7 +106,7 @@ final class MemoryShards: Sendable {
         case shard(Int)
         case stripe(Int)
 
-        /// Every place, in an order that is always the same.
+        /// Every place, always in the same order.
         static let all = (0..<count).map { NotePlace.shard($0) } + (0..<stripes).map { NotePlace.stripe($0) }
     }
 
@@ -120,7 +120,7 @@ final class MemoryShards: Sendable {
         }
     }
 
-    /// The number of the shard in which everything about a primary key lies.
+    /// The number of the shard that contains everything about a primary key.
     static func number(of hash: UInt64) -> Int {
         Int(truncatingIfNeeded: hash >> 59)
     }
@@ -144,9 +144,9 @@ final class MemoryShards: Sendable {
     }
 }
 
-/// What one shard of a ``MemoryStore`` guards: a part of the entries, and what was counted and noted on reading them.
+/// The state of one shard of a ``MemoryStore``: a part of the entries, and what was counted and noted when they were read.
 struct ShardState: Sendable {
-    /// What a look-up found.
+    /// The result of a lookup.
     struct Found: Sendable {
         let entries: [StoredEntry]
         /// Whether the noted hits should be passed on to the policy.
@@ -161,7 +161,7 @@ struct ShardState: Sendable {
     private var latestNow: StoreInstant?
     private(set) var isClosed = false
 
-    /// The variants of a key; a hit of the only one counts as its use.
+    /// The variants of a key; a hit of an only variant counts as its use.
     mutating func lookUp(_ key: StoreKey, _ hash: UInt64, now: StoreInstant) -> Found {
         latestNow = now
         lookups &+= 1
@@ -180,10 +180,10 @@ struct ShardState: Sendable {
         return table.groups[place].entries.first { $0.isVersion(of: entry) }.flatMap { MemoryRecord($0) }
     }
 
-    /// Notes a use of which no look-up tells.
+    /// Notes a use that no lookup shows.
     mutating func note(_ ticket: SlotTicket) -> Bool { buffer.note(ticket) }
 
-    /// Takes out the record with this ticket, for which the ledger has no place any more.
+    /// Removes the record with this ticket, which the ledger has removed.
     mutating func remove(_ ticket: SlotTicket, _ hash: UInt64) -> MemoryRecord? {
         for place in table.places(hash: hash) {
             var records = table.groups[place].records
@@ -195,16 +195,16 @@ struct ShardState: Sendable {
         return nil
     }
 
-    /// Hands out what was noted.
+    /// Passes the noted tickets to `body`.
     ///
-    /// - Returns: the instant of the latest look-up since the last call.
+    /// - Returns: the instant of the latest lookup since the last call.
     mutating func drain(_ body: (SlotTicket) -> Void) -> StoreInstant? {
         defer { latestNow = nil }
         buffer.drain(body)
         return latestNow
     }
 
-    /// Drops everything for good.
+    /// Drops everything permanently.
     mutating func close() {
         for entry in table.groups.lazy.flatMap(\.entries) { entry.held?.setGone() }
         table.removeAll()
@@ -212,28 +212,28 @@ struct ShardState: Sendable {
     }
 }
 
-/// One shard and its lock, which is held for short and never over `await` or a caller's code.
+/// One shard and its lock, which is held briefly and never during `await` or a caller's code.
 struct MemoryShard: ~Copyable, Sendable {
     private static let attempts = 8
 
     private let state = Mutex(ShardState())
     /// Whether there may be something to drain; a hint that saves the lock.
     private let hasNotes = Atomic(false)
-    /// Whether somebody holds the lock; a hint that saves asking the kernel.
+    /// Whether the lock is held; a hint that saves a system call.
     private let isHeld = Atomic(false)
 
     /// Runs `body` under the lock.
     ///
-    /// The lock is held for some tens of nanoseconds. Where it is not free the thread stands back for longer than that and
-    /// tries again a few times before it sleeps: threads that ask for the same entry then take turns of several hits, in
-    /// which the entry stays in one processor's cache, and none is woken by the kernel for each.
+    /// The lock is held for some tens of nanoseconds. If it is not free, the thread spins for longer than that and tries again a
+    /// few times before it sleeps: threads that request the same entry then take turns of several hits, during which the entry
+    /// stays in one processor's cache, and the kernel need not wake a thread for each.
     func withLock<Result: Sendable, Failure: Error>(
         _ body: (inout ShardState) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try withLockTelling(body).result
     }
 
-    /// As ``withLock(_:)``; tells whether the lock was found taken.
+    /// Like ``withLock(_:)``; also returns whether the lock was found taken.
     private func withLockTelling<Result: Sendable, Failure: Error>(
         _ body: (inout ShardState) throws(Failure) -> Result
     ) throws(Failure) -> (result: Result, wasTaken: Bool) {
@@ -256,13 +256,13 @@ struct MemoryShard: ~Copyable, Sendable {
         return (result, true)
     }
 
-    /// Does nothing for so many steps of about a cycle, touching no memory that others use.
+    /// Spins for this many steps of about a cycle, without touching memory that others use.
     private static func standBack(_ steps: Int) {
         let idle = Atomic(0)
         for step in 0..<steps { idle.store(step, ordering: .relaxed) }
     }
 
-    /// As ``withLock(_:)``, for what may note hits.
+    /// Like ``withLock(_:)``, for code that may note hits.
     func reading<Result: Sendable>(
         _ body: (inout ShardState) -> Result
     ) -> (result: Result, wasTaken: Bool) {
@@ -271,7 +271,7 @@ struct MemoryShard: ~Copyable, Sendable {
         return result
     }
 
-    /// What was noted, in its order, and the instant of the latest look-up.
+    /// The noted tickets in order, and the instant of the latest lookup.
     func takeNotes(_ tickets: inout [SlotTicket]) -> StoreInstant? {
         guard hasNotes.load(ordering: .relaxed) else { return nil }
         hasNotes.store(false, ordering: .relaxed)
@@ -280,7 +280,7 @@ struct MemoryShard: ~Copyable, Sendable {
 }
 
 extension StoredEntry {
-    /// Whether this is the same version of the same variant; the primary keys are known to be the same.
+    /// Whether this is the same version of the same variant; the primary keys are known to be equal.
     func isVersion(of other: StoredEntry) -> Bool {
         version == other.version && variant == other.variant
     }

@@ -3,26 +3,25 @@
 
 internal import Synchronization
 
-/// A store in memory: the fastest one, gone with the process.
+/// A store in memory: the fastest one, lost when the process ends.
 ///
-/// Every look-up is answered without suspending and every committed body lies in one piece. Bytes are counted exactly, as
-/// body + metadata + tags + key + variant + 704 for each entry; entries being written count as they grow, so that the sum
-/// stays within ``StoreStatistics/capacity`` at every instant. Bytes that a reader still holds after their entry left count
-/// no more.
+/// Every lookup is answered without suspending, and every committed body is one chunk. Bytes are counted exactly, as body +
+/// metadata + tags + key + variant + 704 for each entry. Entries being written count as they grow, so the sum stays within
+/// ``StoreStatistics/capacity`` at all times. Bytes that a reader still holds after their entry has left do not count.
 ///
-/// **What leaves.** Where room is needed, entries past their `uselessAfter` leave first, then what the ``EvictionStrategy``
-/// chooses. A strategy may find a new entry not worth keeping: then the entry is there after its commit like any other, and
-/// is the first to leave when bytes are needed that it takes. What was most lately being written at once, an eighth of the
-/// capacity at most, is kept clear for writers; the strategy has the rest. Of several variants the one whose body is opened
-/// counts as used.
+/// **Eviction.** When space is needed, entries past their `uselessAfter` leave first, then those that the ``EvictionStrategy``
+/// chooses. A strategy may consider a new entry not worth keeping: the entry is then there after its commit like any other, but is
+/// the first to leave when its bytes are needed. As much space as was recently being written at once, at most an eighth of the
+/// capacity, is kept free for writers; the strategy has the rest. Among several variants, the one whose body is opened counts as
+/// used.
 ///
-/// **Cost.** A look-up takes one short lock of one of 32 shards, or of the thread's own copies where several threads want an entry at
-/// once, and allocates nothing; opening a body takes none; it notes the use for the strategy, which
-/// is told later: look-ups since the last change count in no order beyond that of their shard, and some may be forgotten
-/// where many threads read. Changes take turns, and cost what the strategy costs; a purge looks at every entry.
-/// `statistics.bytesRead` counts a committed body when it is opened, a followed one as it is read.
+/// **Cost.** A lookup briefly takes the lock of one of 32 shards, or that of the thread's own copies if several threads want an
+/// entry at once, and allocates nothing. Opening a body takes no lock. Uses are recorded for the strategy and passed on later:
+/// their order between shards is not kept, and some may be lost if many threads read. Changes are serialized, and cost what the
+/// strategy costs; a purge looks at every entry. `statistics.bytesRead` counts a committed body when it is opened, a followed one
+/// as it is read.
 ///
-/// **Where memory runs short** call ``trim(to:)``. On Apple systems:
+/// **When memory is low,** call ``trim(to:)``. On Apple systems:
 ///
 /// ```swift
 /// let source = DispatchSource.makeMemoryPressureSource(eventMask: [.warning, .critical])
@@ -32,7 +31,7 @@ internal import Synchronization
 /// source.activate()
 /// ```
 public final class MemoryStore: CacheStore {
-    /// Bytes counted for an entry beside its own, for the objects it is made of and the tables it stands in: what the heap grows by, as
+    /// Bytes counted for an entry in addition to its content, for its objects and its places in tables: the growth of the heap, as
     /// measured with glibc's allocator.
     package static let overhead = 704
 
@@ -47,10 +46,11 @@ public final class MemoryStore: CacheStore {
     /// An empty store.
     ///
     /// - Parameters:
-    ///   - capacity: bytes held at most; a negative number means 0, and then every write is refused.
+    ///   - capacity: the most bytes held; a negative number means 0, and then every write is refused.
     ///   - policy: which entries are kept.
-    ///   - maximumEntrySize: bytes of one entry, counted as above; by default a quarter of the capacity, never more than it.
-    ///   - maximumVariants: variants of one primary key; one more replaces the oldest that is not pinned. At least 1.
+    ///   - maximumEntrySize: the most bytes of one entry, counted as above; by default a quarter of the capacity, and never more
+    ///     than the capacity.
+    ///   - maximumVariants: the most variants of one primary key; one more replaces the oldest that is not pinned. At least 1.
     public convenience init(
         capacity: Int,
         policy: EvictionStrategy = .memory,
@@ -65,7 +65,7 @@ public final class MemoryStore: CacheStore {
         ) { policy.makePolicy(capacity: $0, seed: seed) }
     }
 
-    /// An empty store whose hashes follow from `generator`, over a policy of the caller's.
+    /// An empty store with hashes from `generator` and a policy of the caller.
     init(
         limits: MemoryLimits,
         using generator: inout some RandomNumberGenerator,
@@ -79,7 +79,7 @@ public final class MemoryStore: CacheStore {
 
     // MARK: Reading
 
-    /// What is there, never nil: memory always knows. A closed store answers that nothing is.
+    /// The stored entries, never nil: memory always knows. A closed store returns none.
     public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
         lookUp(key, now: now).entries
     }
@@ -108,7 +108,7 @@ public final class MemoryStore: CacheStore {
         return held.bytes
     }
 
-    /// What a snapshot carries of its body; a snapshot that this store did not make is looked up.
+    /// The body that a snapshot carries; a snapshot from another store is looked up.
     private func held(of entry: StoredEntry) -> HeldBody? {
         if let held = entry.held, held.isIn(shards) { return held }
         let hash = hash(of: entry.key)
@@ -153,14 +153,14 @@ public final class MemoryStore: CacheStore {
         return statistics
     }
 
-    /// Evicts until at most `bytes` are held, as far as entries that are neither pinned nor being written allow.
+    /// Evicts until at most `bytes` are held, as far as possible: pinned entries and entries being written stay.
     ///
-    /// For a warning that memory runs short; the capacity stays as it is.
+    /// Call this when memory is low; the capacity does not change.
     public func trim(to bytes: Int) {
         try? change { book throws(StoreError) in book.ledger.trim(to: max(0, bytes), &book.leaving) }
     }
 
-    /// Drops every entry; nothing is kept for later.
+    /// Drops every entry; nothing is kept.
     public func close() async {
         book.withLock { book in
             book.isClosed = true
@@ -176,23 +176,23 @@ public final class MemoryStore: CacheStore {
 
     // MARK: Locks
 
-    /// Runs `body` with the lock of the shard held in which everything about a primary key lies.
+    /// Runs `body` with the lock of the shard that contains everything about a primary key.
     func withShard<Result: Sendable>(of hash: UInt64, _ body: (inout ShardState) -> Result) -> Result {
         shards.withLock(MemoryShards.number(of: hash), body)
     }
 
-    /// As ``withShard(of:_:)``, for what changes the table.
+    /// Like ``withShard(of:_:)``, for changes of the table.
     func changeShard<Result: Sendable>(of hash: UInt64, _ body: (inout ShardState) -> Result) -> Result {
         shards.changing(MemoryShards.number(of: hash), body)
     }
 
-    /// Runs a change with the book's lock held and the policy told of all uses so far; what leaves is taken out of the shards
-    /// before the lock is released, also where `body` throws.
+    /// Runs a change with the book locked and all uses so far passed to the policy. Evicted entries are removed from the shards
+    /// before the lock is released, even if `body` throws.
     func change<Result: Sendable>(
         now: StoreInstant? = nil,
         _ body: (inout MemoryBook) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
-        // Freed after the lock.
+        // Freed after the lock is released.
         var gone: [MemoryRecord] = []
         defer { withExtendedLifetime(gone) {} }
         return try book.withLock { book throws(StoreError) in
@@ -208,7 +208,7 @@ public final class MemoryStore: CacheStore {
         }
     }
 
-    /// Takes out of the shards what has left the ledger.
+    /// Removes from the shards what has left the ledger.
     func takeOut(_ book: inout MemoryBook) {
         for leaving in book.leaving {
             let record = changeShard(of: leaving.hash) { $0.remove(leaving.ticket, leaving.hash) }
@@ -224,7 +224,7 @@ public final class MemoryStore: CacheStore {
         return found
     }
 
-    /// Tells the policy of a shard's uses, unless somebody else has the book.
+    /// Passes a shard's uses to the policy, unless the book is locked.
     private func passOn(_ noted: MemoryShards.NotePlace) {
         var gone: [MemoryRecord] = []
         defer { withExtendedLifetime(gone) {} }
@@ -237,7 +237,7 @@ public final class MemoryStore: CacheStore {
     }
 }
 
-/// Changes of single entries: the ledger says who leaves, the shards show what is there.
+/// Changes of single entries: the ledger decides what leaves, the shards show what is there.
 extension MemoryStore {
     public func write(
         _ key: StoreKey,
@@ -269,7 +269,7 @@ extension MemoryStore {
             let cost = MemoryLimits.cost(entry.key, entry.variant, description, body: old.entry.bodyLength)
             try limits.check(cost)
             let growth = cost - MemoryLimits.cost(old.entry)
-            // In use it now comes last to leave, so that room is rather made at others' cost.
+            // Counts as used, so that it leaves last and other entries make room.
             book.ledger.use(old.ticket, &book.leaving)
             try book.ledger.makeRoom(growth, &book.leaving)
             guard book.ledger.owner(of: old.ticket) != nil else {
@@ -340,7 +340,7 @@ extension MemoryStore {
         }
     }
 
-    // MARK: What the writers call
+    // MARK: Called by writers
 
     func reserve(_ count: Int, for id: UInt64) throws(StoreError) {
         try change { book throws(StoreError) in
@@ -372,12 +372,12 @@ extension MemoryStore {
             if others.count >= limits.variants {
                 tooMany = others.last { !$0.entry.isPinned }?.ticket
                 guard tooMany != nil else {
-                    throw StoreError(.noSpace, "Every variant of this key is pinned; release one to store another.")
+                    throw StoreError(.noSpace, "Every variant of this key is pinned; unpin one to store another.")
                 }
             }
             book.ledger.writers.end(id)
             if let tooMany { book.ledger.evict(tooMany.slot, &book.leaving) }
-            // A pin means the resource, so it outlives a version as far as the room for pins allows.
+            // A pin applies to the resource, so it outlives a version as far as there is room for pins.
             let olderPins = older.map { $0.entry.isPinned ? MemoryLimits.cost($0.entry) : 0 } ?? 0
             let isPinned = olderPins > 0 && book.ledger.pinnedBytes - olderPins + cost <= limits.pins
             let ticket = enter(writer, hash, older, cost, description.uselessAfter, isPinned, &book)
@@ -409,7 +409,7 @@ extension MemoryStore {
         HeadHash.of(key.bytes, seed: hashSeed)
     }
 
-    /// Enters a new version into the ledger, in the slot of the older one where there is one.
+    /// Enters a new version into the ledger, in the slot of the older one if there is one.
     private func enter(
         _ writer: WritersInFlight.Writer,
         _ hash: UInt64,
@@ -439,7 +439,7 @@ extension MemoryStore {
         )
     }
 
-    /// Shows a record in place of the older one of its variant, as the newest; what left the ledger goes first.
+    /// Shows a record in place of the older one of its variant, as the newest; first removes what left the ledger.
     private func publish(_ record: MemoryRecord, _ hash: UInt64, _ book: inout MemoryBook) {
         takeOut(&book)
         let key = record.entry.key
@@ -461,7 +461,7 @@ extension MemoryStore {
     }
 }
 
-/// Purges, and what else looks at every entry.
+/// Purges, and other operations that look at every entry.
 extension MemoryStore {
     /// What a purge leaves of one key.
     private struct Cut: Sendable {
@@ -477,7 +477,7 @@ extension MemoryStore {
         while true {
             let judged = judge
             let (removed, unknown) = try change { book throws(StoreError) in
-                // While the book is held entries stay as they are, so that they can be judged shard after shard.
+                // While the book is locked entries do not change, so they can be examined shard by shard.
                 let unknown = judged.unknown(in: judged.asks ? entries : [], book.ledger.writers, now: now)
                 if !unknown.isEmpty { return (0, unknown) }
                 book.ledger.writers.supersede(ids: judged.superseded(in: book.ledger.writers))
@@ -489,7 +489,7 @@ extension MemoryStore {
         }
     }
 
-    /// What is held, as a verification that found no fault, and its bytes in all.
+    /// What is held, as a verification that found no damage, and its total bytes.
     func held() throws(StoreError) -> (VerificationReport, bytes: Int) {
         try change { book throws(StoreError) in
             var report = VerificationReport()
@@ -501,7 +501,7 @@ extension MemoryStore {
         }
     }
 
-    /// Every entry, in no order; of one instant where the book is held.
+    /// Every entry, in no order; consistent if the book is locked.
     private var entries: [StoredEntry] {
         (0..<MemoryShards.count).flatMap { shard in
             shards.withLock(shard) { state in state.table.groups.flatMap(\.entries) }
@@ -537,10 +537,10 @@ extension MemoryStore {
         return count
     }
 
-    /// Removes what is cut with the locks of all shards concerned held, so that nobody sees a part of it gone.
+    /// Removes what is cut while all shards concerned are locked, so that nobody sees only a part removed.
     private func removeTogether(_ cuts: ArraySlice<(Int, [Cut])>) {
         guard let (shard, first) = cuts.first else { return }
-        // Each counts as changed before any is, so that no copy shows what a look-up before it found gone.
+        // All shards count as changed before the first change, so that no copy shows what an earlier lookup found gone.
         shards.changing(shard) { state in
             removeTogether(cuts.dropFirst())
             for cut in first { state.table.replace(cut.key, cut.hash, with: cut.left) }

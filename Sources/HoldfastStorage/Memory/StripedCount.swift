@@ -3,11 +3,11 @@
 
 internal import Synchronization
 
-/// Which of a few stripes the running thread counts in, so that threads that count at the same time seldom meet.
+/// Chooses one of a few stripes for the running thread, so that threads that count at the same time seldom share one.
 package enum ThreadStripe {
     /// The stripe of this thread, 0 ..< `count`, which is a power of two.
     ///
-    /// Chosen by where the running thread's stack is, which costs less than to ask who the thread is.
+    /// Chosen by the address of the running thread's stack, which costs less than asking for the thread's identity.
     package static func current(of count: Int) -> Int {
         var here: UInt8 = 0
         let place = withUnsafeMutablePointer(to: &here) { UInt(bitPattern: $0) }
@@ -15,9 +15,9 @@ package enum ThreadStripe {
     }
 }
 
-/// A sum to which threads add at the same time without waiting for each other.
+/// A sum that threads can add to at the same time without waiting for each other.
 final class StripedCount: Sendable {
-    /// A number with a hundred bytes of room behind it, so that no two share a cache line.
+    /// A number followed by a hundred bytes of padding, so that no two share a cache line.
     private struct Stripe: ~Copyable, Sendable {
         let sum = Atomic(0)
         private let room: (Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int) = (
@@ -30,7 +30,7 @@ final class StripedCount: Sendable {
     private let third = Stripe()
     private let fourth = Stripe()
 
-    /// The sum; of additions made meanwhile some are in it.
+    /// The sum; concurrent additions may or may not be included.
     var value: Int {
         first.sum.load(ordering: .relaxed) &+ second.sum.load(ordering: .relaxed)
             &+ third.sum.load(ordering: .relaxed) &+ fourth.sum.load(ordering: .relaxed)
@@ -46,7 +46,7 @@ final class StripedCount: Sendable {
     }
 }
 
-/// The hits of a shard that the eviction policy has not been told of yet: a fixed number, the latest dropped when full.
+/// The hits of a shard that have not been reported to the eviction policy yet: a fixed number, the latest dropped if full.
 struct ReadBuffer: Sendable {
     /// The most hits held.
     static let size = 64
@@ -58,7 +58,7 @@ struct ReadBuffer: Sendable {
 
     /// Notes a hit, or drops it.
     ///
-    /// - Returns: whether this is a good moment to pass the hits on: at the half, and now and then from there on.
+    /// - Returns: whether this is a good moment to pass the hits on: when half full, and now and then from there on.
     mutating func note(_ ticket: SlotTicket) -> Bool {
         guard count < Self.size else { return true }
         tickets[count] = ticket
@@ -66,14 +66,14 @@ struct ReadBuffer: Sendable {
         return count >= Self.size / 2 && count % (Self.size / 8) == 0
     }
 
-    /// Hands out the hits in their order and holds none.
+    /// Passes the hits to `body` in order, and clears them.
     mutating func drain(_ body: (SlotTicket) -> Void) {
         for index in 0..<count { body(tickets[index]) }
         count = 0
     }
 }
 
-/// An entry's slot and in which of the slot's lives: who holds a ticket of an earlier life is told apart.
+/// An entry's slot and which of the slot's lives it belongs to, so that tickets of earlier lives are recognized.
 struct SlotTicket: Sendable, Hashable {
     /// The slot.
     let slot: UInt32

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// An entry of the lower tier as the upper tier holds it: its snapshot and its place in its group go before its metadata.
+/// An entry of the lower tier as the upper tier holds it: its snapshot and its place in its group precede its metadata.
 ///
-/// A group is all variants of a primary key as of one instant, under one number. The upper tier may evict a variant by itself;
-/// what is left is no answer to a look-up then.
+/// A group is all variants of a primary key at one instant, under one number. The upper tier may evict a single variant; the
+/// remaining ones then do not answer a lookup.
 struct PromotedEntry: Sendable {
     private static let mark: UInt8 = 0xA7
     private static let headLength = 45
 
     /// The entry as the lower tier shows it.
     let entry: StoredEntry
-    /// The number of the promotion that brought the group.
+    /// The number of the promotion that copied the group.
     let group: UInt64
-    /// In which life of the upper tier; what an earlier one left may be out of date.
+    /// The generation of the upper tier; entries of an earlier one may be out of date.
     let generation: UInt64
     /// The place in the group, the newest variant first.
     let index: Int
-    /// How many variants the group has.
+    /// The number of variants in the group.
     let count: Int
-    /// Whether the body lies here too.
+    /// Whether the upper tier has the body too.
     let hasBody: Bool
 
-    /// The description under which the upper tier keeps it: purges by tag meet it as they meet the entry itself.
+    /// The description under which the upper tier keeps it: purges by tag match it as they match the entry itself.
     var description: EntryDescription {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(PromotedEntry.headLength + entry.description.metadata.count)
@@ -50,7 +50,7 @@ struct PromotedEntry: Sendable {
         self.hasBody = hasBody
     }
 
-    /// What an entry of the upper tier stands for; nil for one that no promotion brought. The metadata is not copied.
+    /// The entry that an entry of the upper tier stands for; nil if no promotion wrote it. The metadata is not copied.
     init?(_ upper: StoredEntry) {
         let bytes = upper.description.metadata
         guard bytes.count >= PromotedEntry.headLength, bytes[0] == PromotedEntry.mark,
@@ -78,7 +78,7 @@ struct PromotedEntry: Sendable {
         generation = PromotedEntry.number(in: bytes, at: 37)
     }
 
-    /// The whole group that `upper` shows, the newest variant first; nil where a variant is missing.
+    /// The whole group that `upper` shows, the newest variant first; nil if a variant is missing.
     static func group(_ upper: [StoredEntry], generation: UInt64) -> [PromotedEntry]? {
         if upper.count == 1 {
             guard let only = PromotedEntry(upper[0]), only.count == 1, only.generation == generation else { return nil }

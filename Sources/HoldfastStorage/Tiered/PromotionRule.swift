@@ -3,44 +3,44 @@
 
 /// When an entry that was found in the lower tier is copied into the upper one.
 ///
-/// A rule is a value without effects: a sketch of counts remembers, and the store asks once for each hit that the lower tier
-/// answered. The figures behind the default are in docs/decisions/storage/0014-tier-promotion.md.
+/// A rule is a value without effects: the store counts hits in a sketch and asks the rule once for each hit of the lower tier. The
+/// measurements behind the default are in docs/decisions/storage/0014-tier-promotion.md.
 public struct PromotionRule: Sendable, Hashable {
-    /// On which hit within the window an entry is promoted: 1 the first, 2 the second, and so on up to 4.
+    /// The hit within the window that promotes an entry: 1 the first, 2 the second, and so on up to 4.
     public let hits: Int
-    /// How many hits of the lower tier an earlier hit of the same key is remembered for, at least; 1 to 1,048,576.
+    /// For how many hits of the lower tier, at least, a hit of a key is remembered; 1 to 1,048,576.
     public let window: Int
-    /// The upper tier's capacity divided by this is the longest body it takes; at least 1.
+    /// The upper tier's capacity divided by this is the longest body that it takes; at least 1.
     public let share: Int
 
-    /// A rule; numbers out of their range are moved to its end.
+    /// A rule; numbers out of range are clamped.
     ///
     /// - Parameters:
-    ///   - hits: on which hit of the lower tier an entry is promoted.
-    ///   - window: for how many hits of the lower tier an earlier one counts, at least, and twice as many at most. Costs
-    ///     8 to 16 bytes of memory each, where `hits` is more than 1.
-    ///   - share: the part of the upper tier that one body may fill: 16 means a sixteenth.
+    ///   - hits: which hit of the lower tier promotes an entry.
+    ///   - window: for how many hits of the lower tier a hit is remembered, at least; at most twice as many. Costs 8 to 16 bytes of
+    ///     memory each, if `hits` is more than 1.
+    ///   - share: the part of the upper tier that one body may fill: 16 means 1/16.
     public init(hits: Int, window: Int = 1_024, share: Int = 16) {
         self.hits = min(max(1, hits), 4)
         self.window = min(max(1, window), 1 << 20)
         self.share = max(1, share)
     }
 
-    /// Promotes at the first hit whatever fills no more than a sixteenth of the upper tier.
+    /// Promotes at the first hit, unless the body is more than 1/16 of the upper tier's capacity.
     public static let firstHit = PromotionRule(hits: 1)
-    /// Promotes at the second hit within 1,024 hits: a third of the copies for the same share of hits from memory.
+    /// Promotes at the second hit within 1,024 hits: a third of the copies, for the same share of hits from memory.
     public static let secondHit = PromotionRule(hits: 2)
 
-    /// The longest body that an upper tier of this capacity takes.
+    /// The longest body for an upper tier of this capacity.
     public func maximumBody(capacity: Int) -> Int {
         max(0, capacity) / share
     }
 
-    /// Whether an entry is promoted at this hit.
+    /// Whether this hit promotes an entry.
     ///
     /// - Parameters:
     ///   - bodyLength: the length of its body.
-    ///   - earlierHits: how often its key was hit within the window before.
+    ///   - earlierHits: how many earlier hits its key had within the window.
     ///   - capacity: of the upper tier, in bytes.
     public func promotes(bodyLength: Int, earlierHits: Int, capacity: Int) -> Bool {
         bodyLength <= maximumBody(capacity: capacity) && earlierHits >= hits - 1
@@ -49,20 +49,20 @@ public struct PromotionRule: Sendable, Hashable {
 
 /// Counts the hits of keys within a window, in memory of a fixed size.
 ///
-/// Two tables of fingerprints with a counter each: the one that fills, and the full one before it. Keys that fall on the same
-/// place push each other out, so a count may be too low; that two keys share a fingerprint too, so that one is too high, is one
-/// case in thousands.
+/// Two tables of fingerprints with a counter each: the one being filled, and the full one before it. Keys with the same place
+/// replace each other, so a count may be too low. It is too high only if two keys also have the same fingerprint, one case in
+/// thousands.
 struct HitSketch: Sendable {
     private static let maximumCount: UInt16 = 3
 
     private let window: Int
     private let mask: Int
-    /// Fourteen bits of fingerprint, two of count; 0: nothing.
+    /// Fourteen bits of fingerprint, two of count; 0: empty.
     private var current: [UInt16]
     private var previous: [UInt16]
     private var noted = 0
 
-    /// A sketch that remembers a key for `window` hits at least, as far as others leave it its place.
+    /// A sketch that remembers a key for at least `window` hits, unless another key takes its place.
     init(window: Int) {
         self.window = max(1, window)
         var places = 64
@@ -72,9 +72,9 @@ struct HitSketch: Sendable {
         previous = current
     }
 
-    /// Notes a hit of the key with this hash.
+    /// Records a hit of the key with this hash.
     ///
-    /// - Returns: how many hits of it are remembered from before, 3 at most.
+    /// - Returns: how many earlier hits of it are remembered, at most 3.
     mutating func note(_ hash: UInt64) -> Int {
         let place = Int(truncatingIfNeeded: hash) & mask
         // Never 0, so that an empty place matches nothing.

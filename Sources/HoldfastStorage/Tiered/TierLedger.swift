@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Which keys are being changed and which are being promoted: what decides whether the upper tier may be believed.
+/// Which keys are being changed and which are being promoted; decides whether the upper tier can be trusted.
 ///
-/// While a key is changed, and from before the lower tier is touched until after the upper tier dropped it, look-ups pass the
-/// upper tier by, so that nobody who saw the change sees the old state afterwards. A promotion of the key that was under way
-/// is out of date from then on. See docs/decisions/storage/0014-tier-promotion.md.
+/// While a key is being changed, from before the lower tier is touched until after the upper tier has dropped the key, lookups
+/// bypass the upper tier. So nobody who saw the change sees the old state afterward. The change also invalidates a promotion of
+/// the key that is in progress. See docs/decisions/storage/0014-tier-promotion.md.
 struct TierLedger: Sendable {
-    /// How many promotions run at once.
+    /// The most promotions at once.
     static let maximumPromotions = 16
 
     private struct Promotion: Sendable {
@@ -15,7 +15,7 @@ struct TierLedger: Sendable {
         var isCurrent = true
     }
 
-    /// Bytes that all promotions under way may hold.
+    /// The most bytes that all promotions in progress may hold.
     let maximumBytes: Int
     private var changing: [StoreKey: Int] = [:]
     private var changesOfAll = 0
@@ -29,12 +29,12 @@ struct TierLedger: Sendable {
     /// Whether nothing is being promoted.
     var isIdle: Bool { promotions.isEmpty }
 
-    /// Whether what the upper tier shows of `key` is what the lower one would show.
+    /// Whether the upper tier shows the same for `key` as the lower one would.
     func trusts(_ key: StoreKey) -> Bool {
         changesOfAll == 0 && changing[key] == nil
     }
 
-    /// One key, or any if nil, is going to be changed.
+    /// Begins a change of one key, or of all keys if nil.
     mutating func beginChange(of key: StoreKey?) {
         guard let key else {
             changesOfAll += 1
@@ -45,7 +45,7 @@ struct TierLedger: Sendable {
         promotions[key]?.isCurrent = false
     }
 
-    /// What ``beginChange(of:)`` told of is over, and the upper tier holds nothing from before it.
+    /// Ends the change that ``beginChange(of:)`` began; the upper tier must hold nothing from before it.
     mutating func endChange(of key: StoreKey?) {
         guard let key else {
             changesOfAll -= 1
@@ -54,7 +54,7 @@ struct TierLedger: Sendable {
         changing[key] = changing[key].flatMap { $0 > 1 ? $0 - 1 : nil }
     }
 
-    /// Takes a promotion in, unless the key is being changed or promoted already, or too much is under way.
+    /// Registers a promotion, unless the key is already being changed or promoted, or there are too many promotions.
     mutating func beginPromotion(of key: StoreKey, bytes count: Int) -> Bool {
         guard trusts(key), promotions[key] == nil, promotions.count < TierLedger.maximumPromotions,
             count <= maximumBytes - bytes
@@ -64,12 +64,12 @@ struct TierLedger: Sendable {
         return true
     }
 
-    /// Whether nothing changed the key since its promotion began.
+    /// Whether the key is unchanged since its promotion began.
     func isCurrent(_ key: StoreKey) -> Bool {
         promotions[key]?.isCurrent ?? false
     }
 
-    /// A promotion is over, whatever came of it.
+    /// Ends a promotion, whatever its result.
     mutating func endPromotion(of key: StoreKey) {
         guard let promotion = promotions.removeValue(forKey: key) else { return }
         bytes -= promotion.bytes

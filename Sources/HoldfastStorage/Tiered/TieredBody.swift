@@ -3,11 +3,11 @@
 
 internal import Synchronization
 
-/// A body of the lower tier that tells when a reader has had it whole.
+/// A body of the lower tier that reports when a reader has read all of it.
 final class PromotingBody: StoredBody {
     private let body: any StoredBody
     private let bodyLength: Int
-    /// Told once, with the bytes where one read brought all of them.
+    /// Called once, with the bytes if one read returned all of them.
     private let onWhole: @Sendable (ByteChunk?) -> Void
     private let hasBegun = Atomic(false)
     private let hasTold = Atomic(false)
@@ -40,7 +40,7 @@ final class PromotingBody: StoredBody {
     }
 }
 
-/// A body of an upper tier that is no memory: where reading it fails, the lower tier's is read on.
+/// A body of an upper tier that is not in memory; if reading it fails, the lower tier's body continues.
 final class SafeguardedBody: StoredBody {
     private let body: any StoredBody
     private let entry: StoredEntry
@@ -87,7 +87,7 @@ final class TieredWriter: EntryWriter {
 
     @discardableResult
     func commit(_ description: EntryDescription?, now: StoreInstant) async throws(StoreError) -> StoredEntry {
-        // An older version of the variant may lie above, and the group there lacks this one at any rate.
+        // The upper tier may have an older version of the variant, and its group lacks this one in any case.
         try await store.change(key) { () async throws(StoreError) in
             try await writer.commit(description, now: now)
         }

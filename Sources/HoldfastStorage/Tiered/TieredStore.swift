@@ -3,19 +3,20 @@
 
 internal import Synchronization
 
-/// A fast store over a large one: what is asked for often is answered from memory, everything is kept below.
+/// A fast store on top of a large one: frequent entries are answered from memory, and the lower store keeps everything.
 ///
-/// **Choose.** Over a ``DiskStore``, or any other store whose look-ups or bodies cost more than memory.
-/// **Use.** Make all changes through this store: what is changed behind its back below shows only once it left the upper tier.
+/// **Choose.** On top of a ``DiskStore``, or of any other store with slower lookups or bodies than memory.
+/// **Use.** Make all changes through this store. A change that is made directly in the lower store shows only after the entry has
+/// left the upper tier.
 ///
-/// The lower tier is the truth: every write, removal, purge, pin and freshening goes there, and its capacity, its secret and
-/// its restarts are the whole's. The upper tier holds copies of entries that were found below, by a ``PromotionRule``, all
-/// variants of a key or none; a failure of it costs time and never a call. An entry shown from above is the entry that the
-/// lower tier showed: same version, time, pin and need of validation.
+/// The lower tier is authoritative: every write, removal, purge, pin and freshening goes there, and the capacity, the secret and
+/// persistence are its own. The upper tier holds copies of entries that were found in the lower one, as a ``PromotionRule``
+/// decides: all variants of a key or none. If the upper tier fails, calls are slower but do not fail. An entry from the upper tier
+/// equals that of the lower tier: same version, time, pin and need for validation.
 ///
-/// Copies are made in the background after the reader has its bytes, 16 at once and an eighth of the upper tier's capacity at
-/// most; a copy that a change overtook is given up. Now and then a key that is only asked for above is looked up below too, so
-/// that its eviction there comes to know of it.
+/// Copies are made in the background after the reader has its bytes, at most 16 at once and at most an eighth of the upper tier's
+/// capacity. A change of the entry cancels its copy. Now and then, a lookup that the upper tier answers is also made in the lower
+/// tier, so that the lower tier's eviction knows about the use.
 public final class TieredStore: CacheStore {
     let upper: any CacheStore
     let lower: any CacheStore
@@ -24,40 +25,40 @@ public final class TieredStore: CacheStore {
     let ledger: Mutex<TierLedger>
     let sketch: Mutex<HitSketch>
     let settling = Mutex<[CheckedContinuation<Void, Never>]>([])
-    /// Changes under way; while there are none no look-up takes the ledger's lock.
+    /// Changes in progress; while there are none, no lookup takes the ledger's lock.
     private let changes = Atomic(0)
-    /// The life of the upper tier: raised when it could not be made to forget.
+    /// The generation of the upper tier: raised when the upper tier failed to remove something.
     let generation = Atomic<UInt64>(0)
     let groups = Atomic<UInt64>(0)
     private let lookups = Atomic(0)
     private let lookupsFound = Atomic(0)
     private let lookupsAbove = Atomic(0)
     private let bytesReadAbove = Atomic(0)
-    /// Body bytes that promotions read below, which no reader asked for.
+    /// Body bytes that promotions read from the lower tier and that no reader asked for.
     let bytesReread = Atomic(0)
     private let latestNow = Atomic<Int64>(.min)
     let promotions = Atomic(0)
     let bytesPromoted = Atomic(0)
     let promotionsDropped = Atomic(0)
 
-    /// Of this many look-ups answered above, one is passed on below.
+    /// One in this many lookups that the upper tier answered is also made in the lower tier.
     private static let passOnEvery = 16
 
-    /// A store over `lower`.
+    /// A store on top of `lower`.
     ///
     /// - Parameters:
-    ///   - memory: bytes that the upper tier, a ``MemoryStore``, holds at most.
-    ///   - lower: the store that keeps everything; this one closes it.
+    ///   - memory: the most bytes that the upper tier, a ``MemoryStore``, holds.
+    ///   - lower: the store that keeps everything; this store closes it.
     ///   - rule: what is promoted, and when; by default at the second hit.
     public convenience init(memory: Int, over lower: any CacheStore, rule: PromotionRule = .secondHit) {
         self.init(upper: MemoryStore(capacity: memory), over: lower, rule: rule)
     }
 
-    /// A store over `lower` with an upper tier of your own.
+    /// A store on top of `lower` with an upper tier of your own.
     ///
     /// - Parameters:
-    ///   - upper: empty, and used by nothing else; its `statistics.capacity` sets the bounds of copies.
-    ///   - lower: the store that keeps everything.
+    ///   - upper: empty, and used by nothing else; its `statistics.capacity` limits the copies.
+    ///   - lower: the store that keeps everything; this store closes it.
     ///   - rule: what is promoted, and when; by default at the second hit.
     public init(upper: any CacheStore, over lower: any CacheStore, rule: PromotionRule = .secondHit) {
         self.upper = upper
@@ -68,10 +69,10 @@ public final class TieredStore: CacheStore {
         sketch = Mutex(HitSketch(window: rule.hits > 1 ? rule.window : 1))
     }
 
-    /// The lower tier's.
+    /// The lower tier's secret.
     public var secret: [UInt8] { lower.secret }
 
-    /// What lies above, or what the lower tier can say without suspending.
+    /// What the upper tier has, or what the lower tier can say without suspending.
     public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
         latestNow.store(now.milliseconds, ordering: .relaxed)
         if trusts(key), let found = upper.peek(key, now: now), let entries = group(found), confirm(entries, now: now) {
@@ -128,10 +129,10 @@ public final class TieredStore: CacheStore {
         return TieredWriter(writer, of: key, in: self)
     }
 
-    /// The lower tier's.
+    /// The lower tier's leasing.
     public var fillLeasing: (any FillLeasing)? { lower.fillLeasing }
 
-    /// Weakly consistent as the lower tier's list, which it is.
+    /// The lower tier's list, with the same weak consistency.
     public func list(
         after cursor: StoreCursor?,
         limit: Int,
@@ -140,7 +141,7 @@ public final class TieredStore: CacheStore {
         try await lower.list(after: cursor, limit: limit, now: now)
     }
 
-    /// The lower tier's, with the look-ups and the bytes read of the whole; see ``tierStatistics``.
+    /// The lower tier's, with lookups and bytes read of the whole store; see ``tierStatistics``.
     public var statistics: StoreStatistics {
         var whole = lower.statistics
         whole.lookups = lookups.load(ordering: .relaxed)
@@ -149,7 +150,7 @@ public final class TieredStore: CacheStore {
         return whole
     }
 
-    /// What each tier counted.
+    /// What each tier has counted.
     public var tierStatistics: TierStatistics {
         var above = upper.statistics
         above.lookups = lookups.load(ordering: .relaxed)
@@ -171,9 +172,9 @@ public final class TieredStore: CacheStore {
         await settle()
     }
 
-    // MARK: What may be believed
+    // MARK: Trust in the upper tier
 
-    /// Whether nothing is being changed that the upper tier may not know of yet.
+    /// Whether the upper tier can be trusted for a key: no change is in progress that it may not know of.
     private func trusts(_ key: StoreKey) -> Bool {
         changes.load(ordering: .acquiring) == 0 || ledger.withLock { $0.trusts(key) }
     }
@@ -193,12 +194,12 @@ public final class TieredStore: CacheStore {
         return PromotedEntry.group(found, generation: generation.load(ordering: .acquiring))?.map(\.entry)
     }
 
-    /// Passes one look-up in some on to the lower tier; false where that shows something else.
+    /// Also makes some of the lookups in the lower tier; false if it shows something else.
     private func confirm(_ entries: [StoredEntry], now: StoreInstant) -> Bool {
         let isPassedOn = lookupsAbove.load(ordering: .relaxed) % TieredStore.passOnEvery == TieredStore.passOnEvery - 1
         guard isPassedOn, let key = entries.first?.key, let below = lower.peek(key, now: now) else { return true }
         if below == entries { return true }
-        // Evicted below since: what a look-up below shows is the truth.
+        // The lower tier has evicted it since, so its lookup is right.
         startForgetting(key)
         return false
     }
@@ -215,7 +216,7 @@ public final class TieredStore: CacheStore {
         return body.bytesInMemory == nil ? SafeguardedBody(body, of: entry, below: lower) : body
     }
 
-    /// The body of one version as the upper tier has it.
+    /// The body of one version in the upper tier.
     func heldBody(of entry: StoredEntry) async -> (any StoredBody)? {
         let now = now
         var found = upper.peek(entry.key, now: now)
@@ -233,11 +234,11 @@ public final class TieredStore: CacheStore {
         }
     }
 
-    /// The latest instant a caller told of.
+    /// The latest instant that a caller gave.
     var now: StoreInstant { StoreInstant(milliseconds: latestNow.load(ordering: .relaxed)) }
 }
 
-/// Changes go to the lower tier; the upper one forgets what they touch before anyone is asked to believe it again.
+/// Changes go to the lower tier; the upper one drops what they affect before it is trusted again.
 extension TieredStore {
     @discardableResult
     public func replaceDescription(
@@ -249,7 +250,7 @@ extension TieredStore {
         let changed = try await change(entry.key) { () async throws(StoreError) in
             try await lower.replaceDescription(of: entry, with: description, now: now)
         }
-        // The body is the same, so that it need not be earned anew.
+        // The body is the same, so the entry need not earn its promotion again.
         if let changed, let bytes { startPromotion(of: changed, bytes) }
         return changed
     }
@@ -274,7 +275,7 @@ extension TieredStore {
 
     /// Purges the lower tier and then the upper one; the count is the lower tier's.
     ///
-    /// An entry that was evicted below and is still there above is shown to a predicate as well.
+    /// A predicate also sees entries that only the upper tier still has, because the lower tier evicted them.
     @discardableResult
     public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
         noteChange(of: nil)
@@ -292,7 +293,7 @@ extension TieredStore {
         return try outcome.get()
     }
 
-    /// Runs a change of one key below, and has the upper tier forget the key whatever came of it.
+    /// Changes one key in the lower tier, and has the upper tier drop the key whatever the result.
     @discardableResult
     func change<Outcome>(
         _ key: StoreKey,
@@ -310,7 +311,7 @@ extension TieredStore {
         return try outcome.get()
     }
 
-    /// Takes a key out of the upper tier, the copy of it under way included.
+    /// Removes a key from the upper tier, including a copy in progress.
     func forget(_ key: StoreKey) async {
         do throws(StoreError) {
             try await upper.invalidate(key)
@@ -335,24 +336,24 @@ extension TieredStore {
         }
     }
 
-    /// The upper tier could not be made to forget something, so nothing it holds is believed again.
+    /// The upper tier failed to remove something, so nothing that it holds is trusted any more.
     func forgetAll() async {
         generation.add(1, ordering: .sequentiallyConsistent)
         _ = try? await upper.purge(.all, now: now)
     }
 }
 
-/// What a purge's predicate said of the entries that lie in both tiers, so that it is asked once for each.
+/// The results of a purge's predicate for entries that are in both tiers, so that it is called once for each.
 private final class PurgeVerdicts: Sendable {
     private let predicate: @Sendable (StoredEntry) -> Bool
-    /// Of the versions above: what the predicate said, nil where it was not asked.
+    /// For each version in the upper tier: the predicate's result, or nil if it was not called.
     private let verdicts = Mutex<[StoredEntry.Version: Bool?]>([:])
 
     init(_ predicate: @escaping @Sendable (StoredEntry) -> Bool) {
         self.predicate = predicate
     }
 
-    /// Notes what lies above, and takes nothing.
+    /// Records what the upper tier has, and removes nothing.
     var noting: PurgeSelection {
         .matching { [self] upper in
             if let promoted = PromotedEntry(upper) {
@@ -362,7 +363,7 @@ private final class PurgeVerdicts: Sendable {
         }
     }
 
-    /// Asks below, and records what concerns the entries above.
+    /// Calls the predicate in the lower tier, and records the results for entries of the upper tier.
     var recording: PurgeSelection {
         .matching { [self] entry in
             let takes = predicate(entry)
@@ -373,7 +374,7 @@ private final class PurgeVerdicts: Sendable {
         }
     }
 
-    /// Takes above what was taken below, and asks about the rest.
+    /// Removes from the upper tier what was removed from the lower one, and calls the predicate for the rest.
     var applying: PurgeSelection {
         .matching { [self] upper in
             guard let entry = PromotedEntry(upper)?.entry else { return true }
@@ -385,15 +386,15 @@ private final class PurgeVerdicts: Sendable {
 
 /// Copying entries from the lower tier into the upper one.
 ///
-/// In this order, so that nothing comes back that was changed meanwhile: the promotion is registered, the lower tier is
-/// read, the upper tier's writers begin, the register is asked whether a change began since, and only then the writers commit. A
-/// change that begins later finds the writers there, and its invalidation of the upper tier stops or undoes them.
+/// The order ensures that changed entries do not return: the promotion is registered, the lower tier is read, the upper tier's
+/// writers begin, the ledger is asked whether a change has begun since, and only then do the writers commit. A later change finds
+/// the writers there, and its invalidation of the upper tier stops or undoes them.
 extension TieredStore {
-    /// More variants than every store keeps would push each other out of the upper tier.
+    /// With more variants than every store keeps, they would evict each other from the upper tier.
     private static let maximumVariants = 8
     private static let pieceLength = 256 << 10
 
-    /// The body as the reader gets it, which may bring about a promotion.
+    /// The body for the reader, which may cause a promotion.
     func promoting(_ body: any StoredBody, of entry: StoredEntry) -> any StoredBody {
         guard entry.bodyLength <= rule.maximumBody(capacity: capacity), isDue(entry) else { return body }
         if let bytes = body.bytesInMemory {
@@ -405,7 +406,7 @@ extension TieredStore {
         }
     }
 
-    /// Copies an entry into the upper tier in a task of its own, unless too much is under way.
+    /// Copies an entry into the upper tier in a task of its own, unless too many promotions are in progress.
     ///
     /// - Parameters:
     ///   - bytes: its body; nil to read it from `body`.
@@ -426,7 +427,7 @@ extension TieredStore {
         }
     }
 
-    /// Has the upper tier forget a key in a task of its own, unless too much is under way.
+    /// Removes a key from the upper tier in a task of its own, unless too many promotions are in progress.
     func startForgetting(_ key: StoreKey) {
         guard ledger.withLock({ $0.beginPromotion(of: key, bytes: 0) }) else { return }
         Task {
@@ -435,7 +436,7 @@ extension TieredStore {
         }
     }
 
-    /// Waits until no promotion is under way.
+    /// Waits until no promotion is in progress.
     func settle() async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let isSettled = settling.withLock { settling in
@@ -536,7 +537,7 @@ extension TieredStore {
     }
 }
 
-/// What can be checked and packed is the lower tier: the upper one holds copies.
+/// Verification and compaction apply to the lower tier: the upper one holds copies.
 extension TieredStore: InspectableStore {
     public func verify(
         _ progress: @escaping @Sendable (VerificationProgress) -> Void
@@ -560,25 +561,25 @@ extension TieredStore: InspectableStore {
     }
 }
 
-/// Changes of the lower tier that others made: what a store that several processes share is told of.
+/// Changes of the lower tier by others, as a store shared by several processes learns of them.
 extension TieredStore {
-    /// Somebody else is changing, or has changed, a key below; from here on the upper tier is not asked for it until ``forgetOutsideChange(of:)``.
+    /// Another process is changing, or has changed, a key; the upper tier is not asked for it until ``forgetOutsideChange(of:)``.
     package func noteOutsideChange(of key: StoreKey) {
         noteChange(of: key)
     }
 
-    /// Takes what the upper tier holds of a key that ``noteOutsideChange(of:)`` told of.
+    /// Removes what the upper tier holds of a key that ``noteOutsideChange(of:)`` named.
     package func forgetOutsideChange(of key: StoreKey) async {
         await forget(key)
         noteChanged(key)
     }
 
-    /// Changes below may be missed from here on: the upper tier is not asked until ``trustUpperTier()``.
+    /// Changes below may be missed from now on: the upper tier is not used until ``trustUpperTier()``.
     package func distrustUpperTier() {
         noteChange(of: nil)
     }
 
-    /// Nothing is missed any more; what the upper tier holds from before is not believed again.
+    /// Changes are no longer missed; what the upper tier holds from before is not trusted.
     package func trustUpperTier() async {
         await forgetAll()
         noteChanged(nil)

@@ -4,13 +4,13 @@
 public import HoldfastStorage
 private import Synchronization
 
-/// One process's view of a store that a fleet shares: it shows nothing without suspending, and leases.
+/// One process's view of a store that several processes share: it answers nothing without suspending, and has leases.
 ///
-/// Make one for each cache that is to stand for a process, all over one store and one `FillLeasing`. Closing it leaves the shared
-/// store open.
+/// Make one for each cache that represents a process, all on one store and one `FillLeasing`. Closing it leaves the shared store
+/// open.
 public final class FleetStore: CacheStore {
     public let fillLeasing: (any FillLeasing)?
-    /// Counts the look-ups whose answers were there, which wait for ``gate`` to count once where ``stallsAnswers`` is true.
+    /// Counts the lookups that have their answer. While ``stallsAnswers`` is true, they wait for ``gate`` to count once.
     public let lookUps = CountWatch()
     public let gate = CountWatch()
     private let inner: any CacheStore
@@ -23,13 +23,13 @@ public final class FleetStore: CacheStore {
         fillLeasing = leasing
     }
 
-    /// Whether what a look-up found is held up.
+    /// Whether lookups are held before they return their answer.
     public var stallsAnswers: Bool {
         get { stalls.load(ordering: .acquiring) }
         set { stalls.store(newValue, ordering: .releasing) }
     }
 
-    /// Whether nothing can be written, as if it were too large.
+    /// Whether all writes fail, as if the entry were too large.
     public var refusesWrites: Bool {
         get { refuses.load(ordering: .acquiring) }
         set { refuses.store(newValue, ordering: .releasing) }

@@ -3,17 +3,17 @@
 
 public import HoldfastStorage
 
-/// The promises of `FillLeasing` as laws that any implementation can be held to.
+/// The promises of `FillLeasing` as laws that any implementation can be tested against.
 ///
-/// Needs no test framework: a law gives findings, and none means that it holds. Run them under a time limit, since a store that
-/// never tells of an end hangs them.
+/// Needs no test framework: a law returns findings, and none means that it holds. Run them under a time limit, since a store that
+/// never reports the end of a lease makes them hang.
 public enum LeaseConformance {
-    /// Two processes that share a store, and a way to let its time pass.
+    /// Two processes that share a store, and a way to let the store's time pass.
     public struct Subject: Sendable {
-        /// The leases as the one and as the other process see them.
+        /// The leases as each of the two processes sees them.
         public var one: any FillLeasing
         public var other: any FillLeasing
-        /// Returns once so much time has passed for the store.
+        /// Returns once this much time has passed for the store.
         public var elapse: @Sendable (Duration) async -> Void
 
         /// A subject.
@@ -39,21 +39,21 @@ public enum LeaseConformance {
             self.check = check
         }
 
-        /// What breaks the law; empty when it holds.
+        /// What breaks the law; empty if it holds.
         ///
         /// - Parameters:
-        ///   - subject: what is held to the law.
-        ///   - key: one that nobody has leased lately.
+        ///   - subject: what is tested.
+        ///   - key: a key that nobody has leased recently.
         public func findings(of subject: Subject, key: StoreKey) async -> [String] { await check(subject, key) }
     }
 
     /// Every law.
     public static let laws: [Law] = [
-        Law("One of two has the lease, and a variant or another key is another lease") { subject, key in
+        Law("Only one of two gets the lease; each variant and each key has its own lease") { subject, key in
             let (first, second) = (StoreKey([1]), StoreKey([2]))
             guard let lease = await granted(subject.one, key, first) else { return ["the first one was not granted"] }
             var findings: [String] = []
-            if await granted(subject.other, key, first) != nil { findings.append("the other one was granted it too") }
+            if await granted(subject.other, key, first) != nil { findings.append("it was granted to both") }
             if await granted(subject.one, key, first) != nil { findings.append("it was granted twice to one process") }
             if await granted(subject.other, key, second) == nil { findings.append("another variant was refused") }
             let elsewhere = StoreKey(key.bytes + [7])
@@ -61,7 +61,7 @@ public enum LeaseConformance {
             lease.end(.failed)
             return findings
         },
-        Law("Who waits is told what came of it") { subject, key in
+        Law("Waiters learn how the lease ended") { subject, key in
             var findings: [String] = []
             for outcome in LeaseOutcome.allCases {
                 let variant = StoreKey(Array(outcome.rawValue.utf8))
@@ -75,20 +75,20 @@ public enum LeaseConformance {
             }
             return findings
         },
-        Law("Who comes to wait too late is told as well") { subject, key in
+        Law("Late waiters also learn how the lease ended") { subject, key in
             guard let lease = await granted(subject.one, key) else { return ["not granted"] }
             guard let seen = await held(subject.other, key) else { return ["not held"] }
             lease.end(.stored)
             let told = await seen.end()
             return told == .stored ? [] : ["told \(told.map { "\($0)" } ?? "nothing")"]
         },
-        Law("A lease that is let go has failed, and the next one may have it") { subject, key in
+        Law("A lease that is dropped has failed, and can be granted again") { subject, key in
             guard let seen = await seenLetGo(subject, key) else { return ["not granted, or not held by then"] }
             let told = await seen.end()
             if told != .failed { return ["told \(told.map { "\($0)" } ?? "nothing")"] }
             return await granted(subject.other, key) == nil ? ["it was not granted again"] : []
         },
-        Law("A lease runs out, and who waits for it may have it") { subject, key in
+        Law("An expired lease can be granted to a waiter") { subject, key in
             let length = Duration.milliseconds(300)
             guard let lease = await granted(subject.one, key, for: length) else { return ["not granted"] }
             guard let seen = await held(subject.other, key) else { return ["not held"] }
@@ -97,20 +97,20 @@ public enum LeaseConformance {
             await elapsed
             var findings = told == .failed ? [] : ["told \(told.map { "\($0)" } ?? "nothing")"]
             guard let next = await granted(subject.other, key) else { return findings + ["it was not granted again"] }
-            // What the one had is no longer its own: neither may it keep it, nor end the other's.
-            if await lease.renew(for: .seconds(60)) { findings.append("what had run out was renewed") }
+            // The expired lease is no longer its holder's: it may neither renew it nor end the other's.
+            if await lease.renew(for: .seconds(60)) { findings.append("an expired lease was renewed") }
             lease.end(.stored)
-            if await granted(subject.one, key) != nil { findings.append("another one's lease was ended") }
+            if await granted(subject.one, key) != nil { findings.append("the lease of another holder was ended") }
             next.end(.failed)
             return findings
         },
-        Law("A lease that is renewed does not run out") { subject, key in
+        Law("A renewed lease does not expire") { subject, key in
             guard let lease = await granted(subject.one, key, for: .seconds(20)) else { return ["not granted"] }
             guard await lease.renew(for: .seconds(600)) else { return ["not renewed"] }
             lease.end(.stored)
-            return await lease.renew(for: .seconds(600)) ? ["what had ended was renewed"] : []
+            return await lease.renew(for: .seconds(600)) ? ["a lease that had ended was renewed"] : []
         },
-        Law("Who follows a fill is told so, and who follows a failure is not") { subject, key in
+        Law("A new lease says whether it follows a fill or a failure") { subject, key in
             var findings: [String] = []
             for outcome in LeaseOutcome.allCases {
                 let variant = StoreKey(Array(outcome.rawValue.utf8))
@@ -156,7 +156,7 @@ public enum LeaseConformance {
         return seen
     }
 
-    /// What the other one saw of a lease that nobody has any more.
+    /// What the other process saw of a lease that its holder has released.
     private static func seenLetGo(_ subject: Subject, _ key: StoreKey) async -> (any ForeignLease)? {
         let lease = await granted(subject.one, key)
         let seen = await held(subject.other, key)

@@ -5,9 +5,9 @@ public import Holdfast
 public import HoldfastStorage
 private import Synchronization
 
-/// The leases of a store that several caches share, in one process and on a clock that a test moves.
+/// The leases of a store that several caches in one process share, on a clock that a test moves.
 ///
-/// Hand the same one to the stores of all caches that are to be a fleet.
+/// Pass the same instance to the stores of all caches that should share leases.
 public final class SimulatedLeases: FillLeasing {
     struct Name: Hashable {
         let key: StoreKey
@@ -19,25 +19,25 @@ public final class SimulatedLeases: FillLeasing {
         var isAvailable = true
     }
 
-    /// Counts the leases that were asked for, those that were granted, and the waits for another one's.
+    /// Counts the requests for leases, the granted ones, and the waits for another process's lease.
     public let asked = CountWatch()
     public let granted = CountWatch()
     public let waits = CountWatch()
-    /// Counts the leases that were kept for longer.
+    /// Counts the renewed leases.
     public let renewed = CountWatch()
 
-    /// For how long it is remembered that a lease ended as stored.
+    /// How long a lease that ended as stored is remembered.
     static let memory = Duration.seconds(10)
 
     let clock: any HoldfastClock
     private let state = Mutex(State())
 
-    /// Leases that run out by `clock`.
+    /// Leases that expire by `clock`.
     public init(clock: any HoldfastClock) {
         self.clock = clock
     }
 
-    /// Whether the store answers; once it does not, all waits end.
+    /// Whether the store answers; setting this to false ends all waits.
     public var isAvailable: Bool {
         get { state.withLock { $0.isAvailable } }
         set {
@@ -51,7 +51,7 @@ public final class SimulatedLeases: FillLeasing {
         }
     }
 
-    /// How many leases are out.
+    /// How many leases are held now.
     public var count: Int {
         let now = clock.now
         return state.withLock { $0.current.values.count { $0.isOut(now: now) } }
@@ -74,7 +74,7 @@ public final class SimulatedLeases: FillLeasing {
     }
 }
 
-/// One lease as the simulated store knows it.
+/// One lease in the simulated store.
 final class SimulatedLease: Sendable {
     private struct State {
         var outcome: LeaseOutcome?
@@ -103,7 +103,7 @@ final class SimulatedLease: Sendable {
         }
     }
 
-    /// The store has forgotten it.
+    /// The store forgets the lease.
     func lose() {
         state.withLock { $0.isLost = true }
         ended.increment()
@@ -115,7 +115,7 @@ final class SimulatedLease: Sendable {
         Holder(self, renewed, followsFill: followsFill)
     }
 
-    /// The holder's end.
+    /// The holder's side.
     private final class Holder: FillLease {
         let followsFill: Bool
         private let lease: SimulatedLease
@@ -143,7 +143,7 @@ final class SimulatedLease: Sendable {
         func end(_ outcome: LeaseOutcome) {
             let now = lease.clock.now
             lease.state.withLock { state in
-                // What has run out is over, whatever came of it.
+                // An expired lease has ended, whatever the fetch's outcome.
                 guard state.outcome == nil, !state.isLost else { return }
                 state.outcome = state.until > now ? outcome : .failed
                 state.endedAt = now
@@ -164,7 +164,7 @@ final class SimulatedLease: Sendable {
                 if isLost { return nil }
                 if let outcome { return outcome }
                 if until <= now { return .failed }
-                // Either the lease ends, or its time is over, or it was renewed meanwhile.
+                // The lease ended, expired, or was renewed meanwhile.
                 try? await withDeadline(until, on: lease.clock, discard: { _ in }) { [lease] in
                     try await lease.ended.wait(for: 1)
                 }

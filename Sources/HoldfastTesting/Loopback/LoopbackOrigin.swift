@@ -12,51 +12,51 @@ private import Synchronization
     private import Musl
 #endif
 
-/// A server for tests that answers by script and keeps a record: what the checks of a transport need of one.
+/// A scripted server for tests that records what it receives, as the checks of a transport need it.
 ///
-/// **Choose.** ``LoopbackServer`` for HTTP/1.1. **Implement.** Play ``LoopbackScript`` over another version of HTTP: read every
-/// request as ``LoopbackIntake`` says, run the steps of the ``LoopbackReply``, and note each exchange when it ends.
+/// **Choose.** ``LoopbackServer`` for HTTP/1.1. **Implement.** Run a ``LoopbackScript`` over another version of HTTP: read each
+/// request as its ``LoopbackIntake`` says, run the steps of the ``LoopbackReply``, and record each exchange when it ends.
 public protocol LoopbackOrigin: Sendable {
     /// A URL of this server; `target` begins with a slash.
     func url(_ target: String) -> URL
 
-    /// The requests that came whole so far, in order.
+    /// The requests that were received completely so far, in order.
     var requests: [LoopbackRequest] { get }
 
-    /// Waits until `count` requests have come whole in all.
+    /// Waits until `count` requests in total have been received completely.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     @discardableResult
     func requests(atLeast count: Int) async throws -> [LoopbackRequest]
 
-    /// Waits until the heads of `count` requests have come in all, whatever became of their content, which they lack.
+    /// Waits until the heads of `count` requests in total have been received. The result has no content.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     @discardableResult
     func heads(atLeast count: Int) async throws -> [LoopbackRequest]
 
-    /// How the exchanges ended that have ended so far, in that order.
+    /// How exchanges ended so far, in that order.
     var exchangeEnds: [LoopbackExchangeEnd] { get }
 
-    /// Waits until `count` exchanges have ended in all.
+    /// Waits until `count` exchanges in total have ended.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     @discardableResult
     func exchangeEnds(atLeast count: Int) async throws -> [LoopbackExchangeEnd]
 
-    /// Ends the server and every connection.
+    /// Stops the server and closes every connection.
     func stop() async
 }
 
-/// How an exchange ended whose head had come.
+/// How an exchange ended whose head had been received.
 public struct LoopbackExchangeEnd: Sendable, Hashable {
     /// What ended an exchange.
     public enum Kind: Sendable, Hashable {
-        /// The whole reply was handed to the network.
+        /// The whole reply was passed to the network.
         case completion
-        /// The client broke off, by the end of the connection or of the stream.
+        /// The client closed the connection or the stream.
         case peer
-        /// The server did, by script or because it stopped.
+        /// The server ended it, by script or because it stopped.
         case server
     }
 
@@ -67,7 +67,7 @@ public struct LoopbackExchangeEnd: Sendable, Hashable {
     /// What ended it.
     public package(set) var endedBy: Kind
 
-    /// An end.
+    /// An end with these values.
     public init(connection: Int, target: String, endedBy: Kind) {
         self.connection = connection
         self.target = target
@@ -77,11 +77,11 @@ public struct LoopbackExchangeEnd: Sendable, Hashable {
 
 /// What a server does with connections, with the content of requests, and with requests.
 public struct LoopbackScript: Sendable {
-    /// What becomes of a connection, by its number; by default all are served.
+    /// What to do with a connection, by its number; by default it is served.
     public var opening: @Sendable (_ connection: Int) -> LoopbackOpening
-    /// What becomes of the content of a request, by its head; by default it is kept.
+    /// What to do with the content of a request, by its head; by default it is kept.
     public var intake: @Sendable (_ head: LoopbackRequest) -> LoopbackIntake
-    /// Answers a request once its content is there.
+    /// Answers a request once its content has been read.
     public var handler: @Sendable (_ request: LoopbackRequest) -> LoopbackReply
 
     /// A script.
@@ -96,10 +96,10 @@ public struct LoopbackScript: Sendable {
     }
 }
 
-/// A gate that a test holds: a scripted reply waits at it until ``open()``.
+/// A gate that a test controls: a scripted reply waits at it until ``open()``.
 ///
-/// It is a pipe, so that a connection's thread can wait for the gate, for its peer and for the end of the server in one
-/// `poll`. Opening closes the write end, which every waiter sees. A gate opens once and stays open.
+/// It is a pipe, so that a connection's thread can wait for the gate, for its peer and for the server's end with one `poll`.
+/// Opening the gate closes the write end, which every waiter sees. A gate opens once and stays open.
 public final class LoopbackGate: Sendable {
     private let readEnd: Int32
     private let writeEnd: Mutex<Int32?>
@@ -110,7 +110,7 @@ public final class LoopbackGate: Sendable {
     public init() {
         var ends: (Int32, Int32) = (-1, -1)
         let outcome = withUnsafeMutableBytes(of: &ends) { pipe($0.bindMemory(to: Int32.self).baseAddress) }
-        precondition(outcome == 0, "no pipe for a gate: errno \(errno)")
+        precondition(outcome == 0, "a gate could not make its pipe: errno \(errno)")
         readEnd = ends.0
         writeEnd = Mutex(ends.1)
         for end in [ends.0, ends.1] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -121,7 +121,7 @@ public final class LoopbackGate: Sendable {
         close(readEnd)
     }
 
-    /// Lets everyone through, now and later. Idempotent, never blocks.
+    /// Lets all replies pass, now and later. Idempotent, never blocks.
     public func open() {
         let end = writeEnd.withLock { end in
             defer { end = nil }
@@ -135,21 +135,21 @@ public final class LoopbackGate: Sendable {
     /// Whether the gate is open.
     public var isOpen: Bool { writeEnd.withLock { $0 == nil } }
 
-    /// Waits until `count` replies have come to this gate, whether they had to wait or not.
+    /// Waits until `count` replies have reached this gate, whether they had to wait or not.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     public func reached(by count: Int = 1) async throws {
         try await arrivals.wait(for: count)
     }
 
     /// Waits until the gate is open.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     public func opened() async throws {
         try await openings.wait(for: 1)
     }
 
-    /// Notes that a reply has come to this gate.
+    /// Records that a reply has reached this gate.
     package func arrive() {
         arrivals.increment()
     }
@@ -158,24 +158,24 @@ public final class LoopbackGate: Sendable {
     var descriptor: Int32 { readEnd }
 }
 
-/// A number of bytes that only grows, and that tasks can wait for: how far a transfer has come.
+/// A byte count that only grows and that tasks can wait for: the progress of a transfer.
 public final class ByteGauge: Sendable {
     private let list = WaitingList(0)
 
-    /// A gauge that stands at 0.
+    /// A gauge at 0.
     public init() {}
 
-    /// How many bytes there were so far.
+    /// How many bytes were counted so far.
     public var count: Int { list.reached }
 
-    /// Counts further bytes and wakes those who waited for them.
+    /// Adds to the count and wakes the tasks that waited for it.
     public func add(_ bytes: Int) {
         list.raise { $0 + bytes }
     }
 
-    /// Waits until there were `bytes` or more; returns at once when there were.
+    /// Waits until the count is `bytes` or more; returns at once if it is.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     public func wait(for bytes: Int) async throws {
         try await list.wait(for: bytes)
     }

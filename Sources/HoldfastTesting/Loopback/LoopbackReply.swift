@@ -3,7 +3,7 @@
 
 internal import HoldfastStorage
 
-/// What the server does with a request: a head, and a script of steps before and after it.
+/// What the server does with a request: a head, with scripted steps before and after it.
 ///
 /// ```swift
 /// LoopbackReply(fields: [("ETag", "\"a\"")], body: "hello")
@@ -20,15 +20,15 @@ public struct LoopbackReply: Sendable {
 
         package let kind: Kind
 
-        /// Content-Length with the number of bytes in the script, unless the fields bring a framing of their own.
+        /// Content-Length with the number of bytes in the script, unless the fields already specify a framing.
         public static let automatic = Framing(kind: .automatic)
-        /// The chunked coding, one chunk a step.
+        /// The chunked coding, one chunk for each step.
         public static let chunked = Framing(kind: .chunked)
-        /// No framing field; the connection ends with the body.
+        /// No framing field; the connection ends after the body.
         public static let untilClose = Framing(kind: .untilClose)
-        /// No framing field, and the connection is kept.
+        /// No framing field, and the connection stays open.
         public static let bare = Framing(kind: .bare)
-        /// Content-Length with this number, whatever the script sends; the connection ends with a shorter body.
+        /// Content-Length with this number, whatever the script sends; the connection ends after a shorter body.
         public static func length(_ bytes: Int) -> Framing { Framing(kind: .length(bytes)) }
     }
 
@@ -49,8 +49,8 @@ public struct LoopbackReply: Sendable {
         public static func send(_ bytes: [UInt8]) -> Step { Step(kind: .send(bytes)) }
         /// Sends text of the body.
         public static func send(_ text: String) -> Step { Step(kind: .send(Array(text.utf8))) }
-        /// Sends so many bytes of the ``TransferPattern``, made as they go out; a further such step goes on where the last one of
-        /// the reply stopped.
+        /// Sends this many bytes of the ``TransferPattern``, generated as they are sent; each such step continues where the
+        /// previous one of the reply stopped.
         ///
         /// - Parameters:
         ///   - count: how many bytes.
@@ -58,21 +58,21 @@ public struct LoopbackReply: Sendable {
         public static func pattern(_ count: Int, gauge: ByteGauge? = nil) -> Step {
             Step(kind: .pattern(count, gauge))
         }
-        /// Sends bytes outside any framing, as for an answer that is not HTTP.
+        /// Sends bytes outside any framing, for example a reply that is not HTTP.
         public static func raw(_ text: String) -> Step { Step(kind: .raw(Array(text.utf8))) }
         /// Sends an interim (1xx) head.
         public static func interim(_ status: Int, _ fields: [(String, String)] = []) -> Step {
             Step(kind: .interim(status, fields.map { LoopbackField($0.0, $0.1) }))
         }
-        /// Waits until the gate opens; the script ends when the peer goes away meanwhile.
+        /// Waits until the gate opens; the script ends if the peer disconnects meanwhile.
         public static func pause(_ gate: LoopbackGate) -> Step { Step(kind: .pause(gate)) }
-        /// Ends the connection in good order, here and now.
+        /// Closes the connection normally, at once.
         public static let close = Step(kind: .close)
-        /// Ends the connection with a TCP reset, here and now.
+        /// Closes the connection with a TCP reset, at once.
         public static let reset = Step(kind: .reset)
-        /// Ends the server's own side of the connection and reads on, until the peer goes away.
+        /// Closes the server's side of the connection, and continues to read until the peer disconnects.
         public static let halfClose = Step(kind: .halfClose)
-        /// Sends nothing any more until the peer goes away.
+        /// Sends nothing more until the peer disconnects.
         public static let never = Step(kind: .never)
     }
 
@@ -91,7 +91,7 @@ public struct LoopbackReply: Sendable {
     /// Whether the connection ends after this reply; false by default.
     public var closes = false
 
-    /// A reply by script.
+    /// A scripted reply.
     public init(
         _ status: Int = 200,
         fields: [(String, String)] = [],
@@ -116,7 +116,7 @@ public struct LoopbackReply: Sendable {
         self.init(status, fields: fields, bytes: Array(body.utf8))
     }
 
-    /// Takes the request and never answers it; the connection stays until the peer ends it.
+    /// Reads the request and never answers; the connection stays open until the peer closes it.
     public static let never = LoopbackReply(before: [.never])
 
     /// The number of body bytes in the script.
@@ -131,7 +131,7 @@ public struct LoopbackReply: Sendable {
     }
 }
 
-/// What the server does with a connection that it has accepted, before any request of it is answered.
+/// What the server does with a connection that it has accepted, before it answers any request.
 public struct LoopbackOpening: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case serve, close, reset
@@ -142,12 +142,12 @@ public struct LoopbackOpening: Sendable, Hashable {
 
     /// Serves requests.
     public static let serve = LoopbackOpening(kind: .serve)
-    /// Ends the connection in good order before it reads a byte.
+    /// Closes the connection normally before it reads a byte.
     public static let close = LoopbackOpening(kind: .close)
-    /// Ends the connection with a TCP reset before it reads a byte.
+    /// Closes the connection with a TCP reset before it reads a byte.
     public static let reset = LoopbackOpening(kind: .reset)
 
-    /// Reads so many bytes, then ends the connection, in the middle of a request as the case may be.
+    /// Reads this many bytes, then closes the connection, possibly in the middle of a request.
     public static func breaking(afterBytes count: Int, resetting: Bool) -> LoopbackOpening {
         LoopbackOpening(kind: .breakAfter(count, resetting: resetting))
     }
@@ -161,7 +161,7 @@ public struct LoopbackOpening: Sendable, Hashable {
         }
     }
 
-    /// How many bytes are read before the connection ends; nil where it is served.
+    /// How many bytes are read before the connection is closed; nil if it is served.
     var byteCount: Int? {
         switch kind {
         case .serve: nil
@@ -173,7 +173,7 @@ public struct LoopbackOpening: Sendable, Hashable {
 
 /// Writes one reply to a connection, step by step.
 struct LoopbackWriter {
-    /// What becomes of the connection after a reply.
+    /// What to do with the connection after a reply.
     enum Outcome {
         case keep, close, reset
     }
@@ -182,7 +182,7 @@ struct LoopbackWriter {
     private let sendsBody: Bool
     private var isChunked = false
     private var patternPosition = 0
-    /// Whether a step of the script ended the reply before its end.
+    /// Whether a step of the script cut the reply short.
     private(set) var wasBrokenOff = false
 
     init(_ reply: LoopbackReply, to request: LoopbackRequest) {

@@ -3,20 +3,20 @@
 
 internal import HoldfastStorage
 
-/// A header field line, as it was received or is to be sent.
+/// A header field line, as received or to be sent.
 public struct LoopbackField: Sendable, Hashable {
-    /// The name, in the case it came in.
+    /// The name, in its original case.
     public var name: String
-    /// The value without the blanks around it.
+    /// The value, without surrounding whitespace.
     public var value: String
 
-    /// A line.
+    /// A field line.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 
-    /// Whether the line has this name, in whatever case.
+    /// Whether the line has this name, in any case.
     public func isNamed(_ other: String) -> Bool {
         name.lowercased() == other.lowercased()
     }
@@ -26,27 +26,27 @@ public struct LoopbackField: Sendable, Hashable {
 public struct LoopbackRequest: Sendable, Hashable {
     /// Its number in the order of arrival, over all connections; the first is 0.
     public package(set) var number = 0
-    /// The connection it came on; the first is 0.
+    /// The connection that it arrived on; the first is 0.
     public let connection: Int
     /// The method token.
     public let method: String
-    /// The request target as it stood in the request line.
+    /// The request target, as in the request line.
     public let target: String
-    /// The protocol version as it stood in the request line.
+    /// The protocol version, as in the request line.
     public let version: String
     /// The header field lines in order.
     public let fields: [LoopbackField]
-    /// The content, freed of a chunked coding; empty where the server's ``LoopbackIntake`` did not keep it.
+    /// The content, without a chunked coding; empty if the server's ``LoopbackIntake`` did not keep it.
     public package(set) var body: [UInt8] {
         didSet {
             content = TransferPattern.Checker()
             content.read(ByteChunk(body))
         }
     }
-    /// What was read of a content that was not kept.
+    /// The check of content that was not kept.
     package var content = TransferPattern.Checker()
 
-    /// A request that came in.
+    /// A received request.
     package init(
         connection: Int,
         method: String,
@@ -65,7 +65,7 @@ public struct LoopbackRequest: Sendable, Hashable {
     /// The length of the content, kept or not.
     public var bodyLength: Int { content.count }
 
-    /// Whether the content, kept or not, is a ``TransferPattern`` from its first byte on.
+    /// Whether the content, kept or not, is a ``TransferPattern`` from its first byte.
     public var isPattern: Bool { content.isIntact }
 
     /// The values of all lines with this name, in order.
@@ -76,7 +76,7 @@ public struct LoopbackRequest: Sendable, Hashable {
     /// The content as text.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// The target up to its query.
+    /// The target before its query.
     public var path: String {
         String(target.prefix { $0 != "?" })
     }
@@ -91,7 +91,7 @@ public struct LoopbackRequest: Sendable, Hashable {
     }
 }
 
-/// What a server does with the content of a request, once its head is there.
+/// What a server does with the content of a request, after it has read the head.
 public struct LoopbackIntake: Sendable {
     package enum Kind: Sendable {
         case keep, measure
@@ -104,28 +104,28 @@ public struct LoopbackIntake: Sendable {
     /// Reads the content and keeps it in the record: the default.
     public static let keep = LoopbackIntake(kind: .keep)
 
-    /// Reads the content and keeps its length only, and whether it is a ``TransferPattern``.
+    /// Reads the content, and keeps only its length and whether it is a ``TransferPattern``.
     public static let measure = LoopbackIntake(kind: .measure)
 
-    /// Reads so many bytes of the content or a little more, then none until the gate opens, then the rest; keeps its length only,
+    /// Reads this many bytes of the content or a little more, then none until the gate opens, then the rest. Keeps only its length
     /// and whether it is a ``TransferPattern``.
     public static func holding(after bytes: Int = 0, at gate: LoopbackGate) -> LoopbackIntake {
         LoopbackIntake(kind: .hold(bytes, gate))
     }
 
-    /// Reads so many bytes of the content or a little more, then ends the exchange without an answer.
+    /// Reads this many bytes of the content or a little more, then ends the exchange without an answer.
     ///
     /// - Parameters:
     ///   - bytes: how much of the content; 0 by default.
-    ///   - resetting: whether the connection (HTTP/1.1) ends with a TCP reset; in HTTP/2 the stream always does.
+    ///   - resetting: whether the connection (HTTP/1.1) ends with a TCP reset; in HTTP/2 the stream is always reset.
     public static func breaking(after bytes: Int = 0, resetting: Bool) -> LoopbackIntake {
         LoopbackIntake(kind: .breakOff(bytes, resetting: resetting))
     }
 }
 
-/// Takes the content of one request, as its intake says.
+/// Reads the content of one request, as its intake says.
 struct LoopbackTaker {
-    /// The exchange is to end here.
+    /// The exchange must end here.
     enum Refusal: Error {
         case resets, closes
     }
@@ -142,15 +142,15 @@ struct LoopbackTaker {
         if case .hold = intake.kind { isHeld = true } else { isHeld = false }
     }
 
-    /// How many bytes came so far.
+    /// How many bytes were read so far.
     var count: Int { content.count }
 
-    /// Nothing has been taken yet, and perhaps nothing is to be.
+    /// Begins, before any bytes are read; there may be none to read.
     mutating func begin() throws {
         try take([])
     }
 
-    /// Takes the next bytes; may wait at a gate after them.
+    /// Processes the next bytes; may wait at a gate after them.
     mutating func take(_ bytes: ArraySlice<UInt8>) throws {
         bytes.withUnsafeBytes { content.read($0) }
         switch intake.kind {
@@ -161,7 +161,7 @@ struct LoopbackTaker {
         case .hold(let limit, let gate):
             guard isHeld, content.count >= limit else { return }
             isHeld = false
-            // The end of the connection may lie behind content that nobody reads, so only a reset or the gate ends the wait.
+            // The end of the connection may come after content that nobody reads, so only a reset or the gate ends the wait.
             try socket.wait(at: gate)
         case .breakOff(let limit, let resetting):
             guard content.count >= limit else { return }
@@ -169,13 +169,13 @@ struct LoopbackTaker {
         }
     }
 
-    /// Writes down what came.
+    /// Stores what was read in the request.
     func fill(_ request: inout LoopbackRequest) {
         if case .keep = intake.kind { request.body = kept } else { request.content = content }
     }
 }
 
-/// Reads requests from one connection, in HTTP/1.1 framing (RFC 9112), and keeps the bytes that belong to the next one.
+/// Reads requests from one connection, in HTTP/1.1 framing (RFC 9112), and keeps bytes of the next one.
 struct LoopbackReader {
     /// A request the server cannot read; it answers 400 and closes.
     struct Malformed: Error {}
@@ -191,7 +191,7 @@ struct LoopbackReader {
         self.bodyLimit = bodyLimit
     }
 
-    /// Reads the next head; nil when the client ended the connection between two requests.
+    /// Reads the next head; nil if the client closed the connection between two requests.
     mutating func head(from socket: LoopbackSocket) throws -> LoopbackRequest? {
         var lines: [String] = []
         var size = 0
@@ -201,7 +201,7 @@ struct LoopbackReader {
                 throw Malformed()
             }
             if line.isEmpty {
-                // RFC 9112 §2.2: an empty line before the request line is to be ignored.
+                // RFC 9112 §2.2: ignore an empty line before the request line.
                 if lines.isEmpty { continue }
                 break
             }
@@ -225,7 +225,7 @@ struct LoopbackReader {
         )
     }
 
-    /// Reads the content that follows the head of `request` into it.
+    /// Reads the content after the head of `request` into it.
     ///
     /// - Parameter intake: what to do with the content.
     mutating func content(
@@ -263,7 +263,7 @@ struct LoopbackReader {
         try line(from: socket)?.isEmpty ?? false
     }
 
-    /// The next line without its end; nil when the connection ended before its first byte.
+    /// The next line without its end; nil if the connection ended before its first byte.
     private mutating func line(from socket: LoopbackSocket) throws -> String? {
         var searched = position
         while true {

@@ -19,7 +19,7 @@ public struct LoopbackConnectionEnd: Sendable, Hashable {
     public enum Kind: Sendable, Hashable {
         /// The client closed or reset it.
         case peer
-        /// The server did: by script, by `Connection: close`, or because it stopped.
+        /// The server ended it: by script, by `Connection: close`, or because it stopped.
         case server
     }
 
@@ -29,11 +29,11 @@ public struct LoopbackConnectionEnd: Sendable, Hashable {
     public let endedBy: Kind
 }
 
-/// A small HTTP/1.1 server on 127.0.0.1 for tests: real sockets, scripted replies, and a record of all that came.
+/// A small HTTP/1.1 server on 127.0.0.1 for tests: real sockets, scripted replies, and a record of all requests.
 ///
-/// One thread a connection, TCP_NODELAY, keep-alive, `100 Continue` on request. The handler runs on a connection's thread
-/// once the whole request is there, several at a time for several connections. The server stops with ``stop()`` or when
-/// it is dropped.
+/// It uses one thread for each connection, TCP_NODELAY, keep-alive, and `100 Continue` on request. The handler runs on the
+/// connection's thread once the whole request was read; handlers of several connections run at the same time. The server stops with
+/// ``stop()``, or when its last reference is released.
 public final class LoopbackServer: LoopbackOrigin {
     /// The server could not be started.
     public struct StartError: LocalizedError, CustomStringConvertible {
@@ -55,12 +55,12 @@ public final class LoopbackServer: LoopbackOrigin {
 
     deinit { core.stop.open() }
 
-    /// Starts a server on a port that the system picks.
+    /// Starts a server on a port that the system chooses.
     ///
     /// - Parameters:
-    ///   - connectionLimit: how many connections may be open; more are accepted and closed at once. 64 by default.
+    ///   - connectionLimit: the most open connections; more are accepted and closed at once. 64 by default.
     ///   - bodyLimit: the longest request body in bytes; longer ones get a 400. 256 MiB by default.
-    ///   - opening: what becomes of a connection, by its number; by default all are served.
+    ///   - opening: what to do with a connection, by its number; by default it is served.
     ///   - handler: answers a request.
     public static func start(
         connectionLimit: Int = 64,
@@ -75,7 +75,7 @@ public final class LoopbackServer: LoopbackOrigin {
         )
     }
 
-    /// Starts a server that goes by `script`; as ``start(connectionLimit:bodyLimit:opening:handler:)`` otherwise.
+    /// Starts a server with `script`; otherwise like ``start(connectionLimit:bodyLimit:opening:handler:)``.
     public static func start(
         connectionLimit: Int = 64,
         bodyLimit: Int = 256 << 20,
@@ -92,7 +92,7 @@ public final class LoopbackServer: LoopbackOrigin {
         return LoopbackServer(port: port, core: core, listenerEnded: listenerEnded)
     }
 
-    /// A port on which nobody listens, so that a connection to it is refused.
+    /// A port without a listener, so that a connection to it is refused.
     public static func refusingPort() throws -> UInt16 {
         let (listener, port) = try listen()
         close(listener)
@@ -106,12 +106,12 @@ public final class LoopbackServer: LoopbackOrigin {
         return url
     }
 
-    /// The requests that came so far, in order.
+    /// The requests received so far, in order.
     public var requests: [LoopbackRequest] { core.requests }
 
-    /// Waits until `count` requests have come in all.
+    /// Waits until `count` requests in total have been received.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     @discardableResult
     public func requests(atLeast count: Int) async throws -> [LoopbackRequest] {
         try await core.received.wait(for: count)
@@ -135,16 +135,16 @@ public final class LoopbackServer: LoopbackOrigin {
     /// How many connections were accepted so far.
     public var connectionCount: Int { core.connectionCount }
 
-    /// Waits until `count` connections have ended in all, and says how, in the order they ended.
+    /// Waits until `count` connections in total have ended, and returns how, in the order in which they ended.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     @discardableResult
     public func connectionEnds(atLeast count: Int) async throws -> [LoopbackConnectionEnd] {
         try await core.ended.wait(for: count)
         return core.endings
     }
 
-    /// Ends the listener and every connection; returns when new connections are refused. Idempotent.
+    /// Stops the listener and closes every connection; returns once new connections are refused. Idempotent.
     public func stop() {
         core.stop.open()
         listenerEnded.wait()
@@ -173,7 +173,7 @@ public final class LoopbackServer: LoopbackOrigin {
         guard outcome else {
             let code = errno
             close(descriptor)
-            throw StartError(description: "no listening socket on 127.0.0.1: errno \(code)")
+            throw StartError(description: "cannot listen on 127.0.0.1: errno \(code)")
         }
         return (descriptor, UInt16(bigEndian: address.sin_port))
     }
@@ -207,7 +207,7 @@ private func systemAccept(_ descriptor: Int32) -> Int32 {
     accept(descriptor, nil, nil)
 }
 
-/// What the threads of one server share: the handler, the record of what came, and the gate that ends them all.
+/// What the threads of one server share: the handler, the record of requests, and the gate that stops them all.
 final class LoopbackCore: Sendable {
     private struct State {
         var requests: [LoopbackRequest] = []
@@ -246,7 +246,7 @@ final class LoopbackCore: Sendable {
     var endings: [LoopbackConnectionEnd] { state.withLock { $0.endings } }
     var connectionCount: Int { state.withLock { $0.connectionCount } }
 
-    /// The number for a new connection; nil when there are as many as may be.
+    /// The number of a new connection; nil if the limit is reached.
     func admit() -> Int? {
         state.withLock { state in
             guard state.openCount < connectionLimit else { return nil }
@@ -256,7 +256,7 @@ final class LoopbackCore: Sendable {
         }
     }
 
-    /// Serves a connection to its end, on the calling thread.
+    /// Serves a connection until its end, on the calling thread.
     func serve(_ descriptor: Int32, number: Int) {
         let socket = LoopbackSocket(adopting: descriptor, stop: stop)
         var reader = LoopbackReader(connection: number, bodyLimit: bodyLimit)
@@ -292,7 +292,7 @@ final class LoopbackCore: Sendable {
         ended.increment()
     }
 
-    /// Takes the content of one request and answers it.
+    /// Reads the content of one request and answers it.
     private func exchange(
         _ head: LoopbackRequest,
         _ reader: inout LoopbackReader,

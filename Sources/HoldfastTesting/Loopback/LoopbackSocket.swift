@@ -9,11 +9,11 @@
     private import Glibc
 #endif
 
-/// A non-blocking TCP socket, each of whose waits also ends with the server.
+/// A non-blocking TCP socket whose waits also end when the server stops.
 ///
 /// Used by one thread; ``end(resetting:)`` must be the last call, and the descriptor is closed with the last reference.
 final class LoopbackSocket {
-    /// Why nothing can be sent or received any more.
+    /// Why nothing more can be sent or received.
     enum Ending: Error {
         case peerClosed, peerReset, stopped
     }
@@ -35,7 +35,7 @@ final class LoopbackSocket {
 
     deinit { close(descriptor) }
 
-    /// Receives some bytes, at least one; nil when the peer has closed its side.
+    /// Receives at least one byte; nil if the peer has closed its side.
     func receive(upTo count: Int = 65_536) throws(Ending) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
         while true {
@@ -50,14 +50,14 @@ final class LoopbackSocket {
         }
     }
 
-    /// Reads and drops until the peer has closed its side.
+    /// Reads and discards until the peer has closed its side.
     func drain() throws(Ending) {
         while try receive() != nil {}
     }
 
     /// Sends all of `bytes`.
     ///
-    /// - Parameter onTaken: told of each part once the system has taken it.
+    /// - Parameter onTaken: called for each part after the system has taken it.
     func send(_ bytes: some RandomAccessCollection<UInt8>, onTaken: (Int) -> Void = { _ in }) throws(Ending) {
         var sent = 0
         while sent < bytes.count {
@@ -82,10 +82,10 @@ final class LoopbackSocket {
         }
     }
 
-    /// Waits until `gate` opens; throws when the peer or the server ends first. Without a gate it always throws.
+    /// Waits until `gate` opens; throws if the peer or the server ends first. Without a gate it always throws.
     func wait(at gate: LoopbackGate?) throws(Ending) {
         gate?.arrive()
-        // Bytes that wait to be read would hide an end of the connection behind them, so the end is then seen by a reset only.
+        // Unread bytes would hide an end of the connection behind them, so then only a reset shows the end.
         var watchesInput = true
         while true {
             var waits = [
@@ -106,7 +106,7 @@ final class LoopbackSocket {
         }
     }
 
-    /// Says goodbye to the peer: in good order, or with the TCP reset that a lingering time of zero makes of the close.
+    /// Closes the connection normally, or with a TCP reset, which a linger time of zero causes.
     func end(resetting: Bool = false) {
         if resetting {
             var lingering = linger(l_onoff: 1, l_linger: 0)

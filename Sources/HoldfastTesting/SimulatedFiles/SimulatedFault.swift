@@ -6,10 +6,10 @@ internal import HoldfastStorage
 internal import Synchronization
 
 extension SimulatedFileSystem {
-    /// Something that goes wrong at a chosen step.
+    /// A fault at a chosen step.
     ///
-    /// Steps are counted from 0 at the call of ``SimulatedFileSystem/plan(_:)``; a fault that is limited by ``only(_:)``
-    /// counts only the steps it is limited to.
+    /// Steps are counted from 0 at the call of ``SimulatedFileSystem/plan(_:)``; a fault that is limited by ``only(_:)`` counts
+    /// only the steps of those operations.
     public struct Fault: Sendable {
         enum Effect: Sendable {
             case refuse(Int32)
@@ -22,37 +22,37 @@ extension SimulatedFileSystem {
         let effect: Effect
         var operations: Set<String>?
 
-        /// One step is refused with this number and has no effect.
+        /// One step fails with this number and has no effect.
         public static func once(at step: Int, errno: Int32) -> Fault {
             Fault(steps: only(step), effect: .refuse(errno))
         }
 
-        /// Every step from this one on is refused with this number.
+        /// Every step from this one on fails with this number.
         public static func always(from step: Int = 0, errno: Int32) -> Fault {
             Fault(steps: max(0, step)..<Int.max, effect: .refuse(errno))
         }
 
-        /// These steps are refused with this number.
+        /// These steps fail with this number.
         public static func during(_ steps: Range<Int>, errno: Int32) -> Fault {
             Fault(steps: steps, effect: .refuse(errno))
         }
 
-        /// One step is refused with this number; if it writes, a prefix of its bytes is put down.
+        /// One step fails with this number; if it writes, a prefix of its bytes is written.
         ///
         /// - Parameters:
         ///   - step: which one, from 0.
-        ///   - errno: what the refusal says.
+        ///   - errno: the number of the failure.
         ///   - count: bytes of the prefix; nil: half of the bytes.
         public static func shortWrite(at step: Int, errno: Int32, keeping count: Int? = nil) -> Fault {
             Fault(steps: only(step), effect: .tear(errno, keeping: count))
         }
 
-        /// This step is done, and the world stops before the next one: all later calls throw `EIO` and have no effect.
+        /// This step succeeds, and the file system stops before the next one: all later calls throw `EIO` and have no effect.
         public static func stop(after step: Int) -> Fault {
             Fault(steps: only(step), effect: .stopAfter)
         }
 
-        /// The world stops in this step: if it writes, half of its bytes are put down; else it has no effect.
+        /// The file system stops in this step: if the step writes, half of its bytes are written; otherwise it has no effect.
         public static func stop(within step: Int) -> Fault {
             Fault(steps: only(step), effect: .stopWithin)
         }
@@ -61,7 +61,7 @@ extension SimulatedFileSystem {
             step < 0 || step == .max ? 0..<0 : step..<(step + 1)
         }
 
-        /// The same fault for these operations alone, named as the methods of `FileSystem`, such as `"write"` for both kinds.
+        /// The same fault, for these operations only, named like the methods of `FileSystem`; `"write"` means both kinds.
         public func only(_ operations: String...) -> Fault {
             var fault = self
             fault.operations = Set(operations)
@@ -69,19 +69,19 @@ extension SimulatedFileSystem {
         }
     }
 
-    /// A step that was taken, or refused.
+    /// A step that succeeded or failed.
     public struct Step: Sendable, Hashable, CustomStringConvertible {
-        /// The number, from 0 since the file system was made; plans do not set it back.
+        /// The number, from 0 since the file system was made; plans do not reset it.
         public let number: Int
         /// The name of the `FileSystem` method.
         public let operation: String
-        /// The path; of an open file, the one it was opened by.
+        /// The path; for an open file, the path that it was opened by.
         public let path: String
         /// Where in the file, for reads and writes.
         public let offset: Int
-        /// How many bytes were asked for, for reads and writes; the size for `truncate` and `allocate`.
+        /// How many bytes were requested, for reads and writes; the size for `truncate` and `allocate`.
         public let count: Int
-        /// The number it was refused with; nil: it was done.
+        /// The number that it failed with; nil: it succeeded.
         public let errno: Int32?
 
         public var description: String {
@@ -89,7 +89,7 @@ extension SimulatedFileSystem {
         }
     }
 
-    /// Which reads that must not wait are answered; see ``SimulatedFileSystem/cachedReads``.
+    /// Which reads that must not wait succeed; see ``SimulatedFileSystem/cachedReads``.
     public struct CachedReads: Sendable {
         let pattern: [Bool]
 
@@ -98,7 +98,7 @@ extension SimulatedFileSystem {
         /// None.
         public static let none = CachedReads(pattern: [false])
 
-        /// By this pattern, over and over; true is answered. An empty one answers none.
+        /// By this pattern, repeated; true succeeds. With an empty one none succeeds.
         public static func pattern(_ pattern: [Bool]) -> CachedReads {
             CachedReads(pattern: pattern.isEmpty ? [false] : pattern)
         }
@@ -111,16 +111,16 @@ extension SimulatedFileSystem {
             var seen = 0
         }
 
-        /// How a step may go on.
+        /// How a step continues.
         struct Verdict: Sendable {
-            /// The number to refuse it with.
+            /// The number that it fails with.
             var errno: Int32?
-            /// Bytes that a refused write puts down: nil none, else up to this many, and half of all at `.max`.
+            /// Bytes that a failed write still writes: nil for none, else up to this many, or half of them for `.max`.
             var keeping: Int?
             var stopsAfter = false
         }
 
-        /// What a stopped world answers.
+        /// The error of a stopped file system.
         static let stoppedNumber: Int32 = 5
         /// The log keeps at least this many of the newest steps.
         static let logLimit = 100_000
@@ -138,7 +138,7 @@ extension SimulatedFileSystem {
             stepsSincePlan = 0
         }
 
-        /// Counts a step and judges it; the first fault of the plan that fits decides.
+        /// Counts a step and decides its result; the first matching fault of the plan applies.
         mutating func judge(_ operation: String) -> Verdict {
             if isStopped { return Verdict(errno: Self.stoppedNumber) }
             stepsSincePlan += 1
@@ -177,10 +177,10 @@ extension SimulatedFileSystem {
     }
 }
 
-// What a test does to the files behind the back of whoever uses them: no steps, no faults, and no room is asked for. What is
-// changed so counts as synced.
+// Changes that a test makes to the files without their user's knowledge: no steps, no faults, and no limit of space. They count as
+// synced.
 extension SimulatedFileSystem {
-    /// The bytes of a file; nil where none is.
+    /// The bytes of a file; nil if there is none.
     public func contents(of path: String) -> [UInt8]? {
         world.state.withLock { state in
             guard let number = try? state.tree.node(at: Tree.Route(path)), let node = state.tree.nodes[number],
@@ -190,9 +190,9 @@ extension SimulatedFileSystem {
         }
     }
 
-    /// Replaces the bytes of a file that is there, or makes one in a directory that is.
+    /// Replaces the bytes of a file, or makes a file in an existing directory.
     ///
-    /// - Returns: false when there is no such directory, or something that is no file bears the name.
+    /// - Returns: false if there is no such directory, or if the name belongs to something other than a file.
     @discardableResult
     public func setContents(of path: String, to bytes: [UInt8]) -> Bool {
         damage(path, makes: true) { content in
@@ -201,13 +201,13 @@ extension SimulatedFileSystem {
         }
     }
 
-    /// Turns one bit of a file round.
+    /// Flips one bit of a file.
     ///
     /// - Parameters:
     ///   - path: the file.
     ///   - offset: the byte, from 0; one outside the file changes nothing.
     ///   - bit: 0 (lowest) to 7.
-    /// - Returns: false when there is no such file or no such byte.
+    /// - Returns: false if there is no such file or no such byte.
     @discardableResult
     public func flipBit(of path: String, at offset: Int, bit: Int = 0) -> Bool {
         var isThere = false
@@ -221,15 +221,15 @@ extension SimulatedFileSystem {
 
     /// Cuts or extends a file.
     ///
-    /// - Returns: false when there is no such file.
+    /// - Returns: false if there is no such file.
     @discardableResult
     public func setSize(of path: String, to size: Int) -> Bool {
         damage(path) { $0.resize(to: min(max(0, size), Content.sizeLimit)) }
     }
 
-    /// Removes a file, or a directory with all that is in it, as a person might while the files are in use.
+    /// Removes a file, or a directory with all of its contents, as a person might while the files are in use.
     ///
-    /// - Returns: false when nothing bears the name.
+    /// - Returns: false if nothing has the name.
     @discardableResult
     public func wipe(_ path: String) -> Bool {
         world.state.withLock { state in
@@ -238,17 +238,17 @@ extension SimulatedFileSystem {
         }
     }
 
-    /// Makes a symbolic link: `attributes(of:)` calls it `.other`, and it cannot be opened (`ELOOP`).
+    /// Makes a symbolic link: `attributes(of:)` reports it as `.other`, and it cannot be opened (`ELOOP`).
     ///
-    /// - Returns: false when something bears the name or its directory is not there.
+    /// - Returns: false if the name is taken or its directory does not exist.
     @discardableResult
     public func makeLink(_ path: String) -> Bool {
         world.state.withLock { state in (try? state.tree.make(.other, at: Tree.Route(path))) != nil }
     }
 
-    /// Gives what bears the name other permissions or another owner; both are told and not enforced.
+    /// Changes permissions or ownership; both are reported but not enforced.
     ///
-    /// - Returns: false when nothing bears the name.
+    /// - Returns: false if nothing has the name.
     @discardableResult
     public func setAttributes(of path: String, permissions: UInt32? = nil, isOwn: Bool? = nil) -> Bool {
         world.state.withLock { state in

@@ -5,16 +5,16 @@ internal import Foundation
 public import HoldfastStorage
 internal import Synchronization
 
-/// A file system in memory, for tests of what uses one: it counts its steps, fails where it is told to, and crashes.
+/// A file system in memory for tests: it counts its steps, fails where it is told to, and crashes.
 ///
-/// Files live as on a POSIX system: an open file keeps its bytes when its name goes, names change at once, locks belong to open
-/// files. Only `/` is there at first. Numbers of open files are not used twice, so that a late use of a closed one is seen
-/// (`EBADF`). Blocks of 4 KiB are counted for bytes that were written or allocated, holes and directories being free, and
-/// unlinked files count while they are open.
+/// Files behave as on a POSIX system: an open file keeps its bytes when its name is removed, renames are atomic, and locks belong
+/// to open files. At first there is only `/`. Numbers of open files are never reused, so that use after closing is detected
+/// (`EBADF`). Space is counted in blocks of 4 KiB for written or allocated bytes; holes and directories are free, and unlinked
+/// files count while they are open.
 ///
-/// Each call of a `FileSystem` method but `close` and `bootIdentity` is one step. ``plan(_:)`` says which fail; ``crashed(_:)``
-/// gives the file system that the next process, or the next boot, finds. For a power loss all that was not synced is remembered;
-/// tests that write without end and lose no power turn that off.
+/// Each call of a `FileSystem` method except `close` and `bootIdentity` is one step. ``plan(_:)`` says which steps fail;
+/// ``crashed(_:)`` returns the file system that the next process, or the next boot, finds. To simulate a power loss it remembers
+/// all unsynced changes; turn that off in tests that write without end and do not lose power.
 ///
 /// ```swift
 /// let files = SimulatedFileSystem(capacity: 8 << 20)
@@ -33,7 +33,7 @@ public final class SimulatedFileSystem: FileSystem {
         var bootIdentity: [UInt8] = Array("simulated boot 1".utf8)
     }
 
-    /// What a file system shares with those of which directories are held.
+    /// The state that a file system shares with the copies of it that hold directories.
     final class World: Sendable {
         let state: Mutex<State>
 
@@ -43,14 +43,14 @@ public final class SimulatedFileSystem: FileSystem {
     }
 
     let world: World
-    /// The directories that are held, the last one first.
+    /// The held directories, the latest first.
     let held: [(path: String, node: Int)]
 
     /// An empty file system.
     ///
     /// - Parameters:
-    ///   - capacity: bytes, of which the whole blocks of 4 KiB can be used; nil: no bound.
-    ///   - remembersUnsynced: whether a power loss can be told; else all that is written counts as synced.
+    ///   - capacity: bytes, of which the whole blocks of 4 KiB can be used; nil: no limit.
+    ///   - remembersUnsynced: whether a power loss can be simulated; otherwise everything written counts as synced.
     public convenience init(capacity: Int? = nil, remembersUnsynced: Bool = true) {
         let blocks = capacity.map { max(0, $0) / Content.blockSize }
         self.init(State(tree: Tree(capacity: blocks, isRecorded: remembersUnsynced)))
@@ -61,13 +61,13 @@ public final class SimulatedFileSystem: FileSystem {
         held = []
     }
 
-    /// The same files, with one more directory held.
+    /// The same files, with one more held directory.
     init(_ other: SimulatedFileSystem, holding path: String, node: Int) {
         world = other.world
         held = [(path, node)] + other.held
     }
 
-    /// Where a path leads: from the innermost directory that is held, or from the root.
+    /// The route of a path: from the innermost held directory, or from the root.
     func route(_ path: String) -> Tree.Route {
         for (directory, node) in held where path == directory || path.hasPrefix(directory + "/") {
             return Tree.Route(String(path.dropFirst(directory.count)), from: node)
@@ -75,18 +75,18 @@ public final class SimulatedFileSystem: FileSystem {
         return Tree.Route(path)
     }
 
-    // MARK: What the test says
+    // MARK: Controlling it
 
-    /// Replaces the plan: what goes wrong from now on, steps being counted anew from 0. No fault: all is well again.
+    /// Replaces the plan of faults and counts steps from 0 again. Without faults, all steps succeed.
     ///
-    /// Where several faults fit one step, the first decides. A stopped world stays stopped.
+    /// If several faults match one step, the first one applies. A stopped file system stays stopped.
     public func plan(_ faults: Fault...) {
         world.state.withLock { $0.script.plan(faults) }
     }
 
-    /// Stops the world here, if it has not stopped, and gives what comes after: with no fault planned and an empty log.
+    /// Stops the file system, if it has not stopped yet, and returns its successor: with no planned faults and an empty log.
     ///
-    /// May be called several times, so that one run is judged by many ends.
+    /// You can call it several times, to examine several ends of one run.
     public func crashed(_ crash: Crash) -> SimulatedFileSystem {
         var next = world.state.withLock { state in
             state.script.isStopped = true
@@ -105,47 +105,47 @@ public final class SimulatedFileSystem: FileSystem {
         return SimulatedFileSystem(next)
     }
 
-    /// Which calls of ``readIfCached(_:from:count:)`` are answered with bytes; all by default. Setting it begins the pattern anew.
+    /// Which calls of ``readIfCached(_:from:count:)`` return bytes; all by default. Setting it restarts the pattern.
     public var cachedReads: CachedReads {
         get { world.state.withLock { $0.script.cachedReads } }
         set { world.state.withLock { $0.script.set(newValue) } }
     }
 
-    /// What the system says of its start; at most 64 bytes are told.
+    /// The boot identity; at most 64 bytes are reported.
     public var bootIdentity: [UInt8] {
         get { world.state.withLock { $0.bootIdentity } }
         set { world.state.withLock { $0.bootIdentity = Array(newValue.prefix(64)) } }
     }
 
-    /// Bytes in all, in whole blocks; nil: no bound. A bound below what is used refuses further blocks and takes none away.
+    /// Bytes in total, in whole blocks; nil: no limit. A limit below the current use refuses further blocks and removes none.
     public var capacity: Int? {
         get { world.state.withLock { $0.tree.capacity.map { $0 * Content.blockSize } } }
         set { world.state.withLock { $0.tree.capacity = newValue.map { max(0, $0) / Content.blockSize } } }
     }
 
-    // MARK: What the test sees
+    // MARK: Observing it
 
     /// Steps since the last call of ``plan(_:)``, or since the beginning.
     public var stepCount: Int { world.state.withLock { $0.script.stepsSincePlan } }
 
-    /// The newest steps, oldest first: at least 100,000 where there were as many.
+    /// The latest steps, oldest first: at least 100,000, if there were as many.
     public var log: [Step] { world.state.withLock { $0.script.log } }
 
-    /// Whether the world has stopped.
+    /// Whether the file system has stopped.
     public var isStopped: Bool { world.state.withLock { $0.script.isStopped } }
 
-    /// Bytes used now, in whole blocks, those of unlinked files that are open included.
+    /// Bytes used now, in whole blocks, including unlinked files that are open.
     public var usedBytes: Int { world.state.withLock { $0.tree.usedBlocks * Content.blockSize } }
 
-    /// The most bytes that were ever used at one instant.
+    /// The most bytes ever used at one time.
     public var peakBytes: Int { world.state.withLock { $0.tree.peakBlocks * Content.blockSize } }
 
-    /// How many files are open: what is left when all are done is a leak.
+    /// How many files are open; files still open at the end are a leak.
     public var openFileCount: Int { world.state.withLock { $0.tree.open.count } }
 
     // MARK: Steps
 
-    /// Takes one step: counted, judged, done or refused, and noted.
+    /// Runs one step: counts it, decides whether it fails, and logs it.
     func step<Result: Sendable>(
         _ operation: String,
         _ path: String,
@@ -158,7 +158,7 @@ public final class SimulatedFileSystem: FileSystem {
             let verdict = state.script.judge(operation)
             do throws(Tree.Refusal) {
                 if let errno = verdict.errno {
-                    // The prefix may itself meet a full device; the planned number is the one that is told.
+                    // Even the prefix may meet a full device; the planned number is reported.
                     if let most = verdict.keeping {
                         try? torn(&state.tree, most == .max ? count / 2 : min(most, count))
                     }
@@ -181,7 +181,7 @@ public final class SimulatedFileSystem: FileSystem {
         world.state.withLock { $0.tree.open[file.descriptor]?.path } ?? "\(file.descriptor)"
     }
 
-    /// How the world ends; see ``SimulatedFileSystem/crashed(_:)``.
+    /// How the run ends; see ``SimulatedFileSystem/crashed(_:)``.
     public struct Crash: Sendable {
         enum Form: Sendable {
             case process
@@ -190,18 +190,19 @@ public final class SimulatedFileSystem: FileSystem {
 
         let form: Form
 
-        /// The process is killed: all that was written is there, and the boot identity stays.
+        /// The process is killed: everything written is there, and the boot identity stays.
         public static let process = Crash(form: .process)
 
-        /// Power is lost: what was synced is there, and of the rest anything or nothing.
+        /// Power is lost: what was synced is there, and all, some or none of the rest.
         ///
-        /// - Of the sectors (512 bytes) of a file each holds what any of the unsynced writes to it left, from none to the
-        ///   last, and the size is the synced one, the latest or one between.
-        /// - Each change of names since its directory was synced is kept or lost; a rename as a whole, and a name that
-        ///   stood for an older file may stand for it again. What was in a directory whose own name is lost is lost with it.
-        /// - The boot identity is a new one.
+        /// - Each sector (512 bytes) of a file contains the result of any number of its unsynced writes, from none to all. The size
+        ///   is the synced one, the latest one, or one in between.
+        /// - Each change of names since its directory was synced is kept or lost. A rename is kept or lost as a whole, and a name
+        ///   that referred to an older file may refer to it again. If a directory's own name is lost, its contents are lost with
+        ///   it.
+        /// - The boot identity changes.
         ///
-        /// - Parameter generator: one number is drawn from it, and all that follows depends on nothing else.
+        /// - Parameter generator: one number is drawn from it, and everything else depends only on that number.
         public static func power(using generator: inout some RandomNumberGenerator) -> Crash {
             Crash(form: .power(seed: generator.next()))
         }
@@ -252,7 +253,7 @@ extension SimulatedFileSystem {
         return try step("list", path) { state throws(Tree.Refusal) in
             guard let node = state.tree.nodes[try state.tree.node(at: route)] else { throw Tree.Refusal(ENOENT) }
             guard node.kind == .directory else { throw Tree.Refusal(ENOTDIR) }
-            // Sorted, since a run must be the same each time.
+            // Sorted, so that every run is the same.
             return node.names.keys.sorted()
         }
     }
@@ -305,7 +306,7 @@ extension SimulatedFileSystem {
         to file: OpenFile,
         at offset: Int
     ) throws(FileSystemError) {
-        // One step as it is one call, and so torn as a whole.
+        // One step because it is one call, so a torn write is torn as a whole.
         var all: [UInt8] = []
         all.reserveCapacity(head.count + body.count)
         head.append(to: &all)
@@ -350,7 +351,7 @@ extension SimulatedFileSystem {
 
     public func close(_ file: OpenFile) {
         world.state.withLock { state in
-            // A process that is dead closes nothing more: what it had open stays so until the crash is told.
+            // A dead process closes nothing: what it had open stays open until the crash.
             if !state.script.isStopped { state.tree.close(file.descriptor) }
         }
     }
@@ -388,7 +389,7 @@ extension SimulatedFileSystem.Tree {
         return nodes[node]?.content.read(from: offset, count: max(0, count)) ?? []
     }
 
-    /// Writes what there is room for, and refuses if that is not all.
+    /// Writes as much as fits, and throws if that is not all.
     fileprivate mutating func write(_ bytes: ByteChunk, to descriptor: Int32, at offset: Int) throws(Refusal) {
         let node = try node(of: descriptor, toWrite: true)
         guard offset >= 0 else { throw Refusal(EINVAL) }
@@ -404,7 +405,7 @@ extension SimulatedFileSystem.Tree {
 }
 
 extension SimulatedFileSystem.Tree {
-    /// What the next process finds: no file is open and none locked.
+    /// What the next process finds: no file is open or locked.
     func afterKill() -> SimulatedFileSystem.Tree {
         var tree = self
         for descriptor in open.keys { tree.close(descriptor) }
@@ -418,7 +419,7 @@ extension SimulatedFileSystem.Tree {
         var tree = afterKill()
         for (number, node) in tree.nodes { tree.nodes[number]?.names = node.syncedNames }
         for change in nameChanges where Bool.random(using: &generator) {
-            // A file has one name: where a change between two kept ones is lost, the later name is the one.
+            // A file has one name: if a change between two kept ones is lost, the later name wins.
             if let moved = change.added?.node { tree.dropNames(of: moved) }
             tree.apply(change, to: \.names)
         }
@@ -432,7 +433,7 @@ extension SimulatedFileSystem.Tree {
         }
     }
 
-    /// Keeps what can be reached from the root, and takes the names and bytes of now for synced ones.
+    /// Keeps what is reachable from the root, and takes the current names and bytes as synced.
     private mutating func settle(using generator: inout some RandomNumberGenerator) {
         var reached: Set<Int> = []
         var waiting = [Self.root]

@@ -5,7 +5,7 @@ internal import Foundation
 internal import HoldfastStorage
 
 extension SimulatedFileSystem {
-    /// Names, files and open files, with no faults but those of the tree itself; errors are the system's numbers.
+    /// Names, files and open files, without injected faults; errors are system error numbers.
     struct Tree: Sendable {
         struct Refusal: Error {
             let errno: Int32
@@ -22,20 +22,20 @@ extension SimulatedFileSystem {
             var content: Content
             var names: [String: Int] = [:]
             var syncedNames: [String: Int] = [:]
-            /// Whether a name stands for it now.
+            /// Whether a name refers to it now.
             var isNamed = true
             var openCount = 0
             var lockHolder: Int32?
         }
 
-        /// A name in a directory, and what it stands or stood for.
+        /// A name in a directory, and the node that it refers or referred to.
         struct Entry: Sendable {
             let directory: Int
             let name: String
             let node: Int
         }
 
-        /// A change of names since the directories were synced; both halves happen or neither.
+        /// A change of names since the directories were synced; both halves are applied, or neither.
         struct NameChange: Sendable {
             var removed: Entry?
             var added: Entry?
@@ -47,7 +47,7 @@ extension SimulatedFileSystem {
             let mayWrite: Bool
         }
 
-        /// A way from a directory to a name below it.
+        /// A path from a directory to a name below it.
         struct Route: Sendable, Hashable {
             let start: Int
             let names: [String]
@@ -83,7 +83,7 @@ extension SimulatedFileSystem {
             nodes[Self.root] = Node(kind: .directory, permissions: 0o755, content: Content(isRecorded: false))
         }
 
-        /// Blocks that can still be taken.
+        /// Blocks that are still free.
         var freeBlocks: Int {
             capacity.map { max(0, $0 - usedBlocks) } ?? .max
         }
@@ -94,7 +94,7 @@ extension SimulatedFileSystem {
         func node(at route: Route) throws(Refusal) -> Int {
             var node = route.start
             for name in route.names {
-                // One that is held may be gone.
+                // A held directory may have been removed.
                 guard let directory = nodes[node] else { throw Refusal(ENOENT) }
                 guard directory.kind == .directory else { throw Refusal(ENOTDIR) }
                 guard let next = directory.names[name] else { throw Refusal(ENOENT) }
@@ -103,18 +103,18 @@ extension SimulatedFileSystem {
             return node
         }
 
-        /// The directory that holds the last part of a path, and that part.
+        /// The directory that contains the last part of a path, and that part.
         func place(of route: Route) throws(Refusal) -> (directory: Int, name: String) {
             guard let name = route.names.last else { throw Refusal(EINVAL) }
             let number = try node(at: route.parent)
             guard let directory = nodes[number] else { throw Refusal(ENOENT) }
             guard directory.kind == .directory else { throw Refusal(ENOTDIR) }
-            // Nothing can be made in a directory that was removed.
+            // Nothing can be made in a removed directory.
             guard directory.isNamed else { throw Refusal(ENOENT) }
             return (number, name)
         }
 
-        /// Makes something where nothing is.
+        /// Makes a node where there is none.
         @discardableResult
         mutating func make(_ kind: FileAttributes.Kind, at route: Route) throws(Refusal) -> Int {
             let place = try place(of: route)
@@ -183,7 +183,7 @@ extension SimulatedFileSystem {
                 }
             }
             nameChanges = later
-            // Whatever order other directories were synced in, of this one the names of now are what the device holds.
+            // Whatever the order in which other directories were synced, the device now has the current names of this one.
             let names = nodes[number]?.names ?? [:]
             nodes[number]?.syncedNames = names
             collect()
@@ -201,7 +201,7 @@ extension SimulatedFileSystem {
             if let new = change.added { nodes[new.directory]?[keyPath: names][new.name] = new.node }
         }
 
-        // MARK: Lives of files
+        // MARK: Lifetime of files
 
         private mutating func unname(_ number: Int) {
             nodes[number]?.isNamed = false
@@ -212,11 +212,11 @@ extension SimulatedFileSystem {
         private mutating func release(_ number: Int) {
             guard let node = nodes[number], !node.isNamed, node.openCount == 0 else { return }
             usedBlocks -= node.content.blockCount
-            // Where a power loss is to be told, an unlinked file may come back with its name.
+            // For simulated power losses, keep an unlinked file: it may return with its name.
             if !isRecorded { nodes[number] = nil }
         }
 
-        /// Forgets nodes that nothing names any more, on the device neither.
+        /// Removes nodes that no name refers to any more, on the device either.
         private mutating func collect() {
             var named: Set<Int> = [Self.root]
             for node in nodes.values { named.formUnion(node.syncedNames.values) }
@@ -277,7 +277,7 @@ extension SimulatedFileSystem {
             return result
         }
 
-        /// The node of an open file that may be used so.
+        /// The node of an open file, if it may be used this way.
         func node(of descriptor: Int32, toWrite: Bool) throws(Refusal) -> Int {
             guard let file = open[descriptor], !toWrite || file.mayWrite else { throw Refusal(EBADF) }
             guard nodes[file.node]?.kind == .file else { throw Refusal(EISDIR) }
@@ -287,12 +287,12 @@ extension SimulatedFileSystem {
 }
 
 extension SimulatedFileSystem {
-    /// The bytes of one file: as they are read, and what the device surely holds of them.
+    /// The bytes of one file: as they are read, and as they are certainly on the device.
     struct Content: Sendable {
         static let blockSize = 4_096
-        /// What a device writes whole or not at all.
+        /// What a device writes completely or not at all.
         static let sectorSize = 512
-        /// Beyond this no file may reach.
+        /// The largest size of a file.
         static let sizeLimit = 1 << 44
         private static let zeros = [UInt8](repeating: 0, count: blockSize)
 
@@ -320,10 +320,10 @@ extension SimulatedFileSystem {
             self.isRecorded = isRecorded
         }
 
-        /// Blocks that the file occupies; holes are none.
+        /// Blocks that the file occupies; holes occupy none.
         var blockCount: Int { blocks.count }
 
-        /// The bytes of `range` that fit when `free` more blocks may be taken, counted from its start.
+        /// The part of `range` that fits into `free` more blocks, from its start.
         func fitting(_ range: Range<Int>, free: Int) -> Int {
             guard !range.isEmpty else { return 0 }
             var free = free
@@ -356,7 +356,7 @@ extension SimulatedFileSystem {
             size = newSize
         }
 
-        /// Takes the blocks of all bytes before `end`.
+        /// Reserves the blocks of all bytes before `end`.
         mutating func reserve(to end: Int) {
             guard end > 0 else { return }
             for block in 0...((end - 1) / Self.blockSize) where blocks[block] == nil { blocks[block] = Self.zeros }
@@ -370,9 +370,9 @@ extension SimulatedFileSystem {
             changes = []
         }
 
-        /// What a loss of power leaves: each sector after any number of its changes, from none to all.
+        /// The content after a power loss: each sector after any number of its changes, from none to all.
         ///
-        /// Every other file fares alike in all its sectors, since such losses are the common ones.
+        /// In half of the files, all sectors have the same result, since such losses are the common ones.
         func afterPowerLoss(using generator: inout some RandomNumberGenerator) -> Content {
             guard isRecorded else { return self }
             let mood = Int.random(in: 0..<4, using: &generator)
@@ -411,7 +411,7 @@ extension SimulatedFileSystem {
 
         private func changesBySector() -> [Int: [Int]] {
             let perBlock = Self.blockSize / Self.sectorSize
-            // Zeros matter only where there was something: a cut may reach over a vast hole.
+            // Zeros matter only where there were other bytes: a truncation may cover a vast hole.
             var histories: [Int: [Int]] = [:]
             for block in syncedBlocks.keys {
                 for sector in 0..<perBlock { histories[block * perBlock + sector] = [] }

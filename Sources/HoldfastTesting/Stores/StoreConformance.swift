@@ -4,9 +4,9 @@
 public import HoldfastStorage
 internal import Synchronization
 
-/// The promises of `CacheStore`, `EntryWriter` and `StoredBody` as laws that any store can be held to.
+/// The promises of `CacheStore`, `EntryWriter` and `StoredBody` as laws that any store can be tested against.
 ///
-/// Needs no test framework: a law gives findings, and none means that it holds. With Swift Testing:
+/// Needs no test framework: a law returns findings, and none means that it holds. With Swift Testing:
 ///
 /// ```swift
 /// @Test(arguments: StoreConformance.laws)
@@ -16,15 +16,15 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// A store may choose what leaves when space is needed, and how it counts bytes against its capacity; the laws only ask that
-/// the capacity holds, that pins do, and that what is written last is there. They wait for a follower's bytes and for nothing
-/// else, so a store that never wakes its followers hangs them: run them under a time limit.
+/// A store may choose what it evicts and how it counts bytes against its capacity. The laws only require that the capacity holds,
+/// that pins hold, and that the latest write is there. The only thing they wait for is a follower's bytes, so a store that never
+/// wakes its followers makes them hang: run them under a time limit.
 public enum StoreConformance {
     /// One broken promise.
     public struct Finding: Sendable, Hashable, CustomStringConvertible {
         /// The law's name.
         public let law: String
-        /// What was seen, and what should have been.
+        /// What was observed, and what was expected.
         public let message: String
 
         /// A finding against a law.
@@ -36,11 +36,11 @@ public enum StoreConformance {
         public var description: String { "\(law): \(message)" }
     }
 
-    /// One law, which can be run by itself.
+    /// One law, which can be run on its own.
     public struct Law: Sendable, CustomStringConvertible {
         /// What the law says, in a sentence; unique.
         public let name: String
-        /// Whether it is about what survives a restart; then it holds at once for stores that cannot be opened again.
+        /// Whether it is about surviving a restart; it holds trivially for stores that cannot be reopened.
         public let isOfRestarts: Bool
         let check: @Sendable (LawRun) async throws -> Void
 
@@ -52,11 +52,11 @@ public enum StoreConformance {
 
         public var description: String { name }
 
-        /// What breaks the law; empty when it holds.
+        /// What breaks the law; empty if it holds.
         ///
         /// - Parameters:
-        ///   - factory: makes the stores, each new and empty; some laws take several.
-        ///   - seed: what the law's random choices begin with; findings name it.
+        ///   - factory: makes the stores, each new and empty; some laws use several.
+        ///   - seed: the seed of the law's random choices; findings contain it.
         public func findings(of factory: StoreFactory, seed: UInt64 = 1) async -> [Finding] {
             let run = LawRun(law: name, factory: factory, seed: seed)
             do {
@@ -76,7 +76,7 @@ public enum StoreConformance {
     ///
     /// - Parameters:
     ///   - factory: makes the stores.
-    ///   - seeds: every law is run once with each.
+    ///   - seeds: every law runs once with each.
     public static func findings(of factory: StoreFactory, seeds: [UInt64] = [1]) async -> [Finding] {
         var findings: [Finding] = []
         for law in laws {
@@ -86,34 +86,34 @@ public enum StoreConformance {
     }
 }
 
-/// How a kind of store is made for ``StoreConformance``.
+/// How ``StoreConformance`` makes stores of one kind.
 public struct StoreFactory: Sendable, CustomStringConvertible {
-    /// What the stores are called.
+    /// The name of the stores.
     public let description: String
-    /// Makes an empty store of the capacity it is given, in bytes.
+    /// Makes an empty store with the given capacity in bytes.
     public let make: @Sendable (_ capacity: Int) async throws -> StoreSubject
 
     /// A factory.
     ///
     /// - Parameters:
-    ///   - description: what the stores are called.
-    ///   - make: makes an empty store of the capacity it is given, in bytes: from 4 MiB to 64 MiB. Laws run beside each other in
-    ///     tests, so no two stores may share a place.
+    ///   - description: the name of the stores.
+    ///   - make: makes an empty store with the given capacity in bytes: from 4 MiB to 64 MiB. Tests run laws in parallel, so no two
+    ///     stores may share a location.
     public init(_ description: String, make: @escaping @Sendable (_ capacity: Int) async throws -> StoreSubject) {
         self.description = description
         self.make = make
     }
 }
 
-/// A store that a law is tried on, and what can be done with it from outside.
+/// A store under test, and what can be done with it from outside.
 public struct StoreSubject: Sendable {
     /// The store.
     public let store: any CacheStore
-    /// Opens the store again after it was closed, over what it kept; nil for a store that keeps nothing.
+    /// Opens the store again after it was closed, with the contents that it kept; nil for a store that keeps nothing.
     public let reopen: (@Sendable () async throws -> any CacheStore)?
-    /// The bytes the store holds, measured from outside, its files for instance; nil: believe its statistics.
+    /// The bytes that the store holds, measured from outside, for example by its files; nil: use its statistics.
     public let heldBytes: (@Sendable () -> Int)?
-    /// Takes away what the store left; called last.
+    /// Removes what the store left; called last.
     public let cleanUp: @Sendable () -> Void
 
     /// A subject.
@@ -136,7 +136,7 @@ public struct StoreSubject: Sendable {
     }
 }
 
-/// One run of one law: makes stores and gathers findings.
+/// One run of one law: makes stores and collects findings.
 final class LawRun: Sendable {
     let seed: UInt64
     private let law: String
@@ -169,7 +169,7 @@ final class LawRun: Sendable {
         try await with(capacity: capacity) { store, _ in try await body(store) }
     }
 
-    /// Runs `first`, closes the store, opens it again and runs `second`; nothing for a store that keeps nothing.
+    /// Runs `first`, closes the store, opens it again and runs `second`; does nothing for a store that keeps nothing.
     func withRestart<Kept>(
         capacity: Int = 16 << 20,
         _ first: (any CacheStore) async throws -> Kept,
@@ -190,18 +190,18 @@ final class LawRun: Sendable {
         }
     }
 
-    /// Adds a finding; after twenty of them no more.
+    /// Adds a finding, up to twenty.
     func report(_ message: String) {
         let finding = StoreConformance.Finding(law: law, message: "\(factory), seed \(seed): \(message)")
         found.withLock { if $0.count < 20 { $0.append(finding) } }
     }
 
-    /// Adds a finding unless `holds`.
+    /// Adds a finding if `holds` is false.
     func check(_ holds: Bool, _ message: @autoclosure () -> String) {
         if !holds { report(message()) }
     }
 
-    /// Adds a finding unless both values are equal.
+    /// Adds a finding if the values differ.
     func equal<Value: Equatable>(_ value: Value, _ expected: Value, _ what: @autoclosure () -> String) {
         if value != expected { report("\(what()): \(brief(value)), not \(brief(expected))") }
     }
@@ -212,7 +212,7 @@ final class LawRun: Sendable {
         if seen != code.description { report("\(what) gave \(seen ?? "no error"), not \(code)") }
     }
 
-    /// The code with which `body` failed, another error's description, or nil.
+    /// The code that `body` failed with, another error's description, or nil.
     func code(_ body: () async throws -> Void) async -> String? {
         do {
             try await body()

@@ -10,7 +10,7 @@ extension StoreConformance {
                 run.check(try await store.get("a").isEmpty, "an empty store has an entry")
                 let description = EntryDescription("head", uselessAfter: .at(99), tags: ["t", "u"])
                 let put = try await store.put("a", variant: "v", Array("hello".utf8), description, now: .at(7))
-                run.equal(try await store.get("a"), [put], "the look-up")
+                run.equal(try await store.get("a"), [put], "the lookup")
                 run.equal(put.key, StoreKey("a"), "key")
                 run.equal(put.variant, StoreKey("v"), "variant")
                 run.equal(put.description, description, "description")
@@ -22,20 +22,20 @@ extension StoreConformance {
                 run.check(store.secret.count >= 16, "the secret is shorter than 16 bytes")
             }
         },
-        Law("A look-up that does not suspend tells what the other one tells, or nothing") { run in
+        Law("A lookup that does not suspend returns what the other one returns, or nothing") { run in
             try await run.with { store in
                 let put = try await store.put("a", [1])
                 for _ in 0..<3 {
                     let (a, b) = (store.peek(StoreKey("a"), now: .at(0)), store.peek(StoreKey("b"), now: .at(0)))
-                    run.check(a == nil || a == [put], "it shows \(a ?? []) in the place of \(put)")
-                    run.check(b?.isEmpty ?? true, "it shows an entry that is not there")
+                    run.check(a == nil || a == [put], "it returns \(a ?? []) instead of \(put)")
+                    run.check(b?.isEmpty ?? true, "it returns an entry that is not there")
                     _ = try await store.wholeBody(of: put)
                 }
                 try await store.remove(put)
                 run.check(store.peek(StoreKey("a"), now: .at(0))?.isEmpty ?? true, "it shows what was removed")
             }
         },
-        Law("Keys and variants of any bytes are kept apart") { run in
+        Law("Keys and variants of any bytes are distinguished") { run in
             try await run.with { store in
                 let long = String(repeating: "k", count: 2_000)
                 let keys = ["", "a", "ab", "a\0", "\u{ff}", long, long + "a"]
@@ -72,7 +72,7 @@ extension StoreConformance {
                     }
                     let entry = try await writer.commit(nil, now: .at(0))
                     run.equal(entry.bodyLength, length, "length")
-                    // Twice, since a store may answer the second time from another place.
+                    // Twice, since a store may answer from another place the second time.
                     for _ in 0..<2 {
                         let body = try await store.body(of: entry)
                         run.equal(body.length, length, "length of the open body")
@@ -84,7 +84,7 @@ extension StoreConformance {
                         run.equal(try await body.whole(piece: .max), bytes, "\(length) bytes at once")
                         run.check(try await body.read(from: length + 5, upTo: 10).isEmpty, "bytes past the end")
                         run.check(try await body.read(from: .max, upTo: .max).isEmpty, "bytes far past the end")
-                        run.check(try await body.read(from: 0, upTo: 0).isEmpty, "bytes that nobody asked for")
+                        run.check(try await body.read(from: 0, upTo: 0).isEmpty, "bytes that nobody requested")
                         for _ in 0..<8 where length > 0 {
                             let offset = Int.random(in: 0..<length, using: &generator)
                             let count = Int.random(in: 1...70_000, using: &generator)
@@ -98,17 +98,17 @@ extension StoreConformance {
                 }
             }
         },
-        Law("A body that is given without suspending is that of its version, and of no version that is gone") { run in
+        Law("A body that is returned without suspending belongs to its version, and never to one that is gone") { run in
             var generator = SeededGenerator(seed: run.seed)
             try await run.with { store in
                 for length in [0, 1, 70_000, 300_000] {
                     let bytes = generator.bytes(length)
                     let entry = try await store.put("k\(length)", bytes)
-                    // More than once, since a store may have the body in another place by then.
+                    // More than once, since a store may have moved the body by then.
                     for _ in 0..<3 {
-                        run.equal(try await store.get("k\(length)"), [entry], "the look-up")
+                        run.equal(try await store.get("k\(length)"), [entry], "the lookup")
                         let given = store.peekBody(of: entry)
-                        run.check(given.map { $0.array == bytes } ?? true, "other bytes than the \(length) written")
+                        run.check(given.map { $0.array == bytes } ?? true, "bytes other than the \(length) written")
                         run.equal(try await store.wholeBody(of: entry), bytes, "the body of \(length) bytes")
                     }
                 }
@@ -122,13 +122,16 @@ extension StoreConformance {
                         for entry in [old, sibling] { _ = try await store.wholeBody(of: entry) }
                     }
                     let new = try await change.make(of: old, in: store)
-                    run.check(store.peekBody(of: old) == nil, "the body of what was \(change) is given")
+                    run.check(store.peekBody(of: old) == nil, "a body was returned although its entry was \(change)")
                     for (entry, bytes) in new + (change.sparesSiblings ? [(sibling, [9])] : []) {
                         let given = store.peekBody(of: entry)
-                        run.check(given.map { $0.array == bytes } ?? true, "another body once one was \(change)")
+                        run.check(given.map { $0.array == bytes } ?? true, "another body after one was \(change)")
                     }
                     if !change.sparesSiblings {
-                        run.check(store.peekBody(of: sibling) == nil, "the body of what was \(change) is given")
+                        run.check(
+                            store.peekBody(of: sibling) == nil,
+                            "a body was returned although its entry was \(change)"
+                        )
                     }
                 }
             }
@@ -144,7 +147,7 @@ extension StoreConformance {
                 let after = try await store.get("a")
                 run.equal(after, [new] + before.filter { $0 != old }, "after one was replaced")
                 run.equal(try await store.wholeBody(of: new), [33], "the new body")
-                // A snapshot may hold its bytes; it must not show another version's.
+                // A snapshot may keep its bytes; it must not show those of another version.
                 do {
                     run.equal(try await store.wholeBody(of: old), [3], "the old body")
                 } catch let error as StoreError {
@@ -152,7 +155,7 @@ extension StoreConformance {
                 }
             }
         },
-        Law("At least 8 variants of a key are kept before one makes room, and a pinned one never does") { run in
+        Law("At least 8 variants of a key are kept before one is evicted, and a pinned one never is") { run in
             try await run.with { store in
                 let pinned = try await store.put("a", variant: "pinned", [0])
                 run.check(try await store.setPinned(true, pinned), "the pin was refused")
@@ -178,14 +181,14 @@ extension StoreConformance {
                 run.equal(new.description, description, "description")
                 run.equal(new.storedAt, .at(1), "stored at")
                 run.equal(store.statistics.bytesWritten, written, "body bytes written")
-                run.equal(try await store.get("a"), [new, other], "the look-up")
+                run.equal(try await store.get("a"), [new, other], "the lookup")
                 run.equal(try await store.wholeBody(of: new), [1, 2, 3], "body")
                 let late = try await store.replaceDescription(of: old, with: EntryDescription("late"), now: .at(6))
-                run.check(late == nil, "an old version was freshened")
-                run.equal(try await store.get("a"), [new, other], "after an old version was freshened in vain")
+                run.check(late == nil, "an outdated version was freshened")
+                run.equal(try await store.get("a"), [new, other], "after an outdated version was not freshened")
             }
         },
-        Law("Removal takes one version of one variant") { run in
+        Law("A removal affects one version of one variant") { run in
             try await run.with { store in
                 let first = try await store.put("a", variant: "1", [1])
                 let second = try await store.put("a", variant: "2", [2])
@@ -200,7 +203,7 @@ extension StoreConformance {
                 run.equal(store.statistics.entryCount, 0, "entries held")
             }
         },
-        Law("Of the tags those within the bounds are kept") { run in
+        Law("Tags within the limits are kept") { run in
             try await run.with { store in
                 let long = String(repeating: "x", count: 1_025)
                 let longest = String(repeating: "y", count: 1_024)
@@ -210,10 +213,10 @@ extension StoreConformance {
                 let many = try await store.put("many", [], EntryDescription("m", tags: tags))
                 run.equal(many.description.tags.count, 64, "tags kept of 100")
                 run.check(many.description.tags.isSubset(of: tags), "a tag nobody gave")
-                run.equal(try await store.get("many"), [many], "the look-up")
+                run.equal(try await store.get("many"), [many], "the lookup")
             }
         },
-        Law("Statistics count look-ups, entries and bytes") { run in
+        Law("Statistics count lookups, entries and bytes") { run in
             try await run.with { store in
                 let entry = try await store.put("a", [1, 2, 3])
                 _ = try await store.get("a")
@@ -222,7 +225,7 @@ extension StoreConformance {
                 _ = try await store.wholeBody(of: entry)
                 let statistics = store.statistics
                 run.equal(statistics.lookups, 2 + peeked, "look-ups")
-                run.equal(statistics.lookupsFound, 1 + peeked, "look-ups that found something")
+                run.equal(statistics.lookupsFound, 1 + peeked, "lookups that found something")
                 run.equal(statistics.entriesWritten, 1, "entries written")
                 run.equal(statistics.bytesWritten, 3, "bytes written")
                 run.equal(statistics.bytesRead, 3, "bytes read")
@@ -255,14 +258,14 @@ extension StoreConformance {
     ]
 }
 
-/// What ends a version.
+/// A change that ends a version.
 private enum BodyChange: CaseIterable {
     case removed, replaced, freshened, invalidated, purged, closed
 
-    /// Whether other variants of the key stay.
+    /// Whether other variants of the key remain.
     var sparesSiblings: Bool { self == .removed || self == .replaced || self == .freshened }
 
-    /// - Returns: what is in its place, with its body.
+    /// - Returns: what has replaced it, with its body.
     func make(of old: StoredEntry, in store: any CacheStore) async throws -> [(StoredEntry, [UInt8])] {
         switch self {
         case .removed: try await store.remove(old)
@@ -280,7 +283,7 @@ private enum BodyChange: CaseIterable {
 
 extension StoreConformance {
     static let listLaws = [
-        Law("A list shows every entry once, on pages of any size, and counts as nothing") { run in
+        Law("A list shows every entry once, on pages of any size, and is not counted as use") { run in
             try await run.with { store in
                 var expected: Set<StoredEntry> = []
                 for number in 0..<30 {
@@ -293,8 +296,8 @@ extension StoreConformance {
                 for limit in [-1, 1, 3, 7, 1_000, .max] {
                     let listed = try await store.listed(limit: limit)
                     run.equal(listed.count, expected.count, "entries on pages of \(limit)")
-                    run.check(Set(listed.map(\.entry)) == expected, "other entries than a look-up shows")
-                    run.check(listed.allSatisfy { $0.bytes >= 3 }, "fewer bytes than the body has")
+                    run.check(Set(listed.map(\.entry)) == expected, "entries other than those in a lookup")
+                    run.check(listed.allSatisfy { $0.bytes >= 3 }, "fewer bytes than the body")
                     let hits = Dictionary(listed.map { ($0.entry, $0.hits) }, uniquingKeysWith: { first, _ in first })
                     run.check(known == nil || known == hits, "a list counts as hits")
                     known = hits
@@ -331,7 +334,7 @@ extension StoreConformance {
                 run.check(seen.values.allSatisfy { $0 <= 1 }, "an entry is listed twice")
             }
         },
-        Law("A list shows nothing that is being written, and a cursor of any bytes does no harm") { run in
+        Law("A list shows no entry that is being written, and an arbitrary cursor does no harm") { run in
             try await run.with { store in
                 let writer = try await store.writer("k")
                 run.check(try await store.listed(limit: 5).isEmpty, "an entry that is being written is listed")
@@ -339,7 +342,7 @@ extension StoreConformance {
                 run.equal(try await store.listed(limit: 5).map(\.entry), [entry], "after the commit")
                 for bytes in [[], [1], [UInt8](repeating: 255, count: 8), [UInt8](repeating: 255, count: 40)] {
                     let page = try? await store.list(after: StoreCursor(bytes), limit: .max, now: .at(0))
-                    run.check((page?.listed.count ?? 0) <= 1, "more entries than there are")
+                    run.check((page?.listed.count ?? 0) <= 1, "more entries than exist")
                 }
             }
         },

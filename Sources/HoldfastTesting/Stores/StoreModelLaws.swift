@@ -5,12 +5,12 @@ internal import HoldfastStorage
 
 extension StoreConformance {
     static let randomLaws = [
-        Law("Random operations give what a dictionary gives") { run in
+        Law("Random operations have the same results as with a dictionary") { run in
             for seed in 0..<2 as Range<UInt64> {
                 try await StoreConformanceModel(run, seed: run.seed &* 1_000 &+ seed).run()
             }
         },
-        Law("Many tasks at once see no torn entry, and the capacity holds") { run in
+        Law("Many concurrent tasks see no torn entry, and the capacity is kept") { run in
             try await run.with(capacity: 4 << 20) { store, subject in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for task in 0..<8 as Range<UInt64> {
@@ -19,12 +19,12 @@ extension StoreConformance {
                     try await group.waitForAll()
                 }
                 let used = subject.heldBytes?() ?? store.statistics.bytesUsed
-                run.check(used <= 4 << 20, "\(used) bytes are held of \(4 << 20)")
+                run.check(used <= 4 << 20, "\(used) of \(4 << 20) bytes are held")
             }
         },
     ]
 
-    /// A body by which its entry can be told apart from every other one.
+    /// A body that distinguishes its entry from every other one.
     private static func body(_ number: UInt64) -> [UInt8] {
         var generator = SeededGenerator(seed: number)
         let lengths = [0, 100, 30_000, 70_000, 200_000]

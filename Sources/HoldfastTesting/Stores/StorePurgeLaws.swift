@@ -5,7 +5,7 @@ internal import HoldfastStorage
 internal import Synchronization
 
 extension StoreConformance {
-    /// Every way in which "p/1" to "p/3", and a "red" entry, become invalid, and which of the keys it spares.
+    /// Every way in which "p/1" to "p/3", and a "red" entry, become invalid, and the keys that each spares.
     private static let purges: [(name: String, spared: Set<String>, run: Purge)] = [
         ("a purge of all", [], { try await $0.purge(.all, now: .at(1)) }),
         ("a purge by tag", ["p/2", "q/2"], { try await $0.purge(.tag("red"), now: .at(1)) }),
@@ -29,7 +29,7 @@ extension StoreConformance {
     }
 
     static let purgeLaws = [
-        Law("An invalidation takes all variants of its key, and nothing else") { run in
+        Law("An invalidation removes all variants of its key, and nothing else") { run in
             try await run.with { store in
                 for variant in ["1", "2", "3"] { try await store.put("a", variant: variant, [1]) }
                 let other = try await store.put("ab", [2])
@@ -38,10 +38,10 @@ extension StoreConformance {
                 run.equal(try await store.get("ab"), [other], "another key")
                 run.equal(store.statistics.entriesRemoved, 3, "entries removed")
                 let again = try await store.put("a", [3])
-                run.equal(try await store.get("a"), [again], "what was written afterwards")
+                run.equal(try await store.get("a"), [again], "the entry written afterward")
             }
         },
-        Law("A purge takes what its selection names, says how many, and spares what is written afterwards") { run in
+        Law("A purge removes what its selection names, returns how many, and spares entries written afterward") { run in
             for purge in purges {
                 try await run.with { store in
                     try await fill(store)
@@ -49,7 +49,7 @@ extension StoreConformance {
                         for entry in try await store.get(key) { _ = try await store.wholeBody(of: entry) }
                     }
                     if let count = try await purge.run(store) {
-                        run.equal(count, 4 - purge.spared.count, "what \(purge.name) counted")
+                        run.equal(count, 4 - purge.spared.count, "the count of \(purge.name)")
                         run.equal(store.statistics.entryCount, purge.spared.count, "entries after \(purge.name)")
                     }
                     for key in keys.sorted() {
@@ -59,21 +59,21 @@ extension StoreConformance {
                     let listed = Set(try await store.listed(limit: 3).map { $0.entry.key })
                     run.equal(listed, Set(purge.spared.map { StoreKey($0) }), "the list after \(purge.name)")
                     let new = try await store.put("p/1", [5], EntryDescription("one", tags: ["red"]))
-                    run.equal(try await store.get("p/1"), [new], "what was written after \(purge.name)")
+                    run.equal(try await store.get("p/1"), [new], "the entry written after \(purge.name)")
                 }
             }
         },
-        Law("A purge by tag takes single variants of a key, pinned ones too") { run in
+        Law("A purge by tag removes single variants of a key, including pinned ones") { run in
             try await run.with { store in
                 let pinned = try await store.put("a", variant: "1", [1], EntryDescription("m", tags: ["red"]))
                 let left = try await store.put("a", variant: "2", [2], EntryDescription("m", tags: ["blue"]))
                 run.check(try await store.setPinned(true, pinned), "the pin was refused")
                 let count = try await store.purge(.tag("red"), now: .at(1))
-                run.check(count == nil || count == 1, "\(count ?? 0) entries counted in the place of 1")
-                run.equal(try await store.get("a"), [left], "the look-up")
+                run.check(count == nil || count == 1, "\(count ?? 0) entries were counted instead of 1")
+                run.equal(try await store.get("a"), [left], "the lookup")
             }
         },
-        Law("A purge goes by the tags an entry has now") { run in
+        Law("A purge by tag uses an entry's current tags") { run in
             try await run.with { store in
                 let old = try await store.put("a", [1], EntryDescription("m", tags: ["red"]))
                 let new = try await store.replaceDescription(
@@ -87,7 +87,7 @@ extension StoreConformance {
                 run.equal(try await store.get("a"), [], "after a purge by its new tag")
             }
         },
-        Law("What was being written when its key became invalid does not appear") { run in
+        Law("An entry being written when its key was invalidated does not appear") { run in
             let invalidation: Purge = { store in
                 try await store.invalidate(StoreKey("p/1"))
                 return nil
@@ -103,14 +103,14 @@ extension StoreConformance {
                     await run.throwing(.superseded, "the commit after \(name)") {
                         try await writer.commit(nil, now: .at(2))
                     }
-                    run.equal(try await store.get("p/1"), [], "the look-up after \(name)")
-                    run.equal(try await body.whole(), [1, 2, 3], "what followers have after \(name)")
+                    run.equal(try await store.get("p/1"), [], "the lookup after \(name)")
+                    run.equal(try await body.whole(), [1, 2, 3], "the followers' bytes after \(name)")
                     let later = try await store.put("p/1", [4], description, now: .at(3))
-                    run.equal(try await store.get("p/1"), [later], "what was begun after \(name)")
+                    run.equal(try await store.get("p/1"), [later], "the entry begun after \(name)")
                 }
             }
         },
-        Law("What becomes invalid elsewhere lets a writer commit") { run in
+        Law("A writer can commit although other entries were invalidated") { run in
             try await run.with { store in
                 let writer = try await store.writer("a", EntryDescription("m", tags: ["red"]))
                 try await store.invalidate(StoreKey("b"))
@@ -118,10 +118,10 @@ extension StoreConformance {
                 try await store.purge(.keyPrefix([0]), now: .at(1))
                 try await store.purge(.matching { _ in false }, now: .at(1))
                 let entry = try await writer.commit(nil, now: .at(2))
-                run.equal(try await store.get("a"), [entry], "the look-up")
+                run.equal(try await store.get("a"), [entry], "the lookup")
             }
         },
-        Law("A predicate is shown every entry as it is, and those being written as such") { run in
+        Law("A predicate is called with every entry as it is, including those being written") { run in
             try await run.with { store in
                 try await fill(store)
                 let writer = try await store.writer("w", EntryDescription("first"))
@@ -137,7 +137,7 @@ extension StoreConformance {
                 let seen = shown.withLock { $0 }
                 for key in keys.sorted() {
                     let entries = try await store.get(key)
-                    run.equal(Set(seen.filter { $0.key == StoreKey(key) }), Set(entries), "what was shown of \(key)")
+                    run.equal(Set(seen.filter { $0.key == StoreKey(key) }), Set(entries), "the entry passed for \(key)")
                 }
                 let written = seen.first { $0.key == StoreKey("w") }
                 run.equal(written?.version, .beingWritten, "the version of the one being written")
@@ -146,7 +146,7 @@ extension StoreConformance {
                 try await writer.commit(nil, now: .at(1))
             }
         },
-        Law("An invalidation is atomic to those who look meanwhile") { run in
+        Law("An invalidation is atomic for concurrent lookups") { run in
             try await run.with { store in
                 for round in 0..<20 {
                     let key = "k\(round)"
@@ -157,7 +157,7 @@ extension StoreConformance {
                                 var isGone = false
                                 for _ in 0..<30 {
                                     guard let seen = try? await store.get(key) else { continue }
-                                    run.check([0, 4].contains(seen.count), "\(seen.count) variants of 4 are there")
+                                    run.check([0, 4].contains(seen.count), "\(seen.count) of 4 variants are there")
                                     if isGone { run.check(seen.isEmpty, "entries came back") }
                                     isGone = seen.isEmpty
                                     if let entry = seen.first { _ = try? await store.wholeBody(of: entry) }
@@ -211,7 +211,7 @@ extension StoreConformance {
                 run.check(replaced.isPinned, "the pin does not outlive a replacement after the restart")
             }
         },
-        Law("What was removed, invalidated or purged stays away after a restart", isOfRestarts: true) { run in
+        Law("Removed, invalidated and purged entries stay away after a restart", isOfRestarts: true) { run in
             try await run.withRestart { store in
                 for key in ["removed", "invalid", "tagged", "prefix/1", "matching", "replaced", "kept"] {
                     try await store.put(key, variant: "1", [1], EntryDescription(key, tags: [key]))
@@ -222,7 +222,7 @@ extension StoreConformance {
                 try await store.purge(.tag("tagged"), now: .at(1))
                 try await store.purge(.keyPrefix(Array("prefix/".utf8)), now: .at(1))
                 try await store.purge(.matching { $0.description.text == "matching" }, now: .at(1))
-                // An older version must not come back in the place of one that is gone.
+                // An older version must not return in place of one that is gone.
                 let newer = try await store.put("replaced", variant: "1", [3])
                 try await store.remove(newer)
                 let again = try await store.put("invalid", variant: "1", [4], EntryDescription("m", tags: ["tagged"]))
@@ -233,11 +233,11 @@ extension StoreConformance {
                 }
                 run.equal(try await store.get("kept"), kept.0, "what was spared")
                 run.equal(try await store.get("replaced"), kept.1, "after its newer version was removed")
-                run.equal(try await store.get("invalid"), [kept.2], "what was written after the invalidation")
+                run.equal(try await store.get("invalid"), [kept.2], "the entry written after the invalidation")
                 run.equal(try await store.listed(limit: 3).count, kept.0.count + kept.1.count + 1, "entries listed")
             }
         },
-        Law("A purge of all survives a restart", isOfRestarts: true) { run in
+        Law("A purge of everything survives a restart", isOfRestarts: true) { run in
             try await run.withRestart { store in
                 for number in 0..<20 { try await store.put("k\(number)", [UInt8](repeating: 1, count: number * 9_000)) }
                 try await store.purge(.all, now: .at(1))
@@ -255,7 +255,7 @@ extension StoreConformance {
                 run.equal(store.secret, secret, "the secret")
             }
         },
-        Law("What was being written when the store closed leaves nothing", isOfRestarts: true) { run in
+        Law("An entry being written when the store closed leaves nothing", isOfRestarts: true) { run in
             try await run.withRestart { store in
                 let writer = try await store.writer("a")
                 try await writer.append(ByteChunk([UInt8](repeating: 1, count: 300_000)))

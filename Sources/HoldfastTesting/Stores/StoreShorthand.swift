@@ -3,7 +3,7 @@
 
 package import HoldfastStorage
 
-// Words for stores that the conformance suite and the tests of stores share.
+// Shorthand that the conformance suite and the tests of stores share.
 
 extension SeededGenerator {
     /// Random bytes, eight from each number.
@@ -81,7 +81,7 @@ extension CacheStore {
         try await body(of: entry).whole(piece: piece)
     }
 
-    /// All that a list shows, `limit` at a time; a list without an end is cut off, at far more than any law stores.
+    /// Everything that a list shows, `limit` at a time; an endless list is cut off, far beyond what any law stores.
     package func listed(limit: Int) async throws(StoreError) -> [ListedEntry] {
         var all: [ListedEntry] = []
         var cursor: StoreCursor?

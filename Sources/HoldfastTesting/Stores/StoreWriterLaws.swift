@@ -5,7 +5,7 @@ internal import HoldfastStorage
 
 extension StoreConformance {
     static let writerLaws = [
-        Law("Nothing shows before the commit, which may bring another description") { run in
+        Law("Nothing appears before the commit, which may pass another description") { run in
             try await run.with { store in
                 let writer = try await store.writer("a", EntryDescription("first"))
                 try await writer.append(ByteChunk([1]))
@@ -22,7 +22,7 @@ extension StoreConformance {
                 run.equal(try await store.get("a"), [entry], "after the ended writer was abandoned")
             }
         },
-        Law("An entry that is put in one step is as one that a writer wrote") { run in
+        Law("An entry that is put in one step equals one that a writer wrote") { run in
             var generator = SeededGenerator(seed: run.seed)
             try await run.with { store in
                 for length in [0, 1, 5_000, 70_000, 300_000] {
@@ -38,7 +38,7 @@ extension StoreConformance {
                     run.equal(entry.description, description, "the description")
                     run.equal(entry.bodyLength, length, "the length")
                     run.equal(entry.storedAt, .at(length), "stored at")
-                    run.equal(try await store.get("k"), [entry], "the look-up, in place of the one before")
+                    run.equal(try await store.get("k"), [entry], "the lookup, instead of the earlier one")
                     run.equal(try await store.wholeBody(of: entry), bytes, "the body of \(length) bytes")
                     run.equal(store.statistics.entryCount, 1, "entries")
                 }
@@ -70,7 +70,7 @@ extension StoreConformance {
                 }
             }
         },
-        Law("Of two writers of a variant the later commit counts") { run in
+        Law("Of two writers of a variant, the later commit counts") { run in
             try await run.with { store in
                 let (first, second) = (try await store.writer("a"), try await store.writer("a"))
                 try await first.append(ByteChunk([1]))
@@ -78,7 +78,7 @@ extension StoreConformance {
                 let earlier = try await second.commit(nil, now: .at(1))
                 let later = try await first.commit(nil, now: .at(2))
                 run.check(later.version > earlier.version, "the later version is not higher")
-                run.equal(try await store.get("a"), [later], "the look-up")
+                run.equal(try await store.get("a"), [later], "the lookup")
                 run.equal(try await store.wholeBody(of: later), [1], "the body")
             }
         },
@@ -132,7 +132,7 @@ extension StoreConformance {
                     let late = writer.follow()
                     group.addTask { try await late.whole(piece: 333_333) }
                     group.addTask { try await store.wholeBody(of: entry) }
-                    for try await read in group { run.equal(read, bytes, "what a follower read") }
+                    for try await read in group { run.equal(read, bytes, "the bytes that a follower read") }
                 }
             }
         },
@@ -143,9 +143,13 @@ extension StoreConformance {
                 let reader = Task { try await early.whole(piece: 2) }
                 for byte in UInt8(0)..<9 { try await writer.append(ByteChunk([byte])) }
                 try await writer.commit(nil, now: .at(0))
-                run.equal(try await reader.value, Array(0..<9), "what the early one read")
+                run.equal(try await reader.value, Array(0..<9), "the bytes that the early one read")
                 for byte in UInt8(0)..<9 {
-                    run.equal(try await slow.read(from: Int(byte), upTo: 1).array, [byte], "what the slow one read")
+                    run.equal(
+                        try await slow.read(from: Int(byte), upTo: 1).array,
+                        [byte],
+                        "the bytes that the slow one read"
+                    )
                 }
                 run.check(try await slow.read(from: 9, upTo: 1).isEmpty, "bytes past the end")
                 let empty = try await store.writer("b")
@@ -154,7 +158,7 @@ extension StoreConformance {
                 run.equal(try await none.whole(), [], "a body without bytes")
             }
         },
-        Law("A cancelled follower stops waiting, the others go on") { run in
+        Law("A cancelled follower stops waiting, and the others continue") { run in
             try await run.with { store in
                 let writer = try await store.writer("a")
                 let body = writer.follow()
@@ -164,10 +168,10 @@ extension StoreConformance {
                 run.equal(await cancelled.value, StoreError.Code.cancelled.description, "the cancelled read")
                 try await writer.append(ByteChunk([1, 2]))
                 try await writer.commit(nil, now: .at(0))
-                run.equal(try await patient.value, [1, 2], "what the other one read")
+                run.equal(try await patient.value, [1, 2], "the bytes that the other one read")
             }
         },
-        Law("Followers of a writer that gives up are told so") { run in
+        Law("Followers of a writer that gives up get an error") { run in
             try await run.with { store in
                 let writer = try await store.writer("a")
                 let waiting = writer.follow()
@@ -185,20 +189,20 @@ extension StoreConformance {
 
 extension StoreConformance {
     private static let capacity = 4 << 20
-    /// Bodies of which seven or so fill a store.
+    /// A body; about seven of them fill a store.
     private static let large = [UInt8](repeating: 1, count: 600_000)
 
     static let spaceLaws = [
-        Law("The capacity is never exceeded, and what is written is there afterwards") { run in
+        Law("The capacity is never exceeded, and written entries are there afterward") { run in
             try await run.with(capacity: capacity) { store, subject in
                 var generator = SeededGenerator(seed: run.seed)
                 var open: [any EntryWriter] = []
                 for step in 0..<200 {
                     try await crowd(store, step, &open, &generator, run)
                     let used = store.statistics.bytesUsed
-                    run.check(used <= capacity, "step \(step): \(used) bytes used of \(capacity)")
+                    run.check(used <= capacity, "step \(step): \(used) of \(capacity) bytes are used")
                     if let held = subject.heldBytes?() {
-                        run.check(held <= capacity, "step \(step): \(held) bytes held of \(capacity)")
+                        run.check(held <= capacity, "step \(step): \(held) of \(capacity) bytes are held")
                     }
                 }
                 run.check(store.statistics.entriesEvicted > 0, "nothing was counted as evicted")
@@ -212,10 +216,10 @@ extension StoreConformance {
                     if try await store.setPinned(true, entry) { pinned.append(entry) }
                 }
                 let bytes = pinned.count * large.count
-                run.check(bytes > 0 && bytes <= capacity / 2, "\(bytes) bytes are pinned of \(capacity)")
+                run.check(bytes > 0 && bytes <= capacity / 2, "\(bytes) of \(capacity) bytes are pinned")
                 for number in 0..<12 {
                     let entry = try await store.put("k\(number)", large)
-                    run.equal(try await store.get("k\(number)"), [entry], "what was written last")
+                    run.equal(try await store.get("k\(number)"), [entry], "the entry written last")
                 }
                 for entry in pinned {
                     let there = try await store.entries(for: entry.key, now: .at(0))
@@ -245,10 +249,10 @@ extension StoreConformance {
                 guard let entry = try await store.get("a").first else { return run.report("it is gone") }
                 let fresh = try await store.replaceDescription(of: entry, with: EntryDescription("n"), now: .at(1))
                 run.equal(fresh?.isPinned, true, "the pin after freshening")
-                run.equal(try await store.get("a").first?.isPinned, true, "the pin in a look-up")
+                run.equal(try await store.get("a").first?.isPinned, true, "the pin in a lookup")
             }
         },
-        Law("An entry that cannot fit is refused, at once where its length is known") { run in
+        Law("An entry that cannot fit is rejected, at once if its length is known") { run in
             try await run.with(capacity: capacity) { store in
                 let kept = try await store.put("b", [7])
                 for length in [capacity, .max] {
@@ -268,10 +272,10 @@ extension StoreConformance {
                 await run.throwing(.tooLarge, "a description larger than the store") {
                     _ = try await store.writer("a", metadata)
                 }
-                run.equal(try await store.get("b"), [kept], "another key afterwards")
+                run.equal(try await store.get("b"), [kept], "another key afterward")
             }
         },
-        Law("Abandoned bodies make room again without driving anything out") { run in
+        Law("Abandoned bodies release their space without evicting anything") { run in
             try await run.with(capacity: capacity) { store in
                 let kept = try await store.put("kept", [7])
                 for number in 0..<30 {
@@ -279,16 +283,16 @@ extension StoreConformance {
                     try await writer.append(ByteChunk(large))
                     writer.abandon()
                 }
-                run.equal(try await store.get("kept"), [kept], "an entry that was there")
+                run.equal(try await store.get("kept"), [kept], "an earlier entry")
                 let entry = try await store.put("large", large)
-                run.equal(try await store.get("large"), [entry], "a large entry afterwards")
+                run.equal(try await store.get("large"), [entry], "a large entry afterward")
                 run.equal(store.statistics.entriesWritten, 2, "entries written")
                 run.equal(store.statistics.bytesWritten, large.count + 1, "bytes written")
             }
         },
     ]
 
-    /// One random step of many that want more space than there is.
+    /// One of many random steps that need more space than there is.
     private static func crowd(
         _ store: any CacheStore,
         _ step: Int,
@@ -303,7 +307,7 @@ extension StoreConformance {
             let variant = "\(step % 3)"
             if let entry = try? await store.put(key, variant: variant, [UInt8](repeating: 1, count: size)) {
                 let there = try await store.get(key).first { $0.variant == entry.variant }
-                run.equal(there, entry, "step \(step): what was just written")
+                run.equal(there, entry, "step \(step): the entry just written")
             }
         case 3:
             let description = EntryDescription(String(repeating: "m", count: step))
@@ -323,7 +327,7 @@ extension StoreConformance {
                 _ = try? await store.replaceDescription(of: entry, with: EntryDescription(text), now: .at(step))
             }
         }
-        // What is being written holds room; a store full of it could evict nothing more.
+        // Entries being written occupy space; a store full of them could evict nothing more.
         if open.count > 4 { open.removeFirst().abandon() }
     }
 }

@@ -7,7 +7,7 @@ internal import HoldfastStorage
 
 extension TransportConformance {
     static let cancellationChecks: [Check] = [
-        Check("cancelled before it begins, nothing is sent") { run in
+        Check("a call that is cancelled before it begins sends nothing") { run in
             let origin = try await run.origin { LoopbackReply(body: $0.path) }
             let transport = try await run.transport()
             let task = Task {
@@ -18,7 +18,7 @@ extension TransportConformance {
             try await expectNext(transport, origin, run)
             run.equal(origin.requests.map(\.path), ["/next"], "the requests that arrived")
         },
-        Check("cancelled while the request body is sent, the exchange ends") { run in
+        Check("cancelling while the request body is being sent ends the exchange") { run in
             try await run.withUnfinishedBodies { body in
                 let gate = LoopbackGate()
                 let origin = try await run.origin(
@@ -30,15 +30,15 @@ extension TransportConformance {
                 try await origin.heads(atLeast: 1)
                 task.cancel()
                 await expectCancellation(of: task, run)
-                // What lies in the sockets hides the end of the connection until it is read.
+                // Bytes in the sockets hide the end of the connection until they are read.
                 gate.open()
                 let end = try await origin.exchangeEnds(atLeast: 1)[0]
                 run.equal(end.endedBy, .peer, "who ended the exchange")
-                run.equal(origin.requests.count, 0, "requests that arrived whole")
+                run.equal(origin.requests.count, 0, "requests that arrived completely")
                 try await expectNext(transport, origin, run)
             }
         },
-        Check("cancelled while its request body waits for more, the exchange ends") { run in
+        Check("cancelling while the request body waits for more bytes ends the exchange") { run in
             let origin = try await run.origin { LoopbackReply(body: $0.path) }
             let transport = try await run.transport()
             let waiting = CountWatch()
@@ -50,9 +50,9 @@ extension TransportConformance {
             task.cancel()
             await expectCancellation(of: task, run)
             try await expectNext(transport, origin, run)
-            run.equal(origin.requests.map(\.path), ["/next"], "the requests that arrived whole")
+            run.equal(origin.requests.map(\.path), ["/next"], "the requests that arrived completely")
         },
-        Check("cancelled while the head is awaited, the exchange ends") { run in
+        Check("cancelling while waiting for the head ends the exchange") { run in
             let origin = try await run.origin { $0.path == "/" ? .never : LoopbackReply(body: $0.path) }
             let transport = try await run.transport()
             let task = Task { try await transport.send(origin.url("/")).status.rawValue }
@@ -62,7 +62,7 @@ extension TransportConformance {
             run.equal(try await origin.exchangeEnds(atLeast: 1)[0].endedBy, .peer, "who ended the exchange")
             try await expectNext(transport, origin, run)
         },
-        Check("cancelled in the middle of the body, the exchange ends") { run in
+        Check("cancelling in the middle of the body ends the exchange") { run in
             let gate = LoopbackGate()
             let origin = try await run.origin { request in
                 request.path == "/" ? unfinished(gate) : LoopbackReply(body: request.path)
@@ -84,10 +84,10 @@ extension TransportConformance {
             run.equal(try await origin.exchangeEnds(atLeast: 1)[0].endedBy, .peer, "who ended the exchange")
             try await expectNext(transport, origin, run)
         },
-        Check("a body that is dropped unread ends the exchange") { run in
+        Check("dropping an unread body ends the exchange") { run in
             try await unread(run) { _ in }
         },
-        Check("a body that is cancelled ends the exchange, and reading it throws CancellationError") { run in
+        Check("cancelling a body ends the exchange, and reading it throws CancellationError") { run in
             try await unread(run) { body in
                 body.discard()
                 body.discard()
@@ -106,7 +106,7 @@ extension TransportConformance {
         LoopbackReply(framing: .length(100_000), steps: [.pattern(1_000), .pause(gate), .pattern(99_000)])
     }
 
-    /// Gives a body up that the server has not finished.
+    /// Gives up a body that the server has not finished.
     private static func unread(_ run: TransportRun, _ giveUp: (ResponseBody) async throws -> Void) async throws {
         if run.capabilities.readAhead == .whole { return }
         let gate = LoopbackGate()
@@ -130,13 +130,13 @@ extension TransportConformance {
         }
     }
 
-    /// The transport is as good as before.
+    /// The transport still works.
     static func expectNext(_ transport: any Transport, _ origin: any LoopbackOrigin, _ run: TransportRun) async throws {
-        run.equal(try await transport.send(origin.url("/next")).text(), "/next", "the answer to the next request")
+        run.equal(try await transport.send(origin.url("/next")).text(), "/next", "the response to the next request")
     }
 }
 
-/// A source that has some bytes and then waits for more that never come.
+/// A source that yields some bytes and then waits forever.
 private final class StalledSource: ByteSource {
     private let waiting: CountWatch
     private let never = CountWatch()
@@ -163,7 +163,7 @@ private final class StalledSource: ByteSource {
 
 extension TransportConformance {
     static let connectionChecks: [Check] = [
-        Check("exchanges at the same time do not mix") { run in
+        Check("concurrent exchanges do not mix") { run in
             let gate = LoopbackGate()
             let count = 16
             let origin = try await run.origin { request in
@@ -186,7 +186,7 @@ extension TransportConformance {
                         return (number, "\(target) \(try await response.text())")
                     }
                 }
-                // A client may have fewer connections than exchanges, so not all are waited for.
+                // A client may have fewer connections than exchanges, so this does not wait for all of them.
                 try await gate.reached()
                 gate.open()
                 var answers: [Int: String] = [:]
@@ -194,11 +194,11 @@ extension TransportConformance {
                 return answers
             }
             for number in 0..<count {
-                run.equal(answers[number], "/\(number) /\(number):content \(number)", "the answer to \(number)")
+                run.equal(answers[number], "/\(number) /\(number):content \(number)", "the response to \(number)")
             }
             run.equal(origin.requests.count, count, "requests")
         },
-        Check("a connection is used again once its body is read, where the transport does so") { run in
+        Check("a connection is reused once its body has been read, if the transport reuses connections") { run in
             let origin = try await run.origin { LoopbackReply(body: $0.path) }
             let transport = try await run.transport()
             for number in 0..<3 {
@@ -207,7 +207,7 @@ extension TransportConformance {
             guard run.capabilities.reusesConnections else { return }
             run.equal(Set(origin.requests.map(\.connection)).count, 1, "connections")
         },
-        Check("a connection that the server ends with its answer is not used again", versions: [.http1]) { run in
+        Check("a connection that the server closes after its response is not reused", versions: [.http1]) { run in
             let origin = try await run.origin { request in
                 var reply = LoopbackReply(fields: [("Connection", "close")], body: request.path)
                 reply.closes = true
@@ -220,7 +220,7 @@ extension TransportConformance {
             }
             run.equal(origin.requests.count, 3, "requests")
         },
-        Check("what was not read of a body is never taken for the next response") { run in
+        Check("the unread rest of a body is never taken for the next response") { run in
             let origin = try await run.origin { request in
                 request.path == "/long"
                     ? LoopbackReply(framing: .length(4 << 20), steps: [.pattern(4 << 20)])

@@ -11,14 +11,14 @@ internal import HoldfastSemantics
 
 extension TransportConformance {
     static let failureChecks: [Check] = [
-        Check("a connection that ends before a request is an error with honest progress", versions: [.http1]) { run in
+        Check("a connection that ends before a request is an error with correct progress", versions: [.http1]) { run in
             for opening in [LoopbackOpening.close, .reset] {
                 let origin = try await run.origin(opening: { _ in opening }, handler: { _ in LoopbackReply() })
-                // A reset may come while the connection is still being made, as the client sees it.
+                // The client may see the reset while it is still connecting.
                 try await expectFailure("POST", at: origin, run, codes: [.connectionLost, .connect])
             }
         },
-        Check("a connection that ends within a request is an error with honest progress", versions: [.http1]) { run in
+        Check("a connection that ends during a request is an error with correct progress", versions: [.http1]) { run in
             for resetting in [true, false] {
                 let origin = try await run.origin(
                     opening: { _ in .breaking(afterBytes: 40, resetting: resetting) },
@@ -27,7 +27,7 @@ extension TransportConformance {
                 try await expectFailure("POST", at: origin, run)
             }
         },
-        Check("an exchange that breaks within the request body is an error with honest progress") { run in
+        Check("an exchange that breaks during the request body is an error with correct progress") { run in
             try await run.withUnfinishedBodies { body in
                 for resetting in [true, false] {
                     let origin = try await run.origin(
@@ -35,14 +35,14 @@ extension TransportConformance {
                         handler: { _ in LoopbackReply() }
                     )
                     let transport = try await run.transport()
-                    let error = await run.failure("a request that the server did not take") {
+                    let error = await run.failure("a request that the server did not accept") {
                         "\(try await transport.send(origin.url("/"), "POST", body: body).status)"
                     }
                     try await expectHonesty(of: error, origin, run)
                 }
             }
         },
-        Check("an exchange that breaks before the head is an error with honest progress") { run in
+        Check("an exchange that breaks before the head is an error with correct progress") { run in
             for step in [LoopbackReply.Step.reset, .close] {
                 for method in ["GET", "POST"] {
                     let origin = try await run.origin { _ in LoopbackReply(before: [step]) }
@@ -51,12 +51,14 @@ extension TransportConformance {
                 }
             }
         },
-        Check("an answer that is not HTTP is an error with honest progress", versions: [.http1]) { run in
+        Check("a response that is not HTTP is an error with correct progress", versions: [.http1]) { run in
             let origin = try await run.origin { _ in LoopbackReply(before: [.raw("NONSENSE\r\n\r\n"), .close]) }
             try await expectFailure("POST", at: origin, run, codes: [.protocolError, .connectionLost])
         },
-        Check("a kept connection that breaks before the head is an error, and a POST is sent once", versions: [.http1])
-        { run in
+        Check(
+            "a reused connection that breaks before the head is an error, and a POST is sent once",
+            versions: [.http1]
+        ) { run in
             let origin = try await run.origin { request in
                 request.path == "/first" ? LoopbackReply(body: "first") : LoopbackReply(before: [.reset])
             }
@@ -81,12 +83,12 @@ extension TransportConformance {
         ("reset before its first byte", LoopbackReply.Framing.length(100_000), [.reset], true),
         ("reset in the middle", .length(100_000), [.pattern(1_000), .reset], true),
         ("shorter than Content-Length", .length(100_000), [.pattern(99_999), .close], true),
-        ("of no byte where Content-Length says more", .length(100_000), [.close], true),
-        ("in chunks that is reset", .chunked, [.pattern(1_000), .reset], true),
-        ("in chunks without the last one", .chunked, [.pattern(1_000), .close], true),
-        ("until close that is reset", .untilClose, [.pattern(1_000), .reset], false),
+        ("without any byte although Content-Length says more", .length(100_000), [.close], true),
+        ("in chunks, reset", .chunked, [.pattern(1_000), .reset], true),
+        ("in chunks, without the last one", .chunked, [.pattern(1_000), .close], true),
+        ("until close, reset", .untilClose, [.pattern(1_000), .reset], false),
     ].map { (name: String, framing: LoopbackReply.Framing, steps: [LoopbackReply.Step], isOfBoth: Bool) in
-        Check("a body \(name) is never taken for whole", versions: isOfBoth ? [.http1, .http2] : [.http1]) { run in
+        Check("a body \(name) is never taken for complete", versions: isOfBoth ? [.http1, .http2] : [.http1]) { run in
             let origin = try await run.origin { request in
                 request.path == "/next"
                     ? LoopbackReply(body: request.path) : LoopbackReply(framing: framing, steps: steps)
@@ -117,11 +119,11 @@ extension TransportConformance {
             return "\(try await transport.send(origin.url("/"), method, body: body).status)"
         }
         if let error { run.check(codes.contains(error.code), "the code of \(method) is \(error.code): \(error)") }
-        run.check(error?.connectionReused != true, "a first connection was told as used before")
+        run.check(error?.connectionReused != true, "a new connection was reported as reused")
         try await expectHonesty(of: error, origin, run)
     }
 
-    /// What the origin saw of the request is not denied.
+    /// The error does not deny what the origin has received.
     private static func expectHonesty(
         of error: ServiceError?,
         _ origin: any LoopbackOrigin,
@@ -133,11 +135,11 @@ extension TransportConformance {
         if !heads.isEmpty { run.check(error.progress != .notSent, "a request arrived, but the progress is notSent") }
         run.check(
             error.progress.map { $0 < .headReceived } ?? true,
-            "no head came, but the progress is \(text(error.progress))"
+            "no head arrived, but the progress is \(text(error.progress))"
         )
     }
 
-    /// A transport that hands responses up when they have come whole may not have seen the head of a broken one.
+    /// A transport that returns a response only when it is complete may not have seen the head of a broken one.
     static func expectAnswered(_ error: ServiceError?, _ run: TransportRun) {
         guard let error else { return }
         let least = run.capabilities.readAhead == .whole ? TransportProgress.headSent : .headReceived
@@ -161,7 +163,7 @@ extension TransportConformance {
             run.equal(error?.code, .connect, "the code")
             run.equal(error?.progress, .notSent, "the progress")
         },
-        Check("a URL that cannot be sent to is an error, and nothing was sent") { run in
+        Check("an unusable URL is an error, and nothing was sent") { run in
             let transport = try await run.transport()
             for text in ["http:///path", "http://", "ftp://127.0.0.1/x", "mailto:a", "/relative", ""] {
                 var request = URLRequest(url: URL(fileURLWithPath: "/"))
@@ -180,7 +182,7 @@ extension TransportConformance {
                 }
             }
         },
-        Check("the attempt's deadline ends the wait for a head with .timeout, where the transport enforces it") { run in
+        Check("the attempt's deadline ends the wait for the head with .timeout, if the transport enforces it") { run in
             let origin = try await run.origin { $0.path == "/" ? .never : LoopbackReply(body: $0.path) }
             let transport = try await run.transport()
             guard transport.enforcesDeadline else { return }
@@ -194,7 +196,7 @@ extension TransportConformance {
             run.check(heads.isEmpty || error?.progress != .notSent, "a request arrived, but the progress is notSent")
             try await expectNext(transport, origin, run)
         },
-        Check("a deadline that has passed sends nothing, where the transport enforces it") { run in
+        Check("an attempt whose deadline has passed sends nothing, if the transport enforces it") { run in
             let origin = try await run.origin { LoopbackReply(body: $0.path) }
             let transport = try await run.transport()
             guard transport.enforcesDeadline else { return }
@@ -208,7 +210,7 @@ extension TransportConformance {
             try await expectNext(transport, origin, run)
             run.equal(origin.requests.map(\.path), ["/next"], "the requests that arrived")
         },
-        Check("the deadline has no say once the head is there") { run in
+        Check("the deadline has no effect once the head has arrived") { run in
             let gate = LoopbackGate()
             let origin = try await run.origin { _ in
                 LoopbackReply(framing: .chunked, steps: [.send("a"), .pause(gate), .send("b")])
@@ -228,7 +230,7 @@ extension TransportConformance {
 extension TransportConformance {
     static let unfollowedChecks: [Check] =
         [
-            Check("redirects are handed up, never followed") { run in
+            Check("redirects are returned, never followed") { run in
                 let origin = try await run.origin { request in
                     guard let status = Int(request.path.dropFirst()) else { return LoopbackReply(body: "there") }
                     return LoopbackReply(status, fields: [("Location", "/there")], body: "moved")
@@ -246,7 +248,7 @@ extension TransportConformance {
                 }
                 run.equal(origin.requests.count, 2 * statuses.count, "requests")
             },
-            Check("a redirect without Location is a response as any other") { run in
+            Check("a redirect without Location is a response like any other") { run in
                 let origin = try await run.origin { _ in LoopbackReply(302, body: "where") }
                 let response = try await run.transport().send(origin.url("/"))
                 run.equal(response.status, 302, "the status")
@@ -257,7 +259,7 @@ extension TransportConformance {
             },
         ]
         + ["Basic realm=\"x\"", "Digest realm=\"x\", nonce=\"y\"", "Bearer"].map { challenge in
-            Check("a 401 is handed up, no credential is sent: \(challenge)") { run in
+            Check("a 401 is returned, and no credential is sent: \(challenge)") { run in
                 let origin = try await run.origin { _ in
                     LoopbackReply(401, fields: [("WWW-Authenticate", challenge)], body: "who")
                 }

@@ -46,7 +46,7 @@ extension TransportConformance {
             let expected = run.capabilities.sendsEmptyFields ? [""] : []
             run.equal(origin.requests.first?.values(of: "X-Empty"), expected, "the values of the empty field")
         },
-        Check("the implicit fields are what is added") { run in
+        Check("the declared implicit fields are those that the transport adds") { run in
             let origin = try await run.origin { _ in LoopbackReply() }
             let transport = try await run.transport()
             var request = URLRequest(url: origin.url("/"))
@@ -64,7 +64,7 @@ extension TransportConformance {
             for name in ["Cookie", "Authorization", "Proxy-Authorization"] where !arrived.values(of: name).isEmpty {
                 run.check(
                     implicit.contains { $0.name.rawName.lowercased() == name.lowercased() },
-                    "the field \(name) arrived and was not told as implicit"
+                    "the field \(name) arrived, but was not declared as implicit"
                 )
             }
         },
@@ -79,13 +79,13 @@ extension TransportConformance {
             }
         } + [contentInGET, failingSource(declared: false), failingSource(declared: true)]
         + [(5, "longer than"), (50_000, "shorter than")].map { declared, word in
-            Check("a request body \(word) its declared length is never taken for whole") { run in
+            Check("a request body \(word) its declared length is never taken for complete") { run in
                 let body = RequestBody.factory(length: declared) { PatternSource(20_000) }
                 try await refused(body, run)
             }
         }
 
-    /// A request body, and what should arrive of it.
+    /// A request body, and what should arrive.
     private struct BodyForm: Sendable {
         let name: String
         let length: Int
@@ -133,19 +133,22 @@ extension TransportConformance {
         guard let arrived = origin.requests.first else { return run.report("no request arrived") }
         run.equal(origin.requests.count, 1, "requests")
         run.equal(arrived.bodyLength, form.length, "the bytes that arrived")
-        run.check(arrived.isPattern, "other bytes arrived than were sent")
+        run.check(arrived.isPattern, "the bytes that arrived are not those sent")
         run.equal(arrived.values(of: "Content-Type"), ["application/x-pattern"], "the content type")
         let lengths = arrived.values(of: "Content-Length")
         let codings = arrived.values(of: "Transfer-Encoding")
-        // RFC 9112 §6.2: never both, or the two sides may not agree where the content ends.
-        run.check(lengths.isEmpty || codings.isEmpty, "Content-Length \(lengths) beside Transfer-Encoding \(codings)")
+        // RFC 9112 §6.2: never both, or the two sides may disagree where the content ends.
+        run.check(
+            lengths.isEmpty || codings.isEmpty,
+            "Content-Length \(lengths) together with Transfer-Encoding \(codings)"
+        )
         run.check(lengths.allSatisfy { $0 == "\(form.length)" }, "a Content-Length of \(lengths)")
         if form.length > 0 && run.version == .http1 {
             run.equal(lengths.count + codings.count, 1, "framing fields")
         }
     }
 
-    private static let contentInGET = Check("content in a GET arrives, or is refused and nothing is sent") { run in
+    private static let contentInGET = Check("content in a GET arrives, or is rejected and nothing is sent") { run in
         let origin = try await run.origin { _ in LoopbackReply() }
         let transport = try await run.transport()
         let body = RequestBody.data(Data("content".utf8))
@@ -170,7 +173,7 @@ extension TransportConformance {
         }
     }
 
-    /// Sends a body that cannot be sent whole.
+    /// Sends a body that cannot be sent completely.
     private static func refused(_ body: RequestBody, _ run: TransportRun) async throws {
         let origin = try await run.origin(intake: { _ in .measure }) { LoopbackReply(body: $0.path) }
         let transport = try await run.transport()
@@ -179,9 +182,9 @@ extension TransportConformance {
             "\(try await transport.send(origin.url("/refused"), "POST", body: body).status)"
         }
         let after = try await transport.send(origin.url("/after"))
-        run.equal(try await after.text(), "/after", "the answer to the next request")
+        run.equal(try await after.text(), "/after", "the response to the next request")
         let arrived = origin.requests.map(\.path)
-        run.equal(arrived, ["/before", "/after"], "the requests that arrived whole")
+        run.equal(arrived, ["/before", "/after"], "the requests that arrived completely")
         let heads = try await origin.heads(atLeast: 2)
         if heads.contains(where: { $0.path == "/refused" }) {
             run.check(error?.progress != .notSent, "the head arrived, but the progress is notSent")

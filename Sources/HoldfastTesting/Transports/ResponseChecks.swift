@@ -30,7 +30,7 @@ extension TransportConformance {
                 run.equal(lines.joined(separator: ", "), cookies.joined(separator: ", "), "the lines, joined")
                 if run.capabilities.keepsRepeatedLines { run.equal(lines, cookies, "the lines") }
             },
-            Check("a response to HEAD has its fields and no body, and the next exchange is right") { run in
+            Check("a response to HEAD has its fields and no body, and the next exchange is correct") { run in
                 let origin = try await run.origin { request in
                     LoopbackReply(fields: [("ETag", "\"a\"")], framing: .length(1_000), steps: [.pattern(1_000)])
                 }
@@ -43,9 +43,9 @@ extension TransportConformance {
                     run.equal(try await response.body.collect().count, 0, "bytes of the body")
                 }
                 let whole = try await transport.send(origin.url("/"))
-                run.equal(try await whole.body.collect().count, 1_000, "bytes of the body of the GET after it")
+                run.equal(try await whole.body.collect().count, 1_000, "bytes of the body of the next GET")
             },
-            Check("204 and 304 have their fields and no body, and the next exchange is right") { run in
+            Check("204 and 304 have their fields and no body, and the next exchange is correct") { run in
                 let origin = try await run.origin { request in
                     switch request.path {
                     case "/204": LoopbackReply(204, fields: [("ETag", "\"a\"")])
@@ -78,14 +78,14 @@ extension TransportConformance {
                 let response = try await transport.send(origin.url("/"))
                 run.equal(response.status, 200, "the status")
                 run.equal(response.contentDecoded, false, "contentDecoded")
-                if let length = response.body.length { run.equal(length, bytes, "the length that is known before") }
+                if let length = response.body.length { run.equal(length, bytes, "the length known in advance") }
                 var checker = TransferPattern.Checker()
                 for try await chunk in response.body {
                     run.check(!chunk.isEmpty, "an empty chunk")
                     checker.read(chunk)
                 }
                 run.equal(checker.count, bytes, "bytes")
-                run.check(checker.isIntact, "other bytes than were sent")
+                run.check(checker.isIntact, "bytes other than those sent")
                 run.equal(try await transport.send(origin.url("/next")).text(), "next", "the body after it")
             }
         }
@@ -96,7 +96,7 @@ extension TransportConformance {
         ("Content-Length", .automatic, 300_000), ("chunked", .chunked, 300_000), ("until close", .untilClose, 300_000),
     ]
 
-    private static let statuses = Check("each status is handed up with its body, an odd one too") { run in
+    private static let statuses = Check("every status is returned with its body, even an unusual one") { run in
         let statuses = [200, 201, 202, 203, 206, 226, 299, 300, 400, 403, 404, 410, 418, 429, 451, 499, 500, 503, 599]
         let origin = try await run.origin { request in
             LoopbackReply(Int(request.path.dropFirst()) ?? 200, fields: [("X-A", "a")], body: request.path)
@@ -111,7 +111,7 @@ extension TransportConformance {
         run.equal(origin.requests.count, statuses.count, "requests")
     }
 
-    private static let streaming = Check("the head is handed up before the body, and each part as it comes") { run in
+    private static let streaming = Check("the head is returned before the body, and each part as it arrives") { run in
         if run.capabilities.readAhead == .whole { return }
         let (beforeBody, beforeRest) = (LoopbackGate(), LoopbackGate())
         let origin = try await run.origin { _ in
@@ -134,7 +134,8 @@ extension TransportConformance {
         run.check(after == nil, "a chunk after the end")
     }
 
-    private static let interim = Check("an interim response is reported or dropped, never the answer") { run in
+    private static let interim = Check("an interim response is reported or dropped, but never returned as the response")
+    { run in
         let origin = try await run.origin { _ in
             var reply = LoopbackReply(fields: [("X-A", "final")], body: "body")
             reply.before = [
@@ -147,8 +148,8 @@ extension TransportConformance {
         options.onInterimResponse = { head in seen.withLock { $0.append(head) } }
         let response = try await run.transport().send(origin.url("/"), context: CallContext(options: options))
         run.equal(response.status, 200, "the status")
-        run.equal(response.fields["X-A"], "final", "a field of the answer")
-        run.check(!response.fields.contains("Link"), "a field of an interim response in the answer")
+        run.equal(response.fields["X-A"], "final", "a field of the response")
+        run.check(!response.fields.contains("Link"), "a field of an interim response in the final response")
         run.equal(try await response.text(), "body", "the body")
         let links = seen.withLock { $0.map { "\($0.status.rawValue) \($0.fields["Link"] ?? "")" } }
         let expected = ["103 </a>; rel=preload", "103 </b>; rel=preload"]
@@ -158,7 +159,7 @@ extension TransportConformance {
 
 extension TransportConformance {
     static let longBodyChecks: [Check] = [
-        Check("a long body under a slow reader is taken in as far as declared, and every byte is right") { run in
+        Check("a long body with a slow reader is read ahead only as declared, and every byte is correct") { run in
             let gauge = ByteGauge()
             let count = run.longBody
             let origin = try await run.origin { request in
@@ -168,7 +169,7 @@ extension TransportConformance {
             }
             let transport = try await run.transport()
             let response = try await transport.send(origin.url("/"))
-            if let length = response.body.length { run.equal(length, count, "the length that is known before") }
+            if let length = response.body.length { run.equal(length, count, "the length known in advance") }
             var checker = TransferPattern.Checker()
             var chunks = response.body.makeAsyncIterator()
             if let first = try await chunks.next() { checker.read(first) }
@@ -176,17 +177,20 @@ extension TransportConformance {
             case .backPressure(let bytes):
                 let bound = checker.count + bytes + TransportRun.socketBuffers
                 try await pastime(run, transport, origin) { gauge.count > bound }
-                run.check(gauge.count <= bound, "\(gauge.count) bytes were taken in when \(checker.count) were read")
+                run.check(
+                    gauge.count <= bound,
+                    "\(gauge.count) bytes had been received when \(checker.count) were read"
+                )
             case .spills:
                 try await gauge.wait(for: count)
             case .whole:
-                run.equal(gauge.count, count, "bytes that were taken in with the head")
+                run.equal(gauge.count, count, "bytes received with the head")
             }
             while let chunk = try await chunks.next() { checker.read(chunk) }
             run.equal(checker.count, count, "bytes")
-            run.check(checker.isIntact, "other bytes than were sent")
+            run.check(checker.isIntact, "bytes other than those sent")
         },
-        Check("a long request body goes out as fast as it is taken, or is collected, and every byte is right") { run in
+        Check("a long request body is sent as fast as it is accepted, or collected, and every byte is correct") { run in
             let gate = LoopbackGate()
             let count = run.longBody
             let origin = try await run.origin(
@@ -210,19 +214,20 @@ extension TransportConformance {
                 try await pastime(run, transport, origin) { gauge.count > bound }
                 run.check(gauge.count <= bound, "\(gauge.count) bytes were read while the server took none")
             case .collects:
-                run.equal(gauge.count, count, "bytes that were collected before the head was sent")
+                run.equal(gauge.count, count, "bytes collected before the head was sent")
             }
             gate.open()
             run.equal(try await sending.value, "\(count)", "the answer")
             guard let arrived = origin.requests.first(where: { $0.path == "/" }) else { return }
             run.equal(arrived.bodyLength, count, "the bytes that arrived")
-            run.check(arrived.isPattern, "other bytes arrived than were sent")
+            run.check(arrived.isPattern, "the bytes that arrived are not those sent")
         },
     ]
 
-    /// Does other exchanges for a while, so that a transfer that should stand still has time to go on if it does not.
+    /// Makes other exchanges for a while, so that a transfer that should stand still has time to continue if it does not.
     ///
-    /// It is a clock without a clock: a right transport passes however slow the machine, since its transfer stands still for good.
+    /// This measures time without a clock: a correct transport passes however slow the machine is, since its transfer stands still
+    /// forever.
     private static func pastime(
         _ run: TransportRun,
         _ transport: any Transport,
@@ -237,7 +242,7 @@ extension TransportConformance {
 
 extension TransportConformance {
     static let codingChecks: [Check] = [
-        Check("a body in gzip is undone and says so, or is handed up as it came") { run in
+        Check("a gzip body is decoded and marked as decoded, or returned as received") { run in
             let origin = try await run.origin { _ in
                 LoopbackReply(fields: [("Content-Encoding", "gzip"), ("ETag", "\"a\"")], bytes: gzipped)
             }
@@ -246,11 +251,11 @@ extension TransportConformance {
             run.equal(response.contentDecoded, isUndone, "contentDecoded")
             run.equal(response.fields["Content-Encoding"], "gzip", "Content-Encoding")
             if let length = response.body.length {
-                run.equal(length, isUndone ? plain.count : gzipped.count, "the length that is known before")
+                run.equal(length, isUndone ? plain.count : gzipped.count, "the length known in advance")
             }
             run.equal(try await response.body.collect().array, isUndone ? plain : gzipped, "the body")
         },
-        Check("gzip that is broken ends the body with an error where it is undone") { run in
+        Check("broken gzip ends the body with an error, if the transport decodes it") { run in
             guard run.capabilities.undoesContentCodings.contains("gzip") else { return }
             let origin = try await run.origin { _ in
                 LoopbackReply(fields: [("Content-Encoding", "gzip")], bytes: broken)
@@ -261,7 +266,7 @@ extension TransportConformance {
             }
             expectAnswered(error, run)
         },
-        Check("a body in gzip is cached once, and right the second time") { run in
+        Check("a gzip body is cached once, and is correct the second time") { run in
             let origin = try await run.origin { _ in
                 LoopbackReply(
                     fields: [("Content-Encoding", "gzip"), ("Cache-Control", "max-age=600"), ("ETag", "\"a\"")],
@@ -280,7 +285,7 @@ extension TransportConformance {
             run.equal(origin.requests.count, 1, "requests")
             await cache.close()
         },
-        Check("an unknown content coding is handed up as it came, or refused") { run in
+        Check("an unknown content coding is returned as received, or rejected") { run in
             let origin = try await run.origin { _ in
                 LoopbackReply(fields: [("Content-Encoding", "x-unknown")], body: "coded")
             }
@@ -298,7 +303,7 @@ extension TransportConformance {
         },
     ]
 
-    /// A good beginning, and then a block of the type that is reserved (RFC 1951 §3.2.3).
+    /// A valid beginning, and then a block of the reserved type (RFC 1951 §3.2.3).
     private static let broken = Array(gzipped.prefix(10)) + [UInt8](repeating: 0xFF, count: 20)
     private static let plain = Array("hello hello hello hello".utf8)
     private static let gzipped: [UInt8] = [

@@ -18,15 +18,15 @@ internal import Synchronization
     private import FoundationNetworking
 #endif
 
-/// Bytes that are known by their position, so that a body of any length can be made and checked without being held.
+/// Bytes that follow from their position, so that a body of any length can be made and checked without storing it.
 ///
-/// They repeat after a prime number of bytes, so a block that is lost, doubled or moved shows, whatever size transfers are cut
-/// into.
+/// The period is a prime number of bytes, so a lost, duplicated or moved block is detected, whatever the sizes in which the body is
+/// transferred.
 public enum TransferPattern {
-    /// After how many bytes the pattern repeats.
+    /// The number of bytes after which the pattern repeats.
     public static let period = 65_521
 
-    /// The pattern twice over: whatever position is asked for, a whole period follows it without a break.
+    /// The pattern twice: a whole period follows every position without a break.
     private static let twice: [UInt8] = {
         var mixed: UInt32 = 0x9E37_79B9
         let once = (0..<period).map { _ in
@@ -38,7 +38,7 @@ public enum TransferPattern {
         return once + once
     }()
 
-    /// `count` bytes of the pattern from `position` on; at most ``period`` of them.
+    /// `count` bytes of the pattern from `position`; at most ``period`` of them.
     public static func bytes(_ count: Int, at position: Int) -> ByteChunk {
         let start = position % period
         return whole[start..<(start + min(count, period))]
@@ -46,7 +46,7 @@ public enum TransferPattern {
 
     private static let whole = ByteChunk(twice)
 
-    /// Reads a body from its first byte on and says whether it is the pattern.
+    /// Reads a body from its first byte and says whether it is the pattern.
     public struct Checker: Sendable, Hashable {
         /// How many bytes were read.
         public private(set) var count = 0
@@ -89,12 +89,12 @@ public enum TransferPattern {
     }
 }
 
-/// The ``TransferPattern`` as a request body, with a gauge of what was taken from it.
+/// The ``TransferPattern`` as a request body, with a gauge of the bytes taken from it.
 final class PatternSource: ByteSource {
-    /// What it fails with, if it was told to.
+    /// The error that it fails with, if it should fail.
     struct Failure: Error {}
 
-    /// How many bytes were handed out.
+    /// Counts the bytes that were returned.
     let gauge: ByteGauge
     private let count: Int
     private let fails: Bool
@@ -131,8 +131,8 @@ final class PatternSource: ByteSource {
 }
 
 extension TransportRun {
-    /// Hands `use` request bodies that are longer than what sockets hold, for exchanges that end while they are on their way:
-    /// a stream and a file.
+    /// Passes `use` a stream and a file that are longer than what sockets hold, for exchanges that end while the body is being
+    /// sent.
     func withUnfinishedBodies(_ use: (RequestBody) async throws -> Void) async throws {
         let count = TransportRun.socketBuffers * 2
         try await use(.factory(length: count) { PatternSource(count) })
@@ -140,7 +140,7 @@ extension TransportRun {
         try Data().write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let handle = try FileHandle(forWritingTo: file)
-        // A file with holes: long, and of no weight.
+        // A sparse file: long, but without content.
         try handle.truncate(atOffset: UInt64(count))
         try handle.close()
         try await use(.file(file))

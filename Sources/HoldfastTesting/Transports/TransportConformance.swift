@@ -11,9 +11,9 @@ internal import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// The promises of `Transport` as checks that any transport can be held to, against a real server.
+/// The promises of `Transport` as checks that any transport can be tested against, with a real server.
 ///
-/// Needs no test framework: a check gives findings, and none means that the transport passes. With Swift Testing:
+/// Needs no test framework: a check returns findings, and none means that the transport passes. With Swift Testing:
 ///
 /// ```swift
 /// @Test(arguments: TransportConformance.checks)
@@ -23,25 +23,25 @@ internal import Synchronization
 /// }
 /// ```
 ///
-/// What transports may do differently is declared in ``TransportCapabilities``, and each check holds the transport to what it
-/// declares. A check that does not apply gives no findings. Nothing is timed; a check that does not end within its patience
-/// says so.
+/// Permitted differences between transports are declared in ``TransportCapabilities``, and each check tests a transport against its
+/// declaration. A check that does not apply returns no findings. Nothing is timed; a check that does not end within its patience
+/// reports that.
 public enum TransportConformance {
     /// One broken promise.
     public struct Finding: Sendable, Hashable, CustomStringConvertible {
         /// The check's name.
         public let check: String
-        /// What was seen, and what should have been.
+        /// What was observed, and what was expected.
         public let message: String
 
         public var description: String { "\(check): \(message)" }
     }
 
-    /// One check, which can be run by itself.
+    /// One check, which can be run on its own.
     public struct Check: Sendable, CustomStringConvertible {
         /// What the check asks for, in a sentence; unique.
         public let name: String
-        /// The versions of HTTP in which it means something.
+        /// The versions of HTTP that it applies to.
         public let versions: Set<OriginFactory.Version>
         let body: @Sendable (TransportRun) async throws -> Void
 
@@ -57,13 +57,12 @@ public enum TransportConformance {
 
         public var description: String { name }
 
-        /// What the transport breaks; empty when it passes.
+        /// What the transport breaks; empty if it passes.
         ///
         /// - Parameters:
         ///   - subject: the transport.
         ///   - factory: makes the servers, one or more for each check.
-        ///   - longBody: the length of the long bodies, in bytes; at least 64 MiB for limits of memory to show. 200 MB by
-        ///     default.
+        ///   - longBody: the length of the long bodies, in bytes; at least 64 MiB, so that memory limits show. 200 MB by default.
         ///   - patience: how long the check may take; five minutes by default.
         public func findings(
             of subject: TransportSubject,
@@ -95,24 +94,24 @@ public enum TransportConformance {
     }
 }
 
-/// A transport that ``TransportConformance`` is tried on.
+/// A transport that ``TransportConformance`` tests.
 public struct TransportSubject: Sendable, CustomStringConvertible {
-    /// What the transport is called.
+    /// The transport's name.
     public let description: String
-    /// What it declares to do.
+    /// What it declares.
     public let capabilities: TransportCapabilities
-    /// Makes a transport; checks run beside each other in tests, each with one of its own.
+    /// Makes a transport; tests run checks in parallel, each with its own.
     public let make: @Sendable () async throws -> any Transport
-    /// Ends a transport that a check is done with.
+    /// Closes a transport after a check.
     public let close: @Sendable (any Transport) async -> Void
 
     /// A subject.
     ///
     /// - Parameters:
-    ///   - description: what the transport is called.
-    ///   - capabilities: what it declares to do.
-    ///   - make: makes a transport; one that is shared is fine too.
-    ///   - close: ends a transport; by default dropping it does.
+    ///   - description: the transport's name.
+    ///   - capabilities: what it declares.
+    ///   - make: makes a transport; returning a shared one is fine too.
+    ///   - close: closes a transport; by default releasing it does.
     public init(
         _ description: String,
         capabilities: TransportCapabilities,
@@ -126,29 +125,29 @@ public struct TransportSubject: Sendable, CustomStringConvertible {
     }
 }
 
-/// How the servers are made that ``TransportConformance`` asks.
+/// How ``TransportConformance`` makes its servers.
 public struct OriginFactory: Sendable, CustomStringConvertible {
     /// A version of HTTP.
     public enum Version: Sendable, Hashable {
-        /// HTTP/1.1 (RFC 9112): a broken exchange costs its connection.
+        /// HTTP/1.1 (RFC 9112): a broken exchange ends its connection.
         case http1
         /// HTTP/2 (RFC 9113): exchanges are streams of one connection.
         case http2
     }
 
-    /// What the servers are called.
+    /// The servers' name.
     public let description: String
-    /// What they speak.
+    /// The version that they speak.
     public let version: Version
-    /// Starts a server that goes by a script.
+    /// Starts a server with a script.
     public let start: @Sendable (_ script: LoopbackScript) async throws -> any LoopbackOrigin
 
     /// A factory.
     ///
     /// - Parameters:
-    ///   - description: what the servers are called.
-    ///   - version: what they speak.
-    ///   - start: starts a server that goes by a script.
+    ///   - description: the servers' name.
+    ///   - version: the version that they speak.
+    ///   - start: starts a server with a script.
     public init(
         _ description: String,
         version: Version = .http1,
@@ -163,9 +162,9 @@ public struct OriginFactory: Sendable, CustomStringConvertible {
     public static let http1 = OriginFactory("HTTP/1.1") { try LoopbackServer.start(script: $0) }
 }
 
-/// One run of one check: makes servers and transports, and gathers findings.
+/// One run of one check: makes servers and transports, and collects findings.
 final class TransportRun: Sendable {
-    /// A server may have got rid of this much beyond what a transport declares: it lies in the sockets of both sides.
+    /// A server may have sent this much more than a transport declares: it is in the sockets of both sides.
     static let socketBuffers = 16 << 20
 
     let longBody: Int
@@ -188,7 +187,7 @@ final class TransportRun: Sendable {
     var findings: [TransportConformance.Finding] { found.withLock { $0 } }
     var capabilities: TransportCapabilities { subject.capabilities }
 
-    /// Runs `body` to its end, or until the patience is over.
+    /// Runs `body` to its end, or until the patience is exhausted.
     func run(_ body: @escaping @Sendable (TransportRun) async throws -> Void, within patience: Duration) async {
         let work = Task {
             do {
@@ -203,7 +202,7 @@ final class TransportRun: Sendable {
             work.cancel()
         }
         for origin in origins.withLock({ $0 }) { await origin.stop() }
-        // A transport that hangs may not end either, and then nobody waits for it.
+        // A transport that hangs may not close either; then nothing waits for it.
         let transports = transports.withLock { $0 }
         let close = subject.close
         let closing = Task {
@@ -227,7 +226,7 @@ final class TransportRun: Sendable {
         }
     }
 
-    /// Starts a server; it is stopped with the run.
+    /// Starts a server; it stops with the run.
     func origin(
         opening: @escaping @Sendable (_ connection: Int) -> LoopbackOpening = { _ in .serve },
         intake: @escaping @Sendable (_ head: LoopbackRequest) -> LoopbackIntake = { _ in .keep },
@@ -245,23 +244,23 @@ final class TransportRun: Sendable {
         return transport
     }
 
-    /// Adds a finding; after twenty of them no more.
+    /// Adds a finding, up to twenty.
     func report(_ message: String) {
         let finding = TransportConformance.Finding(check: check, message: "\(subject), \(factory): \(message)")
         found.withLock { if $0.count < 20 { $0.append(finding) } }
     }
 
-    /// Adds a finding unless `holds`.
+    /// Adds a finding if `holds` is false.
     func check(_ holds: Bool, _ message: @autoclosure () -> String) {
         if !holds { report(message()) }
     }
 
-    /// Adds a finding unless both values are equal.
+    /// Adds a finding if the values differ.
     func equal<Value: Equatable>(_ value: Value, _ expected: Value, _ what: @autoclosure () -> String) {
         if value != expected { report("\(what()): \(brief(value)), not \(brief(expected))") }
     }
 
-    /// The ``ServiceError`` that `body` throws; nil, with a finding, when it throws none or another error.
+    /// The ``ServiceError`` that `body` throws; nil, with a finding, if it throws none or another error.
     func failure(_ what: String, _ body: () async throws -> String) async -> ServiceError? {
         do {
             report("\(what) gave \(try await body()), not an error")

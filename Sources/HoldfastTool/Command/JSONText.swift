@@ -26,7 +26,7 @@
             }
         }
 
-        /// A text between quotation marks, with everything escaped that must be (RFC 8259 §7).
+        /// A text in quotation marks, with everything escaped that must be (RFC 8259 §7).
         static func quoted(_ text: String) -> String {
             var quoted = "\""
             quoted.reserveCapacity(text.utf8.count + 2)
@@ -47,7 +47,7 @@
         }
     }
 
-    /// Writes an array of JSON values as they come, one a line.
+    /// Writes an array of JSON values one by one, one per line.
     struct JSONArrayWriter {
         private let console: Console
         private var isEmpty = true

@@ -10,7 +10,8 @@
 
     /// A number of bytes as people write it: `512`, `64MB`, `1.5GiB`.
     ///
-    /// kB, MB, GB and TB are powers of 1,000, KiB, MiB, GiB and TiB of 1,024; letter case does not matter, and B may be left out.
+    /// kB, MB, GB and TB are powers of 1,000, KiB, MiB, GiB and TiB of 1,024; case does not matter, and B may be
+    /// omitted.
     struct ByteCount: ExpressibleByArgument, Sendable, Hashable, CustomStringConvertible {
         /// The number.
         let bytes: Int
@@ -66,12 +67,12 @@
                 return nil
             }
             let seconds = number * unit
-            // Beyond that an instant could not be told any more.
+            // Larger values could not be represented as an instant.
             guard seconds <= 1e9 else { return nil }
             duration = .milliseconds(Int64((seconds * 1_000).rounded()))
         }
 
-        /// The length with the largest unit that it is a whole number of, milliseconds at least.
+        /// The length in the largest unit of which it is a whole number, at least milliseconds.
         var description: String {
             let (seconds, fraction) = duration.components
             let milliseconds = seconds * 1_000 + fraction / 1_000_000_000_000_000
@@ -87,12 +88,13 @@
         private static let units: [String: Double] = ["": 1, "ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400]
     }
 
-    /// Where to listen, as people write it: `127.0.0.1:8080`, `[::1]:8080`, `:8080` and `8080` for this machine alone, `unix:PATH` for a
-    /// socket in the file system, and `systemd` for the one that the service manager hands over.
+    /// The address to listen on, as people write it: `127.0.0.1:8080`, `[::1]:8080`, `:8080` and `8080` for this
+    /// machine only, `unix:PATH` for a socket in the file system, and `systemd` for the socket from the service
+    /// manager.
     struct ListenAddress: ExpressibleByArgument, Sendable, Hashable, CustomStringConvertible {
-        /// The host, an IPv6 address without its brackets.
+        /// The host; an IPv6 address without brackets.
         let host: String
-        /// The port; 0 for any.
+        /// The port; 0 for any free one.
         let port: Int
 
         init(host: String, port: Int) {
@@ -100,21 +102,21 @@
             self.port = port
         }
 
-        /// Whether it is no host with a port.
+        /// Whether it is a socket and not a host with a port.
         var isSocket: Bool { host.hasPrefix("unix:") || host == "systemd" }
 
-        /// The address for people: a URL where it is one.
+        /// The address for people; a URL if possible.
         var link: String { isSocket ? host : "http://\(self)" }
 
-        /// The host as the proxy takes it.
+        /// The host in the form that the proxy takes.
         ///
-        /// - Throws: ``CommandFailure`` where no service manager has handed a socket over.
+        /// - Throws: ``CommandFailure`` if there is no socket from a service manager.
         func resolved(_ environment: [String: String]) throws(CommandFailure) -> String {
             guard host == "systemd" else { return host }
             guard environment["LISTEN_PID"] == "\(ProcessInfo.processInfo.processIdentifier)",
                 let count = environment["LISTEN_FDS"].flatMap({ Int($0) }), count > 0
             else {
-                throw .usage("--listen systemd: no socket was handed over; start this by a .socket unit")
+                throw .usage("--listen systemd: there is no socket from systemd; start this with a .socket unit")
             }
             return "fd:3"
         }
@@ -142,7 +144,7 @@
             self.init(host: host, port: port)
         }
 
-        /// The address as it stands in a URL.
+        /// The address as in a URL.
         var description: String {
             if isSocket { return host }
             return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
@@ -152,9 +154,9 @@
     }
 
     extension CacheRules {
-        /// The rules in the file that `--rules` names.
+        /// Reads the rules in the file of `--rules`.
         ///
-        /// - Throws: ``CommandFailure`` with the place of what is wrong.
+        /// - Throws: ``CommandFailure`` with the place of the error.
         init(ofOption file: String) throws(CommandFailure) {
             do {
                 self = try CacheRules(contentsOf: URL(fileURLWithPath: file))

@@ -8,13 +8,13 @@
     internal import HoldfastStorage
     internal import Synchronization
 
-    /// A file that a command writes: it appears, or is replaced, once it is whole.
+    /// A file that a command writes; it appears, or is replaced, when it is complete.
     ///
-    /// Until then the bytes lie beside it, in a file whose name nobody else has. What is no plain file, such as a pipe or a device, is
-    /// written as it is.
+    /// Until then the bytes are in a file with a unique name in the same directory. Anything that is not a regular
+    /// file, such as a pipe or a device, is written directly.
     final class OutputFile: Sendable {
         private let target: URL
-        /// Where the bytes lie meanwhile; nil where they go to the target itself.
+        /// The temporary file; nil if the target itself is written.
         private let draft: URL?
         private let handle: FileHandle
         private let isOpen = Mutex(true)
@@ -22,8 +22,8 @@
         private init(_ path: URL, isPrivate: Bool, continuingAt start: Int?) throws(CommandFailure) {
             target = path.resolvingSymlinksInPath()
             let type = try? FileManager.default.attributesOfItem(atPath: target.path)[.type] as? FileAttributeType
-            let refused = CommandFailure("\(path.path) cannot be written; check the directory and its permissions")
-            if type == .typeDirectory { throw CommandFailure("\(path.path) is a directory; name a file") }
+            let refused = CommandFailure("cannot write \(path.path); check the directory and its permissions")
+            if type == .typeDirectory { throw CommandFailure("\(path.path) is a directory; give the name of a file") }
             if let type, type != .typeRegular {
                 draft = nil
                 guard let handle = FileHandle(forWritingAtPath: target.path) else { throw refused }
@@ -51,12 +51,13 @@
 
         deinit { discard() }
 
-        /// Opens a file, off the cooperative pool.
+        /// Opens a file, outside the cooperative pool.
         ///
         /// - Parameters:
-        ///   - path: where it is to lie, once it is whole.
-        ///   - isPrivate: whether nobody but its owner may read it.
-        ///   - start: how much of the file stays and is added to in its place, whatever becomes of it; nil: none, as above.
+        ///   - path: the path of the file when it is complete.
+        ///   - isPrivate: whether only its owner may read it.
+        ///   - start: how many bytes of the existing file to keep and append to in place, whatever happens; nil: none,
+        ///     as described above.
         static func open(
             _ path: URL,
             isPrivate: Bool = false,
@@ -65,33 +66,33 @@
             try await BlockingWork.run { try OutputFile(path, isPrivate: isPrivate, continuingAt: start) }
         }
 
-        /// Adds bytes at the end, off the cooperative pool.
+        /// Appends bytes, outside the cooperative pool.
         func append(_ chunk: ByteChunk) async throws {
             try await BlockingWork.run { [self] in try write(chunk.withUnsafeBytes { Data($0) }) }
         }
 
-        /// Adds bytes at the end. Blocks.
+        /// Appends bytes. Blocks.
         func write(_ data: Data) throws(CommandFailure) {
             do {
                 try handle.write(contentsOf: data)
             } catch {
-                throw CommandFailure("\(target.path) cannot be written any further; see whether the device is full")
+                throw CommandFailure("cannot write any more to \(target.path); check whether the device is full")
             }
         }
 
-        /// The bytes are whole: gives the file its name.
+        /// Gives the complete file its name.
         func finish() async throws {
             try await BlockingWork.run { [self] in
                 guard close() else { return }
                 guard let draft else { return }
                 guard rename(draft.path, target.path) == 0 else {
                     try? FileManager.default.removeItem(at: draft)
-                    throw CommandFailure("\(target.path) cannot be replaced; check the directory and its permissions")
+                    throw CommandFailure("cannot replace \(target.path); check the directory and its permissions")
                 }
             }
         }
 
-        /// Takes away what was written; nothing after ``finish()``.
+        /// Removes what was written; does nothing after ``finish()``.
         func discard() {
             guard close(), let draft else { return }
             try? FileManager.default.removeItem(at: draft)
@@ -106,14 +107,14 @@
             return isFirst
         }
 
-        /// Whether a path leads to something that is written as it is, such as a pipe or a device.
+        /// Whether a path leads to something that is written directly, such as a pipe or a device.
         static func isDevice(_ path: String) -> Bool {
             let resolved = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
             let type = try? FileManager.default.attributesOfItem(atPath: resolved)[.type] as? FileAttributeType
             return type.map { $0 != .typeRegular && $0 != .typeDirectory } ?? false
         }
 
-        /// The name to save a URL's content under: the last part of its path, and never a way out of the folder.
+        /// The file name for a URL's content: the last part of its path, which can never lead out of the folder.
         static func name(of url: URL) -> String {
             let path = url.absoluteString.prefix { $0 != "?" && $0 != "#" }
             let rest = path.range(of: "://").map { path[$0.upperBound...] } ?? path
@@ -121,7 +122,7 @@
             guard parts.count > 1, let last = parts.last, !last.isEmpty, last != ".", last != ".." else {
                 return "index.html"
             }
-            // The text of a URL has no control characters, and escapes are left as they are.
+            // The text of a URL has no control characters, and escapes stay.
             return String(last.prefix(200))
         }
     }

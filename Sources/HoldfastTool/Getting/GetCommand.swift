@@ -15,23 +15,23 @@
     struct GetCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "get",
-            abstract: "Fetch URLs through a cache on the disk, and try again where that makes sense.",
+            abstract: "Fetch URLs through a disk cache, and retry where that makes sense.",
             discussion: """
-                Prints the body, or saves it. Answers are kept and used again as RFC 9111 allows; -v tells for each what the cache \
-                did and by which clause. Requests that failed are sent again by the library's rules: only what may be repeated, with \
-                growing waits, Retry-After heeded.
+                Prints or saves the body. Responses are cached and reused as RFC 9111 allows; with -v, each one shows what the cache \
+                did and by which section. Failed requests are retried by the library's rules: only those that may be repeated, with \
+                growing waits, and as Retry-After asks.
 
                 \(GetStatus.help)
                 """
         )
 
-        @Argument(help: ArgumentHelp("http or https URLs, fetched one after the other.", valueName: "url"))
+        @Argument(help: ArgumentHelp("http or https URLs, fetched one after another.", valueName: "url"))
         var urls: [String]
 
         @Option(
             name: [.short, .long],
             help: ArgumentHelp(
-                "Save the body here, once it is whole; once for each URL, in their order. - is standard output.",
+                "Save the body in this file when it is complete; give it once per URL, in order. - is standard output.",
                 valueName: "file"
             )
         )
@@ -44,7 +44,7 @@
             name: [.customShort("C"), .long],
             parsing: .unconditional,
             help: ArgumentHelp(
-                "With -, go on where a file broke off that -C began, past the cache; begins anew where the server has no ranges.",
+                "With -, continue an incomplete file of an earlier -C, without the cache; starts over if the server has no ranges.",
                 valueName: "-"
             )
         )
@@ -52,24 +52,24 @@
 
         @Flag(
             name: [.short, .long],
-            help: "Show requests, responses, attempts and what the cache decided, on standard error."
+            help: "Show requests, responses, attempts and cache decisions on standard error."
         )
         var verbose = false
 
-        @Flag(name: [.short, .long], help: "Print the head of the response before its body.")
+        @Flag(name: [.short, .long], help: "Print the response's head before its body.")
         var include = false
 
-        @Flag(name: [.customShort("I"), .long], help: "Send HEAD and print the head.")
+        @Flag(name: [.customShort("I"), .long], help: "Send HEAD and print the response's head.")
         var head = false
 
-        @Option(name: [.customShort("X"), .long], help: "The method. (default: GET; POST with --data)")
+        @Option(name: [.customShort("X"), .long], help: "The request method. (default: GET; POST with --data)")
         var method: String?
 
         @Option(
             name: [.customShort("H"), .long],
             parsing: .unconditionalSingleValue,
             help: ArgumentHelp(
-                "A header field of the request; 'Name:' takes away one that would be sent.",
+                "A header field of the request; 'Name:' removes one that would be sent.",
                 valueName: "name: value"
             )
         )
@@ -79,7 +79,7 @@
             name: [.short, .long],
             parsing: .unconditional,
             help: ArgumentHelp(
-                "The content: text, @file, or @- for standard input; as a form unless -H says Content-Type.",
+                "The content: text, @file, or @- for standard input; sent as a form unless -H sets Content-Type.",
                 valueName: "content"
             )
         )
@@ -88,21 +88,21 @@
         @Flag(name: [.customShort("L"), .long], help: "Follow redirects.")
         var location = false
 
-        @Option(help: ArgumentHelp("How many redirects are followed at most with -L.", valueName: "count"))
+        @Option(help: ArgumentHelp("The most redirects to follow with -L.", valueName: "count"))
         var maxRedirects = 20
 
-        @Flag(name: [.short, .long], help: "Print no body of an answer whose status is 400 or above.")
+        @Flag(name: [.short, .long], help: "Do not print the body of a response with a status of 400 or above.")
         var fail = false
 
         @Option(
             help: ArgumentHelp(
-                "Where the cache lies. (default: holdfast in the user's folder for caches)",
+                "The directory of the cache. (default: holdfast in the user's cache folder)",
                 valueName: "directory"
             )
         )
         var cacheDir: String?
 
-        @Option(help: ArgumentHelp("How much the cache takes on the disk at most.", valueName: "size"))
+        @Option(help: ArgumentHelp("The most disk space that the cache takes.", valueName: "size"))
         var cacheSize = ByteCount(256_000_000)
 
         @Option(
@@ -110,31 +110,34 @@
         )
         var rules: String?
 
-        @Flag(help: "Neither look into a cache nor keep anything.")
+        @Flag(help: "Use no cache at all.")
         var noCache = false
 
         @Option(
-            help: ArgumentHelp("Take a stored answer up to so long past its life: 30s, 10m, 1d.", valueName: "time")
+            help: ArgumentHelp(
+                "Accept a stored response up to this long after it became stale: 30s, 10m, 1d.",
+                valueName: "time"
+            )
         )
         var maxStale: TimeSpan?
 
-        @Flag(help: "Ask the server whatever is stored, and store its answer.")
+        @Flag(help: "Ask the server in any case, and store its response.")
         var reload = false
 
-        @Flag(help: "Answer from the cache or not at all (504).")
+        @Flag(help: "Answer only from the cache, or with 504.")
         var onlyIfCached = false
 
-        @Flag(help: "Keep nothing of the answers, and use nothing stored.")
+        @Flag(help: "Store no response, and use no stored one.")
         var noStore = false
 
         @Option(help: "default: four attempts; patient: up to 50, with waits; none: one.")
         var retry: GetRetry = .default
 
-        @Option(help: ArgumentHelp("How long each URL may take, body, retries and waits included.", valueName: "time"))
+        @Option(help: ArgumentHelp("How long each URL may take, with its body, retries and waits.", valueName: "time"))
         var deadline: TimeSpan?
 
         @Option(
-            help: ArgumentHelp("How long one attempt may take up to its response head; 0: no limit.", valueName: "time")
+            help: ArgumentHelp("How long one attempt may take until its response head; 0: no limit.", valueName: "time")
         )
         var timeout = TimeSpan(.seconds(60))
 
@@ -155,30 +158,34 @@
         }
 
         func validate() throws {
-            if output.count > urls.count { throw ValidationError("There are more -o than URLs.") }
-            if remoteName, !output.isEmpty { throw ValidationError("Write -o or -O, not both.") }
+            if output.count > urls.count { throw ValidationError("There are more -o options than URLs.") }
+            if remoteName, !output.isEmpty { throw ValidationError("Use -o or -O, not both.") }
             if let continueAt {
-                if continueAt != "-" { throw ValidationError("-C takes - alone: the file says where it broke off.") }
+                if continueAt != "-" {
+                    throw ValidationError("-C only accepts -: the file's length says where to continue.")
+                }
                 if output.isEmpty, !remoteName { throw ValidationError("-C needs a file: -o or -O.") }
-                if head || data != nil { throw ValidationError("-C is for GET; leave out -I and --data.") }
+                if head || data != nil { throw ValidationError("-C is for GET. Leave out -I and --data.") }
             }
             if head, data != nil || method != nil {
-                throw ValidationError("-I sends HEAD; leave out --data and --method.")
+                throw ValidationError("-I sends HEAD. Leave out --data and --method.")
             }
-            if noCache, onlyIfCached { throw ValidationError("Without a cache nothing can be answered from it.") }
-            if reload, onlyIfCached { throw ValidationError("Write --reload or --only-if-cached, not both.") }
-            if !(0...50).contains(maxRedirects) { throw ValidationError("--max-redirects takes 0 to 50.") }
-            if data == "@-", urls.count > 1 { throw ValidationError("Standard input serves one URL only.") }
+            if noCache, onlyIfCached {
+                throw ValidationError("--no-cache and --only-if-cached cannot be used together.")
+            }
+            if reload, onlyIfCached { throw ValidationError("Use --reload or --only-if-cached, not both.") }
+            if !(0...50).contains(maxRedirects) { throw ValidationError("--max-redirects must be between 0 and 50.") }
+            if data == "@-", urls.count > 1 { throw ValidationError("Standard input can be used for only one URL.") }
         }
 
-        /// Where the body of each request goes; nil: to standard output.
+        /// The file for the body of each request; nil: standard output.
         func places(of requests: [GetRequest], in directory: URL) throws(CommandFailure) -> [URL?] {
             var places: [URL?] = []
             for (index, request) in requests.enumerated() {
                 var name: String?
                 if remoteName, let url = request.request.url { name = OutputFile.name(of: url) }
                 if index < output.count, output[index] != "-" { name = output[index] }
-                if name?.isEmpty == true { throw .usage("-o takes the name of a file") }
+                if name?.isEmpty == true { throw .usage("-o needs the name of a file") }
                 places.append(
                     name.map { $0.hasPrefix("/") ? URL(fileURLWithPath: $0) : directory.appendingPathComponent($0) }
                 )
@@ -187,7 +194,7 @@
         }
     }
 
-    /// How `holdfast get` treats failures.
+    /// How `holdfast get` retries.
     enum GetRetry: String, ExpressibleByArgument, CaseIterable, Sendable {
         case `default`, patient, none
     }

@@ -12,35 +12,35 @@
         internal import FoundationNetworking
     #endif
 
-    /// What is sent for one URL of the command line.
+    /// The request for one URL of the command line.
     struct GetRequest: Sendable {
         let request: URLRequest
         let body: RequestBody
-        /// The URL as messages show it.
+        /// The URL as shown in messages.
         let name: String
 
-        /// The most that `--data @-` reads from standard input.
+        /// The most bytes that `--data @-` reads from standard input.
         static let largestInput = 256 << 20
 
         /// - Parameters:
         ///   - text: the URL as it was typed.
-        ///   - method: nil: GET, or POST where there is content.
-        ///   - headers: lines `Name: value`; `Name:` takes a field of the command's own away.
+        ///   - method: nil: GET, or POST if there is content.
+        ///   - headers: lines `Name: value`; `Name:` removes a field that the command would send.
         ///   - body: the content, if any.
-        /// - Throws: ``CommandFailure`` for what is no URL, method or field.
+        /// - Throws: ``CommandFailure`` for an invalid URL, method or field.
         init(_ text: String, method: String?, headers: [String], body: RequestBody) throws(CommandFailure) {
             let target: TargetURI
             do {
                 target = try TargetURI(tolerating: Self.withScheme(text))
             } catch {
-                throw .usage("'\(HeadText.printable(text))' is no URL to get: \(error.message)")
+                throw .usage("'\(HeadText.printable(text))' is not a valid URL: \(error.message)")
             }
             guard let url = URL(string: target.canonical) else {
-                throw .usage("'\(HeadText.printable(text))' is no URL to get")
+                throw .usage("'\(HeadText.printable(text))' is not a valid URL")
             }
             let hasContent = !body.isNone
             let method = method ?? (hasContent ? RequestMethod.post.rawValue : RequestMethod.get.rawValue)
-            guard RequestMethod(validating: method) != nil else { throw .usage("'\(method)' is no method") }
+            guard RequestMethod(validating: method) != nil else { throw .usage("'\(method)' is not a valid method") }
             var fields: HeaderFields = ["Accept": "*/*", "User-Agent": ToolVersion.product]
             if hasContent { fields[.contentType] = "application/x-www-form-urlencoded" }
             if let userinfo = target.userinfo {
@@ -50,7 +50,7 @@
             fields = fields.merging(try Self.fields(headers))
             var request = URLRequest(url: url)
             request.httpMethod = method
-            // A value that is left empty took the field away.
+            // An empty value removes the field.
             for line in fields where !line.value.isEmpty {
                 request.addValue(line.value, forHTTPHeaderField: line.name.rawName)
             }
@@ -59,11 +59,11 @@
             name = target.canonical
         }
 
-        /// The URL with the scheme that it is asked by where it was typed without one: http for this machine, https for all others.
+        /// The URL with a scheme if it was typed without one: http for this machine, https for all others.
         static func withScheme(_ text: String) -> String {
             if text.contains("://") { return text }
             let authority = text.prefix { !"/?#".contains($0) }
-            // `localhost:80` is a host and a port, `mailto:me` a URL of another kind.
+            // `localhost:80` is a host and a port, but `mailto:me` is another kind of URL.
             if let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]"),
                 !authority[colon...].dropFirst().allSatisfy(\.isNumber)
             {
@@ -78,18 +78,18 @@
             var fields = HeaderFields()
             for line in lines {
                 guard let colon = line.firstIndex(of: ":"), let name = FieldName(String(line[..<colon])) else {
-                    throw .usage("'\(HeadText.printable(line))' is no header field; write 'Name: value'")
+                    throw .usage("'\(HeadText.printable(line))' is not a header field; write 'Name: value'")
                 }
                 let value = String(line[colon...].dropFirst())
                 if value.unicodeScalars.contains(where: { $0 == "\r" || $0 == "\n" || $0 == "\0" }) {
-                    throw .usage("the field \(name) has a line break in it")
+                    throw .usage("the field \(name) contains a line break")
                 }
                 fields.append(name, value)
             }
             return fields
         }
 
-        /// The content that `--data` names: text as it is, `@file`, or `@-` for standard input.
+        /// The content that `--data` specifies: text as it is, `@file`, or `@-` for standard input.
         static func body(_ data: String?) async throws -> RequestBody {
             guard let data else { return .none }
             guard data.hasPrefix("@") else { return .data(Data(data.utf8)) }
@@ -99,30 +99,30 @@
                     var source = try LogSource("-")
                     return try source.rest(
                         limit: largestInput,
-                        CommandFailure("standard input is longer than 256 MiB; save it and write --data @file")
+                        CommandFailure("standard input is longer than 256 MiB; save it and use --data @file")
                     )
                 }
                 return .data(bytes)
             }
             let isThere = try await BlockingWork.run { FileManager.default.isReadableFile(atPath: path) }
-            guard isThere else { throw CommandFailure("\(path) cannot be read; check the path and its permissions") }
+            guard isThere else { throw CommandFailure("cannot read \(path); check the path and its permissions") }
             return .file(URL(fileURLWithPath: path))
         }
     }
 
-    /// What `holdfast get` stands on; tests put something else in its place.
+    /// The environment of `holdfast get`, which tests replace.
     struct GetEnvironment: Sendable {
         var console: Console
         var transport: any Transport
         /// Ends the transport.
         var end: @Sendable () async -> Void = {}
         var clock: any HoldfastClock = SystemClock()
-        /// Where the cache lies unless the command line says.
+        /// The cache directory, unless the command line specifies one.
         var cacheDirectory: URL
-        /// Where files are saved.
+        /// The directory for saved files.
         var workingDirectory = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
 
-        /// The network: AsyncHTTPClient, over HTTP/1.1 and HTTP/2. To be ended.
+        /// The network: AsyncHTTPClient, with HTTP/1.1 and HTTP/2. Must be ended.
         static func network(_ console: Console, cacheDirectory: URL) -> GetEnvironment {
             let transport = AsyncHTTPClientTransport()
             return GetEnvironment(
@@ -133,9 +133,10 @@
             )
         }
 
-        /// The folder for caches that the platform has for each user, and `holdfast` in it.
+        /// The folder `holdfast` in the platform's cache folder for the user.
         ///
-        /// `$XDG_CACHE_HOME` where it is set and absolute; else `~/Library/Caches` on Apple systems and `~/.cache` elsewhere.
+        /// `$XDG_CACHE_HOME` if it is set and absolute; otherwise `~/Library/Caches` on Apple systems and `~/.cache`
+        /// elsewhere.
         static func userCacheDirectory(_ environment: [String: String]) -> URL {
             if let path = environment["XDG_CACHE_HOME"], path.hasPrefix("/") {
                 return URL(fileURLWithPath: path).appendingPathComponent("holdfast")

@@ -12,14 +12,14 @@
         internal import FoundationNetworking
     #endif
 
-    /// Fetches what a command line asks for.
+    /// Fetches the URLs of a command line.
     struct GetRun: Sendable {
         let command: GetCommand
         let environment: GetEnvironment
 
         private var console: Console { environment.console }
 
-        /// Fetches all URLs, one after the other, and closes the cache.
+        /// Fetches all URLs, one after another, and closes the cache.
         ///
         /// - Returns: the exit status.
         /// - Throws: ``CommandFailure`` for a wrong command line, before anything is sent; `CancellationError`.
@@ -43,7 +43,7 @@
                 await cache?.close()
                 throw error
             }
-            // What the cache is still being given, and what it revalidates behind a stale answer.
+            // For responses that the cache is still storing, and for background revalidations.
             await pipeline.drain()
             await cache?.close()
             return status
@@ -60,7 +60,7 @@
                     group.addTask { try await exchange(request, to: place, pipeline: pipeline) }
                     group.addTask {
                         try await clock.sleep(until: end)
-                        throw ServiceError(.deadlineExceeded, "The deadline of \(TimeSpan(limit)) passed.")
+                        throw ServiceError(.deadlineExceeded, "The deadline of \(TimeSpan(limit)) has passed.")
                     }
                     defer { group.cancelAll() }
                     return try await group.next() ?? GetStatus.network
@@ -107,7 +107,8 @@
             return status
         }
 
-        /// Adds what a server sends of a file to the part of it that is there; what is no part of it leaves the file alone.
+        /// Appends the rest of a file from the server to the existing part; leaves the file alone if the response is
+        /// not that rest.
         private func resume(_ request: GetRequest, with response: Response, at part: Int, place: URL) async throws
             -> Int32
         {
@@ -117,25 +118,28 @@
             case 200: start = 0
             case 206 where range.hasPrefix("bytes \(part)-"): start = part
             case 206:
-                throw CommandFailure("the server sent another part (\(HeadText.printable(range))); nothing was added")
+                throw CommandFailure(
+                    "the server sent a different part (\(HeadText.printable(range))); nothing was added"
+                )
             case 416 where range == "bytes */\(part)":
                 response.body.discard()
-                console.error("holdfast: \(request.name): the file is whole already\n")
+                console.error("holdfast: \(request.name): the file is already complete\n")
                 return 0
             default: break
             }
             guard let start else {
                 response.body.discard()
-                console.error("holdfast: \(request.name): status \(response.status); the file stays as it is\n")
+                console.error("holdfast: \(request.name): status \(response.status); the file was not changed\n")
                 return max(GetStatus.of(response.status), 1)
             }
             try await save(response.body, to: place, from: start)
             return 0
         }
 
-        /// - Parameter start: where a file goes on that is written in its place; nil: a new one, which appears when it is whole.
+        /// - Parameter start: the offset at which an existing file is continued in place; nil: a new file, which
+        ///   appears when it is complete.
         private func save(_ body: ResponseBody, to place: URL?, from start: Int? = nil) async throws {
-            // A progress line amid a text on the same terminal would tear it.
+            // A progress line within a text on the same terminal would break it up.
             let shows = console.errorIsTerminal && (place != nil || !console.outputIsTerminal)
             let progress = shows ? TransferProgress(console, length: body.length, clock: environment.clock) : nil
             defer { progress?.end() }
@@ -213,7 +217,7 @@
             )
         }
 
-        /// The cache on the disk; one in memory where another process has that, or where the disk says no.
+        /// The disk cache; one in memory if another process has the directory or the disk fails.
         private func openCache() async throws -> HTTPCache? {
             if command.noCache { return nil }
             var options = CacheOptions.private
@@ -225,13 +229,13 @@
             } catch {
                 let failure = error as? StoreError
                 let text = failure?.message ?? "\(error)"
-                console.error("holdfast: going on without the cache on the disk: \(CommandFailure(text))\n")
+                console.error("holdfast: continuing without the disk cache: \(CommandFailure(text))\n")
                 return HTTPCache.inMemory(options: options)
             }
         }
     }
 
-    /// What `holdfast get` exits with; a script tells by it what went wrong.
+    /// The exit statuses of `holdfast get`, which tell a script what went wrong.
     enum GetStatus {
         /// The status of the response is 400 or above.
         static let http: Int32 = 22
@@ -265,11 +269,11 @@
         }
 
         static let help = """
-            Exit status: 0 every answer has a status below 400; 22 an answer has a status of 400 or above (its body is printed all \
-            the same, unless --fail); 1 this machine refused something (a file cannot be written); 64 a wrong command line; 130 \
-            interrupted. No answer, or a broken one: 71 the host has no address, 72 no connection, 73 TLS or certificate refused, \
-            74 the connection broke or spoke no HTTP, 75 --timeout or --deadline passed, 76 too many redirects, 77 held back since \
-            the server asked for it, 70 anything else. Of several URLs all are fetched; the first failure gives the status.
+            Exit status: 0 all responses have a status below 400; 22 a response has a status of 400 or above (its body is still \
+            printed, unless --fail); 1 something failed on this machine (a file cannot be written); 64 a wrong command line; 130 \
+            interrupted. No response, or an incomplete one: 71 the host has no address, 72 no connection, 73 TLS or certificate failed, \
+            74 the connection broke or did not use HTTP, 75 --timeout or --deadline passed, 76 too many redirects, 77 not sent because \
+            the server asked for it, 70 anything else. All URLs are fetched; the first failure determines the status.
             """
     }
 #endif

@@ -12,7 +12,7 @@
         internal import FoundationNetworking
     #endif
 
-    /// What `-v` shows on standard error: `>` what is sent, `<` what comes, `*` what is decided.
+    /// What `-v` shows on standard error: `>` for requests, `<` for responses, `*` for decisions.
     struct VerboseLog: CallInterceptor, EventObserver {
         let console: Console
         let implicitFields: @Sendable (URLRequest) -> HeaderFields
@@ -66,25 +66,25 @@
             case .redirected:
                 return "redirect \(event.status.map { "\($0)" } ?? "") to \(event.redirectTarget.map { "\($0)" } ?? "")"
             case .gateAwaited, .paceAwaited:
-                return "waits\(delay.isEmpty ? "" : " for" + delay.dropFirst(6)): the server asked for it"
-            case .budgetAwaited: return "waits for the budget of retries"
-            case .bodyResumed: return "the body broke off and goes on after \(event.bytes ?? 0) bytes"
+                return "waits\(delay.isEmpty ? "" : " for" + delay.dropFirst(6)): the server asked for that"
+            case .budgetAwaited: return "waits for the retry budget"
+            case .bodyResumed: return "the body was interrupted and continues after \(event.bytes ?? 0) bytes"
             case .storeFailed: return "the cache failed: \(event.error.map { "\($0)" } ?? event.detail ?? "")"
-            case .backgroundRevalidationStarted: return "revalidation began"
+            case .backgroundRevalidationStarted: return "revalidation started"
             case .backgroundRevalidationFailed: return "revalidation failed: \(event.errorCode ?? event.detail ?? "")"
             default: return nil
             }
         }
     }
 
-    /// Heads of messages as text for people.
+    /// Heads of messages as text.
     enum HeadText {
-        /// Status and fields, a line each. The version of HTTP is left out: after a cache there is none.
+        /// Status and fields, one per line. The HTTP version is left out, because a cached response has none.
         static func head(_ status: StatusCode, fields: HeaderFields, prefix: String) -> String {
             prefix + "HTTP \(status)\n" + fields.map { "\(prefix)\($0.name): \(printable($0.value))\n" }.joined()
         }
 
-        /// Text of a stranger's as a terminal may show it: no control characters.
+        /// Text from others, made safe for a terminal: without control characters.
         static func printable(_ text: String) -> String {
             guard text.unicodeScalars.contains(where: isControl) else { return text }
             return String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "?" : $0 }))
@@ -105,7 +105,7 @@
         }
     }
 
-    /// How far a transfer is, as a line on a terminal with size and rate.
+    /// The progress of a transfer, as a line on a terminal with size and rate.
     final class TransferProgress: Sendable {
         private let line: ProgressLine
         private let length: Int?

@@ -15,20 +15,20 @@
     struct ProxyCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "proxy",
-            abstract: "A caching, retrying proxy: in front of one server, or of this machine's programs.",
+            abstract: "A proxy with a cache and retries, for one server or for the programs of this machine.",
             usage: """
                 holdfast proxy --origin URL [options]
                 holdfast proxy --forward [options]
                 """,
             discussion: """
-                With --origin it is a reverse proxy: whatever it is asked, it asks that server. With --forward it is a forward proxy for plain \
-                http: programs name it in HTTP_PROXY, and it asks whom they name. Responses are stored and answered by RFC 9111. It writes one \
-                line to standard error when it listens, and tells failures there; SIGHUP opens the log anew; SIGTERM or Control-C lets the \
-                requests under way end, and a second one cuts them off.
+                With --origin it is a reverse proxy that sends all requests to that server. With --forward it is a forward proxy for plain \
+                http: programs set it in HTTP_PROXY, and it sends their requests to any server. Responses are cached by RFC 9111. It writes one \
+                line to standard error when it listens, and reports failures there. SIGHUP reopens the log and reloads rules and certificate. After SIGTERM or Control-C the \
+                current requests may finish; a second signal ends them.
 
-                Sizes are written 64MB or 1GiB, times 250ms, 10s or 5m; a time of 0 is no limit.
+                Sizes are written as 64MB or 1GiB, times as 250ms, 10s or 5m; a time of 0 means no limit.
 
-                Exit status: 0 after SIGTERM or Control-C; 1 where the address is taken or the directory cannot be used; 64 a wrong \
+                Exit status: 0 after SIGTERM or Control-C; 1 if the address is in use or the directory cannot be used; 64 a wrong \
                 command line.
                 """
         )
@@ -43,75 +43,97 @@
 
         @Option(
             help: ArgumentHelp(
-                "The server to stand in front of, without a path; given several times, servers that take turns.",
+                "The URL of the server, without a path; give it several times for servers that take turns.",
                 valueName: "url"
             )
         )
         var origin: [String] = []
 
-        @Option(help: "What Host the origin sees: its own, or the one that the client sent (keep).")
+        @Option(help: "The Host that the origin gets: its own, or the one that the client sent (keep).")
         var host = HostField.origin
 
-        @Flag(help: "Be a forward proxy for plain http.")
+        @Option(
+            help: ArgumentHelp(
+                "Check each origin regularly with this path; do not use those that fail. 200 to 399 is a success.",
+                valueName: "path"
+            )
+        )
+        var check: String?
+
+        @Option(help: ArgumentHelp("The time between two checks of an origin, 1s to 1h.", valueName: "time"))
+        var checkInterval = TimeSpan(.seconds(5))
+
+        @Flag(help: "Run as a forward proxy for plain http.")
         var forward = false
 
         @Option(
             help: ArgumentHelp(
-                "Forward to this host alone (may be repeated): a name, .example.com for all beneath it, an address; :port where one port is meant.",
+                "Forward only to this host (may be repeated): a name, .example.com for all its subdomains, or an address; add :port for one port.",
                 valueName: "host"
             )
         )
         var allowHost: [String] = []
 
-        @Flag(help: "Forward to no loopback, private or link-local address; so it is anyway with --open-forward-proxy.")
+        @Flag(help: "Do not forward to loopback, private or link-local addresses; always so with --open-forward-proxy.")
         var denyPrivate = false
 
-        @Flag(help: "Let a forward proxy listen where other machines reach it: whoever does sends in your name.")
+        @Flag(
+            help:
+                "Allow a forward proxy to listen where other machines can reach it; they can then send requests in your name."
+        )
         var openForwardProxy = false
 
-        @Option(help: "For whom the cache stores: one user, or many.")
+        @Option(help: "Whether the cache is for one user or shared by many.")
         var mode = Mode.shared
 
-        @Option(help: ArgumentHelp("Memory for stored responses; 0 keeps none there.", valueName: "size"))
+        @Option(help: ArgumentHelp("Memory for stored responses; 0 for none.", valueName: "size"))
         var memory = ByteCount(64_000_000)
 
-        @Option(help: ArgumentHelp("Keep responses in this directory too, over restarts.", valueName: "dir"))
+        @Option(
+            help: ArgumentHelp(
+                "Also keep responses in this directory, so that they survive restarts.",
+                valueName: "dir"
+            )
+        )
         var disk: String?
 
-        @Option(help: ArgumentHelp("How much the directory may hold.", valueName: "size"))
+        @Option(help: ArgumentHelp("The most bytes that the directory may hold.", valueName: "size"))
         var diskSize = ByteCount(1_000_000_000)
 
         @Option(
-            help: ArgumentHelp("Keep responses in this Redis or Valkey too, for a fleet of proxies.", valueName: "url")
+            help: ArgumentHelp(
+                "Also keep responses in this Redis or Valkey server, for a fleet of proxies.",
+                valueName: "url"
+            )
         )
         var redis: String?
 
         @Option(
             help: ArgumentHelp(
-                "Lifetimes, keys and what is never stored, by host, path and content type, from this JSON file.",
+                "Lifetimes, keys and what is never stored, by host, path and content type, from this JSON file. SIGHUP reloads it.",
                 valueName: "file"
             )
         )
         var rules: String?
 
-        @Option(help: "How failed requests are repeated.")
+        @Option(help: "How failed requests are retried.")
         var retry = Retry.gateway
 
-        @Option(help: ArgumentHelp("How long the origin may take to answer, retries included.", valueName: "time"))
+        @Option(help: ArgumentHelp("How long the origin may take to respond, retries included.", valueName: "time"))
         var timeout = TimeSpan(.seconds(60))
 
-        @Option(help: ArgumentHelp("Name this proxy so in Via, by which loops are seen.", valueName: "name"))
+        @Option(help: ArgumentHelp("The name of this proxy in Via, which is used to detect loops.", valueName: "name"))
         var via: String?
 
-        @Option(help: ArgumentHelp("Tell under this name in Cache-Status what the cache did.", valueName: "name"))
+        @Option(help: ArgumentHelp("Report what the cache did in Cache-Status, under this name.", valueName: "name"))
         var cacheStatus: String?
 
-        @Option(help: "Tell the origin who asked, for which host and by which scheme.")
+        @Option(help: "Send the client's address, the host and the scheme to the origin in this field.")
         var clientAddress = ClientAddress.none
 
         @Option(
             help: ArgumentHelp(
-                "The scheme that the origin is told: https where TLS ends in front of this proxy. (default: the proxy's own)",
+                "The scheme that the origin gets: https if TLS ends in front of this proxy. (default: the proxy's own)",
                 valueName: "scheme"
             )
         )
@@ -119,33 +141,33 @@
 
         @Option(
             help: ArgumentHelp(
-                "Serve https with the certificate in this file (PEM, with those behind it); SIGHUP reads it anew.",
+                "Serve https, including HTTP/2, with the certificate chain in this file (PEM). SIGHUP reloads it.",
                 valueName: "file"
             )
         )
         var tlsCert: String?
 
-        @Option(help: ArgumentHelp("The key of the certificate (PEM).", valueName: "file"))
+        @Option(help: ArgumentHelp("The private key of the certificate (PEM).", valueName: "file"))
         var tlsKey: String?
 
-        @Option(help: ArgumentHelp("How many client connections are served at a time.", valueName: "count"))
+        @Option(help: ArgumentHelp("The most client connections at a time.", valueName: "count"))
         var maxConnections = 10_000
 
-        @Option(help: ArgumentHelp("How large the head of a request may be.", valueName: "size"))
+        @Option(help: ArgumentHelp("The largest allowed head of a request.", valueName: "size"))
         var headerLimit = ByteCount(65_536)
 
         @Option(
             help: ArgumentHelp(
-                "How many lines the head of a request may have; of an answer as many, or 256 where that is more.",
+                "The most lines in the head of a request; for responses the same, but at least 256.",
                 valueName: "count"
             )
         )
         var headerLines = 100
 
-        @Option(help: ArgumentHelp("How long a client's connection may lie idle.", valueName: "time"))
+        @Option(help: ArgumentHelp("How long a client's connection may be idle.", valueName: "time"))
         var clientIdle = TimeSpan(.seconds(75))
 
-        @Option(help: ArgumentHelp("How long requests under way have to end after SIGTERM.", valueName: "time"))
+        @Option(help: ArgumentHelp("How long current requests may take to finish after SIGTERM.", valueName: "time"))
         var drainTimeout = TimeSpan(.seconds(10))
 
         @Option(
@@ -157,16 +179,16 @@
         var admin: ListenAddress?
 
         @Option(
-            help: ArgumentHelp("A file whose first line is the token that --admin asks for.", valueName: "file")
+            help: ArgumentHelp("A file whose first line is the token that --admin requires.", valueName: "file")
         )
         var adminToken: String?
 
-        @Option(help: "Write a line for each request; failures are told on standard error in any case.")
+        @Option(help: "Log a line for each request; failures are always reported on standard error.")
         var log = Log.none
 
         @Option(
             help: ArgumentHelp(
-                "Add the lines to this file rather than to standard output; SIGHUP opens it anew.",
+                "Append the log to this file instead of standard output; SIGHUP reopens it.",
                 valueName: "file"
             )
         )
@@ -176,31 +198,31 @@
             try await run(on: .standard, until: Signals.ending(), reloading: Signals.hangUps())
         }
 
-        /// For whom the cache stores.
+        /// Whether the cache is for one user or shared.
         enum Mode: String, ExpressibleByArgument, CaseIterable {
             case `private`, shared
         }
 
-        /// What is written for each request.
+        /// What is logged for each request.
         enum Log: String, ExpressibleByArgument, CaseIterable {
             case none, access, decisions, json
         }
 
-        /// Whose Host the origin sees.
+        /// Which Host the origin gets.
         enum HostField: String, ExpressibleByArgument, CaseIterable {
             case origin, keep
         }
 
-        /// What the origin is told of the client.
+        /// What the origin is told about the client.
         enum ClientAddress: String, ExpressibleByArgument, CaseIterable {
             case none, xForwardedFor = "x-forwarded-for", forwarded
         }
 
-        /// The library's presets of retrying.
+        /// The library's retry presets.
         enum Retry: String, ExpressibleByArgument, CaseIterable {
             case gateway, `default`, strict, patient, interactive, none
 
-            /// A factory with budgets of its own.
+            /// A factory with its own budgets.
             var factory: any RetrierFactory {
                 switch self {
                 case .gateway: .gateway
@@ -213,7 +235,16 @@
             }
         }
 
-        /// The options as the proxy takes them, but for the cache.
+        /// The number of client connections to serve in a process that may open this many files.
+        ///
+        /// The rest is for refused connections, the store, the logs and connections to the origin. A process without descriptors cannot
+        /// reach the origin, and libdispatch on Linux ends it.
+        static func connections(_ wanted: Int, openFiles: Int) -> Int {
+            guard openFiles > 0 else { return wanted }
+            return min(wanted, max(1, openFiles - min(128, openFiles / 2) - min(256, openFiles / 4)))
+        }
+
+        /// The options in the form that the proxy takes, except for the cache.
         ///
         /// - Throws: ``CommandFailure`` with status 64.
         func proxyConfiguration() throws -> ProxyConfiguration {
@@ -222,12 +253,17 @@
             configuration.port = listen.port
             configuration.keepsHost = host == .keep
             if !forward { configuration.furtherOrigins = Array(try origins().dropFirst()) }
+            if let check {
+                guard !forward else { throw CommandFailure.usage("--check needs --origin") }
+                configuration.check = OriginCheck(path: check)
+                configuration.check?.interval = checkInterval.duration
+            }
             configuration.clientScheme = clientScheme
             switch (tlsCert, tlsKey) {
             case (nil, nil): break
             case (let certificate?, let key?):
                 configuration.certificate = ProxyCertificate(certificatePath: certificate, keyPath: key)
-            default: throw CommandFailure.usage("--tls-cert and --tls-key go together")
+            default: throw CommandFailure.usage("--tls-cert and --tls-key must be used together")
             }
             configuration.admin = try adminConfiguration()
             configuration.retrierFactory = retry.factory
@@ -239,14 +275,17 @@
                 case .forwarded: .forwarded
                 }
             configuration.answerTimeout = timeout.limit
-            guard maxConnections > 0 else { throw CommandFailure.usage("--max-connections is to be at least 1") }
-            configuration.limits.connections = maxConnections
+            guard maxConnections > 0 else { throw CommandFailure.usage("--max-connections must be at least 1") }
+            configuration.limits.connections = ProxyCommand.connections(
+                maxConnections,
+                openFiles: Int(sysconf(Int32(_SC_OPEN_MAX)))
+            )
             guard (1_024...16_777_216).contains(headerLimit.bytes) else {
-                throw CommandFailure.usage("--header-limit is to lie between 1KiB and 16MiB")
+                throw CommandFailure.usage("--header-limit must be between 1KiB and 16MiB")
             }
             configuration.limits.headBytes = headerLimit.bytes
             guard (1...100_000).contains(headerLines) else {
-                throw CommandFailure.usage("--header-lines is to lie between 1 and 100000")
+                throw CommandFailure.usage("--header-lines must be between 1 and 100000")
             }
             configuration.limits.headLines = headerLines
             configuration.transport.headLines = max(configuration.transport.headLines, headerLines)
@@ -257,7 +296,7 @@
             configuration.limits.idleTimeout = clientIdle.limit ?? .seconds(86_400)
             if let cacheStatus, FieldName(cacheStatus) == nil {
                 throw CommandFailure.usage(
-                    "--cache-status '\(cacheStatus)' is no token; choose letters, digits and hyphens"
+                    "--cache-status '\(cacheStatus)' is not a token; use letters, digits and hyphens"
                 )
             }
             do throws(ProxyConfigurationError) {
@@ -271,7 +310,7 @@
 
         private func adminConfiguration() throws -> AdminConfiguration? {
             guard let admin else {
-                guard adminToken == nil else { throw CommandFailure.usage("--admin-token is for --admin") }
+                guard adminToken == nil else { throw CommandFailure.usage("--admin-token needs --admin") }
                 return nil
             }
             var configuration = AdminConfiguration()
@@ -280,7 +319,7 @@
             if let adminToken {
                 guard let text = try? String(contentsOfFile: adminToken, encoding: .utf8) else {
                     throw CommandFailure(
-                        "--admin-token \(adminToken) cannot be read; check the path and its permissions"
+                        "cannot read --admin-token \(adminToken); check the path and its permissions"
                     )
                 }
                 configuration.token = String(text.prefix { !$0.isNewline })
@@ -290,7 +329,9 @@
 
         private func role() throws -> ProxyRole {
             if forward {
-                guard origin.isEmpty else { throw CommandFailure.usage("--origin and --forward exclude each other") }
+                guard origin.isEmpty else {
+                    throw CommandFailure.usage("--origin and --forward cannot be used together")
+                }
                 var rules = ForwardRules()
                 rules.isOpen = openForwardProxy
                 rules.allowedHosts = allowHost
@@ -298,10 +339,10 @@
                 return .forward(rules)
             }
             guard let first = try origins().first else {
-                throw CommandFailure.usage("say whom to ask: --origin URL, or --forward")
+                throw CommandFailure.usage("use --origin URL or --forward")
             }
             guard allowHost.isEmpty, !denyPrivate, !openForwardProxy else {
-                throw CommandFailure.usage("--allow-host, --deny-private and --open-forward-proxy are for --forward")
+                throw CommandFailure.usage("--allow-host, --deny-private and --open-forward-proxy need --forward")
             }
             return .reverse(first)
         }
@@ -318,7 +359,7 @@
             return origins
         }
 
-        /// The rules of the cache.
+        /// The options of the cache.
         var cacheOptions: CacheOptions {
             var options: CacheOptions = mode == .shared ? .shared : .private
             options.cacheName = cacheStatus
@@ -326,14 +367,14 @@
             return options
         }
 
-        /// The cache that the options ask for; nil where they leave it no room.
+        /// The cache that the options specify; nil if they leave no room for one.
         ///
-        /// - Throws: ``CommandFailure``: 64 for options that do not go together, 1 where a store cannot be opened.
+        /// - Throws: ``CommandFailure``: 64 for options that cannot be combined, 1 if a store cannot be opened.
         func makeCache() async throws -> HTTPCache? {
             var cacheOptions = self.cacheOptions
             if let rules { cacheOptions.rules = try CacheRules(ofOption: rules) }
             if let redis {
-                guard disk == nil else { throw CommandFailure.usage("--disk and --redis exclude each other") }
+                guard disk == nil else { throw CommandFailure.usage("--disk and --redis cannot be used together") }
                 return try await redisCache(redis, options: cacheOptions)
             }
             guard let disk else {
@@ -369,13 +410,13 @@
                 }
             #else
                 throw CommandFailure.usage(
-                    "--redis needs the trait Redis: swift run --traits Tool,Redis holdfast proxy …"
+                    "--redis needs a build with the trait Redis: swift run --traits Tool,Redis holdfast proxy …"
                 )
             #endif
         }
 
-        /// Serves until an element of `endings` comes, lets the requests under way end, and closes the cache; a second element cuts
-        /// them off. At each element of `hangUps` it opens its log anew.
+        /// Serves until `endings` has an element, then finishes the active requests and closes the cache; a second
+        /// element cancels them. Each element of `hangUps` reopens the log and reloads rules and certificate.
         ///
         /// - Throws: ``CommandFailure``.
         func run(
@@ -422,8 +463,10 @@
             if let admin {
                 let address = ListenAddress(host: admin.host, port: server.adminPort ?? admin.port)
                 console.error("admin on \(address.link)\n")
-                if configuration.cache == nil { console.error("there is no cache to inspect: --memory 0\n") }
+                if configuration.cache == nil { console.error("there is no cache to inspect, because of --memory 0\n") }
             }
+            noteAdmin(configuration.admin, port: server.adminPort, console: console)
+            defer { if let disk { AdminNote.remove(in: URL(fileURLWithPath: disk, isDirectory: true)) } }
             let address = listen.isSocket ? listen : ListenAddress(host: listen.host, port: server.port)
             let link = tlsCert == nil ? address.link : address.link.replacing("http://", with: "https://")
             console.error("listening on \(link)\n")
@@ -431,12 +474,7 @@
             let reloading = Task {
                 for await _ in hangUps {
                     ServiceManager.tell("RELOADING=1")
-                    logging.reopen()
-                    do throws(ProxyConfigurationError) {
-                        try server.reloadCertificate()
-                    } catch {
-                        console.error("holdfast: going on with the former certificate: \(error)\n")
-                    }
+                    await reload(server, logging: logging, console: console)
                     ServiceManager.tell("READY=1")
                 }
             }
@@ -444,8 +482,64 @@
             var iterator = endings.makeAsyncIterator()
             _ = await iterator.next()
             ServiceManager.tell("STOPPING=1")
-            console.error("draining; once more to end at once\n")
+            console.error("draining; send the signal again to end at once\n")
             await ProxyCommand.drain(server, within: drainTimeout.duration, endings: endings)
+        }
+
+        /// Writes to the cache's directory where `holdfast cache purge` can send purges; removes the note of another
+        /// process.
+        private func noteAdmin(_ admin: AdminConfiguration?, port: Int?, console: Console) {
+            guard let disk else { return }
+            let directory = URL(fileURLWithPath: disk, isDirectory: true)
+            guard let admin else { return AdminNote.remove(in: directory) }
+            // On this machine, an address for all interfaces is reachable as the loopback address.
+            var host = ["0.0.0.0": "127.0.0.1", "::": "::1"][admin.host] ?? admin.host
+            if host.hasPrefix("unix:") {
+                host = "unix:" + URL(fileURLWithPath: String(host.dropFirst(5))).standardizedFileURL.path
+            }
+            let note = AdminNote(
+                process: ProcessInfo.processInfo.processIdentifier,
+                address: ListenAddress(host: host, port: port ?? admin.port).link,
+                instance: admin.instance,
+                tokenFile: adminToken.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
+            )
+            do {
+                try note.write(in: directory)
+            } catch {
+                AdminNote.remove(in: directory)
+                console.error("holdfast: `holdfast cache purge` cannot find this proxy: \(SystemText.of(error))\n")
+            }
+        }
+
+        /// Reopens the log, and reloads the certificate and the rules. Errors are reported, and the previous ones stay
+        /// in use.
+        private func reload(_ server: ProxyServer, logging: ProxyLog, console: Console) async {
+            logging.reopen()
+            do throws(ProxyConfigurationError) {
+                try server.reloadCertificate()
+            } catch {
+                console.error("holdfast: continuing with the old certificate: \(error)\n")
+            }
+            guard let path = rules else { return }
+            let new: CacheRules
+            do throws(CommandFailure) {
+                new = try CacheRules(ofOption: path)
+            } catch {
+                console.error("holdfast: continuing with the old rules: \(error)\n")
+                return
+            }
+            do throws(StoreError) {
+                let removed = try await server.replaceRules(with: new)
+                let note = removed.map {
+                    "; the keys of some routes changed, so \($0) of their responses were removed"
+                }
+                console.error("the rules in \(path) are in force\(note ?? "")\n")
+            } catch {
+                console.error(
+                    "holdfast: the rules in \(path) are in force, but stored responses of routes whose keys changed could not "
+                        + "be removed, so these routes are not cached until the next SIGHUP: \(CommandFailure(error))\n"
+                )
+            }
         }
 
         private static func drain(_ server: ProxyServer, within limit: Duration, endings: AsyncStream<Void>) async {
@@ -463,15 +557,15 @@
             await server.close()
         }
 
-        /// What kept a server from listening, in a few words.
+        /// Why a server could not listen, in a few words.
         private static func reason(_ error: any Error) -> String {
             guard let code = ProxyServer.systemErrorNumber(error) else {
                 return "\((error as? ProxyListenError)?.cause ?? error)"
             }
             return switch code {
-            case EADDRINUSE: "the port is taken; choose another one"
+            case EADDRINUSE: "the port is in use; choose another one"
             case EACCES: "this user may not listen there; choose a port above 1023"
-            case EADDRNOTAVAIL: "the address is none of this machine's"
+            case EADDRNOTAVAIL: "the address does not belong to this machine"
             default: String(cString: strerror(code))
             }
         }

@@ -10,15 +10,17 @@
     internal import HoldfastSemantics
     internal import Synchronization
 
-    /// Writes a line for each request to standard output or a file, and one for each failure to standard error, on a queue of its own.
+    /// Writes a line for each request to standard output or a file, and one for each failure to standard error, on its
+    /// own queue.
     ///
-    /// Who reads the output slowly loses lines, and is told how many; no request waits for it.
+    /// If the output is read slowly, lines are lost and their number is reported; no request waits for it.
     final class ProxyLog: Sendable {
         private struct State {
             var pending: [UInt8] = []
             var lost = 0
             var isWriting = false
-            /// The second that the last failures were told in, how many in it, and how many since were not.
+            /// The second of the last reported failures, how many were reported in it, and how many have not been
+            /// reported since.
             var failures = (second: Int64(0), told: 0, untold: 0)
         }
 
@@ -28,18 +30,19 @@
         private let state = Mutex(State())
         private let queue = DispatchQueue(label: "holdfast.log")
         private static let limit = 1 << 20
-        /// How many failures a second are told; of more only their number.
+        private static let delay = DispatchTimeInterval.milliseconds(20)
+        /// How many failures are reported per second; for the rest only their number is.
         static let failuresPerSecond = 10
 
-        /// - Parameter path: the file that lines are added to; nil: standard output.
-        /// - Throws: ``CommandFailure`` where the file cannot be opened.
+        /// - Parameter path: the file that lines are appended to; nil: standard output.
+        /// - Throws: ``CommandFailure`` if the file cannot be opened.
         init(_ kind: ProxyCommand.Log, file path: String? = nil, on console: Console) throws(CommandFailure) {
             self.kind = kind
             self.console = console
             if let path { file = try LogFile(path) } else { file = nil }
         }
 
-        /// Takes a line down.
+        /// Logs a request.
         func note(_ record: ProxyRecord) {
             let line = Array((ProxyLog.line(record, kind: kind) + "\n").utf8)
             let begins = state.withLock { state in
@@ -51,10 +54,11 @@
                 defer { state.isWriting = true }
                 return !state.isWriting
             }
-            if begins { queue.async { self.write() } }
+            // Lines that come close together share a write and the thread's awakening.
+            if begins { queue.asyncAfter(deadline: .now() + ProxyLog.delay) { self.write() } }
         }
 
-        /// Tells of a failure; of many in a second only their number.
+        /// Reports a failure; if there are many in a second, only their number.
         func note(_ failure: ProxyFailure, at time: Timestamp = SystemClock().timestamp) {
             let second = time.millisecondsSinceEpoch / 1_000
             let untold: Int? = state.withLock { state in
@@ -68,7 +72,7 @@
                 return state.failures.untold
             }
             guard let untold else { return }
-            var line = untold > 0 ? "holdfast: \(untold) further failures were not told\n" : ""
+            var line = untold > 0 ? "holdfast: \(untold) more failures were not reported\n" : ""
             if kind == .json {
                 let object = JSONText.object([
                     ("time", .string(ProxyLog.instant(time))), ("failure", .string(failure.kind.rawValue)),
@@ -82,44 +86,42 @@
             queue.async { [console, line] in console.error(line) }
         }
 
-        /// Opens the file anew, under whatever its name leads to now.
+        /// Reopens the file under its name, which may be another file now.
         func reopen() {
             guard let file else { return }
             queue.async { [console] in
                 do throws(CommandFailure) {
                     try file.reopen()
                 } catch {
-                    console.error("holdfast: going on with the former log: \(error)\n")
+                    console.error("holdfast: continuing with the old log: \(error)\n")
                 }
             }
         }
 
-        /// Waits until all is written.
+        /// Waits until everything is written.
         func flush() async {
             await withCheckedContinuation { continuation in
-                queue.async { continuation.resume() }
+                queue.async {
+                    self.write()
+                    continuation.resume()
+                }
             }
         }
 
         private func write() {
-            while true {
-                let (bytes, lost) = state.withLock { state in
-                    defer {
-                        state.isWriting = !state.pending.isEmpty
-                        state.pending = []
-                        state.lost = 0
-                    }
-                    return (state.pending, state.lost)
+            let (bytes, lost) = state.withLock { state in
+                defer {
+                    state.isWriting = false
+                    state.pending = []
+                    state.lost = 0
                 }
-                guard !bytes.isEmpty else { return }
-                var data = Data(bytes)
-                if lost > 0 { data += Data("# \(lost) lines lost, since the output is read too slowly\n".utf8) }
-                guard let file else {
-                    console.write(data)
-                    continue
-                }
-                if let trouble = file.write(data) { console.error("holdfast: \(trouble); lines are lost\n") }
+                return (state.pending, state.lost)
             }
+            guard !bytes.isEmpty else { return }
+            var data = Data(bytes)
+            if lost > 0 { data += Data("# \(lost) lines lost because the output is read too slowly\n".utf8) }
+            guard let file else { return console.write(data) }
+            if let trouble = file.write(data) { console.error("holdfast: \(trouble); lines are lost\n") }
         }
 
         /// The line for a request.
@@ -165,13 +167,13 @@
             ])
         }
 
-        /// A time by RFC 3339 in UTC, to the millisecond.
+        /// A time in the format of RFC 3339, in UTC, to the millisecond.
         private static func instant(_ time: Timestamp) -> String {
             let digits = String(1_000 + time.millisecondsSinceEpoch % 1_000).dropFirst()
             return ReadableText.instant(time).replacing("Z", with: ".\(digits)Z")
         }
 
-        /// Text of a client's, so that it ends neither a quotation nor a line.
+        /// Text from a client, escaped so that it ends neither a quotation nor a line.
         private static func quotable(_ text: String) -> String {
             guard
                 text.unicodeScalars.contains(where: { $0 == "\"" || $0 == "\\" || $0.value < 0x20 || $0.value >= 0x7F })
@@ -187,7 +189,7 @@
             }.joined()
         }
 
-        /// A time as the common log format has it, in UTC: `22/Nov/2026:19:41:39 +0000`.
+        /// A time in the common log format, in UTC: `22/Nov/2026:19:41:39 +0000`.
         private static func commonTime(_ time: Timestamp) -> String {
             // An HTTP date is "Sun, 22 Nov 2026 19:41:39 GMT".
             let parts = HTTPDate(time).description.split(separator: " ")
@@ -196,35 +198,38 @@
         }
     }
 
-    /// A file that lines are added to, and that can be opened anew under its name once somebody has moved it away.
+    /// A file that lines are appended to, and that can be reopened under its name after it was moved away.
     final class LogFile: Sendable {
         private let path: String
-        private let state: Mutex<(descriptor: Int32, hasFailed: Bool)>
+        private let state: Mutex<(descriptor: Int32, hasFailed: Bool, isCut: Bool)>
 
         init(_ path: String) throws(CommandFailure) {
             self.path = path
-            state = Mutex((try LogFile.open(path), false))
+            state = Mutex((try LogFile.open(path), false, false))
         }
 
         deinit { state.withLock { _ = close($0.descriptor) } }
 
-        /// Opens the file anew; the former one stays in use where that fails.
+        /// Reopens the file; the old one stays in use if that fails.
         func reopen() throws(CommandFailure) {
             let descriptor = try LogFile.open(path)
             let former = state.withLock { state in
-                defer { state = (descriptor, false) }
+                defer { state = (descriptor, false, false) }
                 return state.descriptor
             }
             _ = close(former)
         }
 
-        /// Adds bytes.
+        /// Appends bytes.
         ///
-        /// - Returns: what is wrong, the first time since it went well; nil otherwise.
+        /// - Returns: the error, the first time after a success; otherwise nil.
         func write(_ data: Data) -> String? {
             state.withLock { state in
+                // What a full device cut off is a line of its own.
+                let data = state.isCut ? Data("\n".utf8) + data : data
                 let failure: Int32? = data.withUnsafeBytes { bytes in
                     var rest = bytes[...]
+                    defer { if rest.startIndex > 0 { state.isCut = bytes[rest.startIndex - 1] != UInt8(ascii: "\n") } }
                     while let base = UnsafeRawBufferPointer(rebasing: rest).baseAddress, !rest.isEmpty {
                         let count = Foundation.write(state.descriptor, base, rest.count)
                         if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { return errno }
@@ -233,14 +238,14 @@
                 }
                 defer { state.hasFailed = failure != nil }
                 guard let failure, !state.hasFailed else { return nil }
-                return "the log \(path) cannot be written: \(String(cString: strerror(failure)))"
+                return "cannot write the log \(path): \(String(cString: strerror(failure)))"
             }
         }
 
         private static func open(_ path: String) throws(CommandFailure) -> Int32 {
             let descriptor = Foundation.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
             guard descriptor >= 0 else {
-                throw CommandFailure("the log \(path) cannot be opened: \(String(cString: strerror(errno)))")
+                throw CommandFailure("cannot open the log \(path): \(String(cString: strerror(errno)))")
             }
             return descriptor
         }

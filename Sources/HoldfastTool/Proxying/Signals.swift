@@ -6,17 +6,17 @@
     internal import Foundation
     internal import Synchronization
 
-    /// What asks a program to end.
+    /// The signals that end or reload the program.
     enum Signals {
-        /// An element for each SIGTERM and SIGINT from now on, which then do not end the program by themselves.
+        /// An element for each SIGTERM and SIGINT from now on; they then no longer end the program.
         ///
-        /// A closed pipe of standard output does not end it either.
+        /// A closed pipe at standard output does not end it either.
         static func ending() -> AsyncStream<Void> {
             signal(SIGPIPE, SIG_IGN)
             return arriving([SIGTERM, SIGINT])
         }
 
-        /// An element for each SIGHUP from now on, which then ends no program.
+        /// An element for each SIGHUP from now on, which then no longer ends the program.
         static func hangUps() -> AsyncStream<Void> { arriving([SIGHUP]) }
 
         private static func arriving(_ numbers: [Int32]) -> AsyncStream<Void> {
@@ -35,9 +35,9 @@
         }
     }
 
-    /// The service manager that may have started this process: systemd, or what speaks its protocol (sd_notify).
+    /// The service manager that may have started this process: systemd, or another with its protocol (sd_notify).
     enum ServiceManager {
-        /// Tells it a state, such as `READY=1`; nothing happens where there is none.
+        /// Reports a state such as `READY=1`; does nothing if there is no service manager.
         static func tell(_ state: String) {
             #if os(Linux)
                 guard let path = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"], path.utf8.count < 108 else {
@@ -47,7 +47,7 @@
                 address.sun_family = sa_family_t(AF_UNIX)
                 withUnsafeMutableBytes(of: &address.sun_path) { bytes in
                     bytes.copyBytes(from: path.utf8)
-                    // A name of the abstract kind, which is no file.
+                    // An abstract name, which is not a file.
                     if path.hasPrefix("@") { bytes[0] = 0 }
                 }
                 let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -64,7 +64,7 @@
         }
     }
 
-    /// A dispatch source that is held until it is cancelled.
+    /// A dispatch source that is kept until it is cancelled.
     private final class SignalSource: Sendable {
         private let source: Mutex<(any DispatchSourceSignal)?>
 

@@ -6,21 +6,22 @@
     internal import HoldfastSimulation
     internal import HoldfastStorage
 
-    /// Judges the lines of an access log, which has no header fields: what is kept is what RFC 9111 lets a cache guess at.
+    /// Evaluates the lines of an access log, which has no header fields: responses are kept if RFC 9111 allows a cache
+    /// to estimate their lifetime.
     struct AccessLogEvaluator: Sendable {
-        /// What is made of a status, the same for each line.
+        /// The decision for a status, the same for each line.
         private enum Verdict {
             case fresh(milliseconds: Int64)
             case unstored(String)
         }
 
         private let options: CacheOptions
-        /// How long an answer counts as fresh; nil: for ever.
+        /// How long a response counts as fresh; nil: forever.
         private let lifetime: Duration?
         private var verdicts: [Int: Verdict] = [:]
 
         /// - Parameters:
-        ///   - lifetime: how long an answer that may be guessed at counts as fresh; nil: for ever.
+        ///   - lifetime: how long a response counts as fresh if its lifetime may be estimated; nil: forever.
         ///   - errorLifetime: the same for errors.
         init(lifetime: Duration?, errorLifetime: Duration) {
             self.lifetime = lifetime
@@ -29,7 +30,7 @@
             self.options = options
         }
 
-        /// Counts a line, and adds its request to those that are replayed where an answer like this one is kept.
+        /// Counts a line, and adds its request to the replayed ones if such a response is kept.
         mutating func judge(_ line: AccessLogLine, account: inout InputStatistics, requests: inout SampledRequests) {
             account.requests += 1
             account.note(line.time)
@@ -50,7 +51,7 @@
                 return
             }
             let key = RequestTrace.hash(of: target.canonical.utf8)
-            // The client's copy was still good: a request for the same object, whose size another line tells.
+            // The client's copy was still valid: a request for the same object, whose size another line has.
             if line.status == .notModified {
                 let end = fresh(from: line.time, verdict(StatusCode.ok))
                 requests.append(key: key, size: nil, at: line.time, freshUntil: end)
@@ -72,11 +73,11 @@
 
         private mutating func target(of line: AccessLogLine) -> TargetURI? {
             guard line.target.hasPrefix("/") else { return try? TargetURI(tolerating: line.target) }
-            // What host it is makes no difference where the log has but one.
+            // The host makes no difference if the log has only one.
             return try? TargetURI(tolerating: "http://\(line.host ?? "log.invalid")\(line.target)")
         }
 
-        /// The library's own judgement of a response of which the status is all that is known.
+        /// The library's own decision about a response of which only the status is known.
         private mutating func verdict(_ status: StatusCode) -> Verdict {
             if let known = verdicts[status.rawValue] { return known }
             guard let target = try? TargetURI("http://log.invalid/") else { return .unstored("") }
@@ -108,19 +109,20 @@
         }
     }
 
-    /// The requests to replay, all of them or, once there are more than memory is meant for, those of a part of the objects.
+    /// The requests to replay: all of them or, if they exceed the memory limit, those of a sample of the objects.
     ///
-    /// The part is chosen by a hash of the key, so that all requests for an object are in it or none; a cache of size s does to all
-    /// requests what one of rate · s does to the sample (SHARDS, Waldspurger et al., FAST 2015). The part is halved as often as need be.
+    /// The sample is chosen by a hash of the key, so that it has all requests for an object or none. A cache of size s
+    /// does to all requests what one of rate · s does to the sample (SHARDS, Waldspurger et al., FAST 2015). The sample
+    /// is halved as often as necessary.
     struct SampledRequests: Sendable {
         /// The share of all objects that is kept.
         private(set) var rate = 1.0
         /// Requests offered, kept or not.
         private(set) var seen = 0
-        /// Requests left out because there are too many for too few objects to choose among.
+        /// Requests left out because there are too many for too few objects.
         private(set) var cut = 0
         private let limit: Int
-        /// Whether an object has one size, the largest that was seen; else each request has its own.
+        /// Whether an object has one size, the largest seen; otherwise each request has its own.
         private let sizesAreOfObjects: Bool
         private let hasLives: Bool
         private var threshold = UInt64.max
@@ -131,9 +133,9 @@
         private var largest: [UInt64: UInt32] = [:]
 
         /// - Parameters:
-        ///   - limit: how many requests are kept at most; at least 2.
-        ///   - sizesAreOfObjects: whether the largest size seen of an object counts for all its requests.
-        ///   - hasLives: whether requests have times and lives.
+        ///   - limit: the most requests to keep; at least 2.
+        ///   - sizesAreOfObjects: whether the largest size of an object counts for all its requests.
+        ///   - hasLives: whether requests have times and lifetimes.
         init(limit: Int, sizesAreOfObjects: Bool, hasLives: Bool) {
             self.limit = max(2, limit)
             self.sizesAreOfObjects = sizesAreOfObjects
@@ -146,10 +148,10 @@
         /// Adds a request.
         ///
         /// - Parameters:
-        ///   - key: a hash, its bits well mixed.
-        ///   - size: bytes of the body; nil where the request does not tell.
+        ///   - key: a well-mixed hash.
+        ///   - size: bytes of the body; nil if the request does not say.
         ///   - instant: when it was made.
-        ///   - end: until when its response is fresh.
+        ///   - end: when its response becomes stale.
         mutating func append(
             key: UInt64,
             size: UInt32?,
@@ -177,9 +179,9 @@
             }
         }
 
-        /// The requests as a trace; those of objects whose size nothing tells are left out.
+        /// The requests as a trace; requests for objects of unknown size are left out.
         ///
-        /// - Returns: the trace, and how many requests were left out, as the sample has them.
+        /// - Returns: the trace, and how many requests of the sample were left out.
         consuming func trace() -> (trace: RequestTrace, unsized: Int) {
             var trace = RequestTrace()
             var unsized = 0
@@ -201,7 +203,7 @@
 
         /// Drops the requests for about half of the objects.
         ///
-        /// - Returns: false where too few objects would be left to say anything; then nothing was dropped.
+        /// - Returns: false if too few objects would be left; then nothing was dropped.
         private mutating func thin() -> Bool {
             let next = threshold / 2
             let kept = keys.indices.filter { keys[$0] <= next }

@@ -4,11 +4,11 @@
 #if Tool
     internal import HoldfastSemantics
 
-    /// A line of an access log in the common or combined form, with a virtual host before it or not.
+    /// A line of an access log in the common or combined format, with or without a virtual host.
     ///
     ///     host ident user [10/Oct/2000:13:55:36 -0700] "GET /a?b=1 HTTP/1.1" 200 2326 "referer" "agent"
     ///
-    /// What stands behind the size is not read.
+    /// Anything after the size is ignored.
     struct AccessLogLine: Sendable, Hashable {
         /// What is wrong with a line, in a few words.
         struct Malformation: Error, Hashable, CustomStringConvertible {
@@ -21,15 +21,15 @@
             static let tooLong = Malformation(description: "longer than 64 KiB")
         }
 
-        /// The virtual host that was asked, where the log tells it.
+        /// The virtual host of the request, if the log has it.
         let host: String?
         let time: Timestamp
-        /// The method; nil where the client sent no request line.
+        /// The method; nil if the client sent no request line.
         let method: String?
-        /// The target as it was sent; "" where the client sent no request line.
+        /// The target as it was sent; "" if the client sent no request line.
         let target: String
         let status: StatusCode
-        /// Bytes of the body; nil where the log has `-`.
+        /// Bytes of the body; nil if the log has `-`.
         let bytes: Int?
 
         /// Reads a line without its end.
@@ -60,7 +60,7 @@
         private static let space = UInt8(ascii: " ")
         private static let quote = UInt8(ascii: "\"")
 
-        /// The bracket that holds a time; a user's name may have brackets of its own.
+        /// The bracket with the time; a user's name may contain brackets too.
         private static func time(
             in line: ArraySlice<UInt8>
         ) -> (before: ArraySlice<UInt8>, time: Timestamp, rest: ArraySlice<UInt8>)? {
@@ -87,7 +87,7 @@
             return String(decoding: words[0], as: UTF8.self)
         }
 
-        /// The quotation mark that ends a text; one behind a backslash does not.
+        /// The closing quotation mark of a text; one after a backslash does not count.
         private static func closingQuote(_ text: ArraySlice<UInt8>) -> Int? {
             var index = text.startIndex + 1
             while index < text.endIndex {
@@ -104,7 +104,7 @@
             return word.isEmpty ? nil : word
         }
 
-        /// `GET /a HTTP/1.1`; a target may hold spaces, and HTTP/0.9 has no version.
+        /// `GET /a HTTP/1.1`; a target may contain spaces, and HTTP/0.9 has no version.
         private static func split(_ request: ArraySlice<UInt8>) -> (String?, String) {
             guard let first = request.firstIndex(of: space),
                 let method = RequestMethod(validating: String(decoding: request[..<first], as: UTF8.self))
@@ -117,9 +117,9 @@
         }
     }
 
-    /// Instants as logs and HAR files spell them; anything else is nil.
+    /// Instants as written in logs and HAR files; nil for anything else.
     enum LogTime {
-        /// `10/Oct/2000:13:55:36 -0700`, as Apache and nginx write it, or the form of ``iso8601(_:)``.
+        /// `10/Oct/2000:13:55:36 -0700`, as Apache and nginx write it, or the format of ``iso8601(_:)``.
         static func logged(_ text: ArraySlice<UInt8>) -> Timestamp? {
             var reader = Reader(text)
             guard let day = reader.number(2), reader.eat("/"), let month = reader.month(), reader.eat("/"),
@@ -129,7 +129,7 @@
             return instant(year: year, month: month, day: day, second: second, zone: zone, milliseconds: 0)
         }
 
-        /// `2026-01-31T13:55:36.250+01:00`: RFC 3339, further places of the fraction cut off.
+        /// `2026-01-31T13:55:36.250+01:00`: RFC 3339, with further digits of the fraction cut off.
         static func iso8601(_ text: ArraySlice<UInt8>) -> Timestamp? {
             var reader = Reader(text)
             guard let year = reader.number(4), reader.eat("-"), let month = reader.number(2), reader.eat("-"),
@@ -161,7 +161,7 @@
             guard (1...12).contains(month), day >= 1, day <= CivilDay.length(ofMonth: month, year: Int64(year)) else {
                 return nil
             }
-            // Four digits of a year are far from the ends of 64 bits.
+            // Four-digit years are far from the limits of 64 bits.
             let days = CivilDay.number(year: Int64(year), month: month, day: day)
             let seconds = days * 86_400 + Int64(second - zone)
             return Timestamp(millisecondsSinceEpoch: seconds * 1_000 + Int64(milliseconds))
@@ -181,7 +181,7 @@
                 return true
             }
 
-            /// So many digits, eight at most.
+            /// This many digits, at most eight.
             mutating func number(_ count: Int) -> Int? {
                 guard bytes.count >= count else { return nil }
                 var value = 0
@@ -200,7 +200,7 @@
                 return index + 1
             }
 
-            /// `13:55:36`; a leap second counts as the one after.
+            /// `13:55:36`; a leap second counts as the next second.
             mutating func timeOfDay() -> Int? {
                 guard let hour = number(2), eat(":"), let minute = number(2), eat(":"), let second = number(2),
                     hour <= 23, minute <= 59, second <= 60

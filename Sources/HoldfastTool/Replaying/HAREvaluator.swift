@@ -7,16 +7,18 @@
     internal import HoldfastSimulation
     internal import HoldfastStorage
 
-    /// Judges recorded exchanges by the library's rules for caches: a cache without a bound, in memory for as long as the file lasts.
+    /// Evaluates recorded exchanges by the library's caching rules, for an unlimited cache that lasts as long as the
+    /// file.
     ///
-    /// What it answers, asks again and keeps is what RFC 9111 says of the fields. Each request becomes one of a key (URI, principal,
-    /// variant) that is fresh until its own response would be, so that a cache of any size and policy can be replayed.
+    /// RFC 9111 and the fields decide what it answers, revalidates and keeps. Each request becomes one for a key (URI,
+    /// principal, variant) that is fresh until its own response would be stale, so that a cache of any size and policy
+    /// can be replayed.
     struct HAREvaluator: Sendable {
         private let options: CacheOptions
-        /// The same, but an entry is useless once it is stale: to read off how long a response is fresh.
+        /// The same, but an entry is useless once it is stale; used to find out how long a response is fresh.
         private let freshnessOptions: CacheOptions
         private var stored: [CacheKey: [StoredResponse]] = [:]
-        /// How often a URI was invalidated: what was kept of it before is found no more.
+        /// How often a URI was invalidated: entries from before are no longer found.
         private var epochs: [TargetURI: UInt32] = [:]
 
         init(mode: CacheOptions.Mode) {
@@ -24,7 +26,7 @@
             freshnessOptions = CacheOptions(mode: mode, retention: .zero)
         }
 
-        /// Counts an exchange, and adds its request to those that are replayed where its response is kept.
+        /// Counts an exchange, and adds its request to the replayed ones if its response is kept.
         mutating func judge(
             _ exchange: RecordedExchange,
             account: inout InputStatistics,
@@ -52,7 +54,7 @@
             let selected = judgement.selected.map { candidates[$0] }
             let kept = kept(exchange, selected: selected?.response, place: place)
             if case .reuse = judgement.decision, let selected {
-                // A smaller cache may have to ask, and then keeps what the origin says this time, if that may be kept.
+                // A smaller cache may have to ask, and then keeps the origin's response of this time, if it may be kept.
                 let freshUntil = kept.map { end(of: $0.response) } ?? exchange.requestTime
                 append(exchange, entry: selected, freshUntil: freshUntil, requests: &requests)
                 return
@@ -111,7 +113,7 @@
             stored[entry.key] = variants
         }
 
-        /// Takes away what an unsafe request makes invalid (RFC 9111 §4.4).
+        /// Removes what an unsafe request invalidates (RFC 9111 §4.4).
         private mutating func invalidate(_ exchange: RecordedExchange) {
             let targets = Invalidation.targets(request: exchange.request, response: exchange.response)
             guard !targets.isEmpty else { return }
@@ -136,7 +138,8 @@
             )
         }
 
-        /// What is kept of an exchange: its response, or the stored one that a 304 confirms; nil where nothing is.
+        /// The entry that is kept for an exchange: its response, or the stored one that a 304 confirms; nil if there is
+        /// none.
         private func kept(_ exchange: RecordedExchange, selected: StoredResponse?, place: Place) -> Entry? {
             var response: StoredResponse?
             if exchange.response.status == .notModified {
@@ -202,7 +205,8 @@
                 ? "\(reason)" : "\(reason), status \(exchange.response.status)"
         }
 
-        /// Whether the request itself keeps the cache from answering with something fresh, so that no cache of any size would.
+        /// Whether the request itself prevents a fresh response from the cache, so that no cache of any size would
+        /// answer it.
         private func demandsValidation(
             _ request: RequestHead,
             selected: StoredResponse?,
@@ -216,7 +220,7 @@
             return true
         }
 
-        /// When a response ceases to answer without the origin: at once where it says no-cache.
+        /// When a response can no longer be used without the origin: at once if it says no-cache.
         private func end(of response: StoredResponse) -> Timestamp {
             let request = RequestHead(target: response.target)
             guard
@@ -250,7 +254,7 @@
     }
 
     extension StoredResponse {
-        /// The same response without the fields of the request that it is for.
+        /// The same response without the request fields that it is for.
         fileprivate var answeringAnyone: StoredResponse {
             StoredResponse(
                 target: target,
@@ -268,14 +272,14 @@
         let response: ResponseHead
         let requestTime: Timestamp
         let responseTime: Timestamp
-        /// Bytes of the body; nil where the file does not tell.
+        /// Bytes of the body; nil if the file does not say.
         let size: Int?
 
         /// What a file has instead of an exchange.
         enum Failure: Error, Hashable {
-            /// It is broken; why.
+            /// It is malformed, with the reason.
             case malformed(String)
-            /// It is a request that no cache looks up; why, and its method.
+            /// It is a request that no cache looks up, with the reason and its method.
             case bypass(String, method: String)
         }
 
@@ -283,13 +287,13 @@
         ///
         /// - Parameters:
         ///   - entry: one exchange of a HAR file.
-        ///   - ignoresReloads: whether Cache-Control, Pragma and conditions of the request are left out.
+        ///   - ignoresReloads: whether to remove Cache-Control, Pragma and conditions from the request.
         init(_ entry: HARFile.Entry, ignoresReloads: Bool) throws(Failure) {
             guard let start = LogTime.iso8601(Array(entry.startedDateTime.utf8)[...]) else {
-                throw .malformed("startedDateTime is no time")
+                throw .malformed("startedDateTime is not a time")
             }
             guard let method = RequestMethod(validating: entry.request.method) else {
-                throw .malformed("request.method is no method")
+                throw .malformed("request.method is not a method")
             }
             guard let target = try? TargetURI(tolerating: entry.request.url) else {
                 throw .bypass("\(CacheReason.target)", method: method.rawValue)
@@ -311,7 +315,7 @@
                 ?? (status == StatusCode.notModified.rawValue ? nil : 0)
         }
 
-        /// Fields as a message has them; pseudo-fields of HTTP/2 and other names that are none are left out.
+        /// The fields of a message; pseudo-header fields of HTTP/2 and invalid names are left out.
         private static func fields(_ list: [HARFile.Field]?) -> HeaderFields {
             var fields = HeaderFields()
             for field in list ?? [] { fields.append(rawName: field.name, value: field.value) }
@@ -319,13 +323,13 @@
         }
     }
 
-    /// What a HAR file (1.1, 1.2) says of its exchanges, as far as a cache cares.
+    /// The contents of a HAR file (1.1, 1.2) that matter to a cache.
     struct HARFile: Decodable {
         struct Log: Decodable {
             let entries: [Item]
         }
 
-        /// An entry, or why it is none: one that is broken takes no other with it.
+        /// An entry, or why it is invalid, so that a broken entry does not affect others.
         struct Item: Decodable {
             let entry: Result<Entry, any Error>
 
@@ -352,13 +356,13 @@
         struct Response: Decodable {
             let status: Double
             let headers: [Field]?
-            /// Bytes of the body as it was sent; -1 or 0 where it came from a cache or nobody knows.
+            /// Bytes of the body as it was sent; -1 or 0 if it came from a cache or is unknown.
             let bodySize: Double?
             let content: Content?
         }
 
         struct Content: Decodable {
-            /// Bytes of the body, codings undone.
+            /// Bytes of the body after decoding.
             let size: Double?
         }
 
@@ -373,7 +377,7 @@
 
         let log: Log
 
-        /// Where text that is no JSON goes wrong: where it was cut off, or what the reader says; nothing for other errors.
+        /// Where invalid JSON goes wrong: where it was cut off, or what the parser says; empty for other errors.
         static func place(of error: any Error, in data: Data) -> String {
             guard case .dataCorrupted(let context) = error as? DecodingError else { return "" }
             // Depth by brackets outside strings: what is open at the end was cut off there.
@@ -394,13 +398,13 @@
             }
             if depth > 0 || isText {
                 let lines = data.reduce(1) { $1 == UInt8(ascii: "\n") ? $0 + 1 : $0 }
-                return "; it ends too early, at byte \(data.count), line \(lines)"
+                return "; it ends unexpectedly at byte \(data.count), line \(lines)"
             }
             let told = (context.underlyingError as NSError?)?.userInfo[NSDebugDescriptionErrorKey] as? String
             return told.map { "; \($0)" } ?? ""
         }
 
-        /// Why a part of a file is not what it should be: the path to it, in a few words.
+        /// Why a part of a file is invalid: its path, in a few words.
         static func words(_ error: any Error) -> String {
             func path(_ context: DecodingError.Context, last: String? = nil) -> String {
                 let names = context.codingPath.filter {
@@ -412,7 +416,7 @@
             switch error as? DecodingError {
             case .keyNotFound(let key, let context): return "no \(path(context, last: key.stringValue))"
             case .typeMismatch(_, let context), .valueNotFound(_, let context):
-                return "\(path(context)) is of another type"
+                return "\(path(context)) has the wrong type"
             case .dataCorrupted(let context): return "\(path(context)) cannot be read"
             default: return "\(error)"
             }

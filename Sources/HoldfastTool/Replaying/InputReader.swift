@@ -8,22 +8,22 @@
     internal import HoldfastSimulation
     internal import HoldfastStorage
 
-    /// Reads the files of a replay, judges what is in them, and gathers the requests to replay; blocks.
+    /// Reads the files of a replay, evaluates their content, and collects the requests to replay; blocks.
     struct InputReader {
         /// What it found.
         struct Input: Sendable {
             let format: ReplayFormat
             var account: InputStatistics
             let trace: RequestTrace
-            /// The share of all objects that the trace has.
+            /// The share of all objects in the trace.
             let rate: Double
             /// Requests offered to the trace, kept or not.
             let offered: Int
-            /// Requests at the end that were read but are not in the trace, since memory was full.
+            /// Requests at the end that were read but are not in the trace, because memory was full.
             let cut: Int
         }
 
-        /// The largest HAR file that is read: it is held in memory as a whole.
+        /// The largest HAR file to read, because it is held in memory as a whole.
         static let largestHAR = 1 << 29
 
         let files: [String]
@@ -46,7 +46,7 @@
                 if found == .auto { found = ReplayFormat(name: file) ?? .auto }
                 if found == .auto { found = try ReplayFormat.sniff(try source.peek(), name: file) }
                 if let known, known != found {
-                    throw .usage("the files are of several formats; replay them one by one, or write --format")
+                    throw .usage("the files are of several formats; replay them one by one, or use --format")
                 }
                 known = found
                 var held =
@@ -65,7 +65,7 @@
                 }
                 requests = held
             }
-            guard let known, var requests else { throw .usage("name a file, or - for standard input") }
+            guard let known, var requests else { throw .usage("give a file, or - for standard input") }
             judge(entries, account: &account, requests: &requests)
             try check(account, format: known)
             let (rate, offered, cut) = (requests.rate, requests.seen, requests.cut)
@@ -136,14 +136,14 @@
             let name = source.name
             let data = try source.rest(
                 limit: Self.largestHAR,
-                CommandFailure("\(name) is larger than 512 MiB, too large for a HAR file; export it without bodies")
+                CommandFailure("\(name) is larger than 512 MiB, the limit for a HAR file; export it without bodies")
             )
             let items: [HARFile.Item]
             do {
                 items = try JSONDecoder().decode(HARFile.self, from: data).log.entries
             } catch {
                 throw CommandFailure(
-                    "\(name) is no HAR file: \(HARFile.words(error))\(HARFile.place(of: error, in: data))"
+                    "\(name) is not a HAR file: \(HARFile.words(error))\(HARFile.place(of: error, in: data))"
                 )
             }
             var exchanges: [RecordedExchange] = []
@@ -170,7 +170,7 @@
             requests: inout SampledRequests
         ) {
             var judge = HAREvaluator(mode: options.mode)
-            // Browsers group entries by page; a cache sees them in the order of time.
+            // Browsers group entries by page; a cache sees them in order of time.
             let order = exchanges.indices.sorted {
                 (exchanges[$0].requestTime, $0) < (exchanges[$1].requestTime, $1)
             }
@@ -178,15 +178,17 @@
         }
 
         private func check(_ account: InputStatistics, format: ReplayFormat) throws(CommandFailure) {
-            // A line here and there may look like one of another form.
+            // Single lines may look like another format.
             guard account.requests == 0 || account.lookups == 0 && account.malformed > account.requests else { return }
             let name = files.joined(separator: ", ")
-            guard let first = account.complaints.first else { throw CommandFailure("\(name): no requests in it") }
-            let form = format == .har ? "a HAR file" : "an access log in the common or combined form"
+            guard let first = account.complaints.first else {
+                throw CommandFailure("\(name): there are no requests in it")
+            }
+            let form = format == .har ? "a HAR file" : "an access log in the common or combined format"
             throw CommandFailure("\(name): nothing could be read as \(form); \(first)")
         }
 
-        /// Text of a stranger's as a terminal may show it.
+        /// Text from others, made safe for a terminal.
         private static func printable(_ text: String) -> String {
             String(
                 String.UnicodeScalarView(
@@ -196,16 +198,16 @@
         }
     }
 
-    /// What was read, and what became of it.
+    /// What was read, and what happened to it.
     ///
-    /// Each request is one of: not looked up, looked up with an answer that is not kept, or replayed.
+    /// Each request is one of: not looked up, looked up but its response is not kept, or replayed.
     struct InputStatistics: Sendable {
         /// How many broken lines or entries are shown.
         static let shownComplaints = 3
 
         var requests = 0
         var methods = Tally()
-        /// When the requests were made; nil where the input does not tell.
+        /// When the requests were made; nil if the input does not say.
         private(set) var span: ClosedRange<Timestamp>?
 
         /// Lines or entries that could not be read, and the first of them.
@@ -214,13 +216,13 @@
 
         /// Requests that no cache looks up, by reason.
         var bypassed = Tally()
-        /// Requests that were looked up and whose answer no cache keeps, by reason, and their bytes.
+        /// Requests that were looked up but whose response no cache keeps, by reason, and their bytes.
         var unstored = Tally()
         var unstoredBytes = 0
-        /// What a cache without a bound does with the requests looked up, by reason; empty where the input has no fields to tell.
+        /// What an unlimited cache does with the requests looked up, by reason; empty if the input has no fields.
         var unbounded = Tally()
 
-        /// Requests that a cache looks up: those that hit ratios are of.
+        /// Requests that a cache looks up; hit ratios are relative to these.
         var lookups: Int { requests - bypassed.total }
 
         mutating func complain(_ file: String, place: String, text: String) {
@@ -247,13 +249,13 @@
         }
     }
 
-    /// How often each of a few words came up; beyond the bound they are counted together.
+    /// How often each of a few words occurred; beyond the limit they are counted together.
     struct Tally: Sendable, Hashable {
         private static let maximumWords = 40
 
         private var counts: [String: Int] = [:]
 
-        /// All that was counted.
+        /// The total.
         private(set) var total = 0
 
         mutating func add(_ word: String, count: Int = 1) {

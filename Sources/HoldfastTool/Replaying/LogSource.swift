@@ -6,13 +6,13 @@
     internal import Foundation
     internal import HoldfastCommand
 
-    /// Bytes of a file or of standard input, read from the front to the back; calls block.
+    /// Bytes of a file or of standard input, read from beginning to end; calls block.
     struct LogSource {
-        /// What the user called it; `-` is standard input.
+        /// The name that the user gave; `-` is standard input.
         let name: String
-        /// Bytes of the file; nil for a pipe, which does not know.
+        /// Bytes of the file; nil for a pipe, where it is unknown.
         let size: Int?
-        /// Bytes handed out so far.
+        /// Bytes returned so far.
         private(set) var position = 0
         private let handle: FileHandle
         private var ahead = Data()
@@ -27,10 +27,10 @@
             }
             var isDirectory: ObjCBool = false
             guard FileManager.default.fileExists(atPath: name, isDirectory: &isDirectory) else {
-                throw CommandFailure("\(name) is not there; check the path, or write - to read standard input")
+                throw CommandFailure("\(name) does not exist; check the path, or use - to read standard input")
             }
             guard !isDirectory.boolValue, let handle = FileHandle(forReadingAtPath: name) else {
-                throw CommandFailure("\(name) cannot be read; name a file, and check its permissions")
+                throw CommandFailure("cannot read \(name); give the name of a file, and check its permissions")
             }
             self.handle = handle
             let attributes = try? FileManager.default.attributesOfItem(atPath: name)
@@ -38,7 +38,7 @@
             size = isRegular ? (attributes?[.size] as? NSNumber)?.intValue : nil
         }
 
-        /// The first bytes, at most a block of them, which are still to be read.
+        /// The first bytes, at most a block, which are not consumed.
         mutating func peek() throws(CommandFailure) -> Data {
             if ahead.isEmpty { ahead = try block() }
             return ahead
@@ -53,9 +53,9 @@
             return bytes
         }
 
-        /// All bytes that are left.
+        /// All remaining bytes.
         ///
-        /// - Throws: when there are more than `limit`.
+        /// - Throws: if there are more than `limit`.
         mutating func rest(limit: Int, _ isTooLong: @autoclosure () -> CommandFailure) throws(CommandFailure) -> Data {
             if let size, size > limit { throw isTooLong() }
             var all = Data()
@@ -71,18 +71,18 @@
             do {
                 return try handle.read(upToCount: 1 << 20) ?? Data()
             } catch {
-                throw CommandFailure("\(name) cannot be read any further: \(error)")
+                throw CommandFailure("cannot read any more of \(name): \(error)")
             }
         }
     }
 
-    /// The lines of a source, one after the other; memory is that of one block and one line.
+    /// The lines of a source, one after another; needs memory for one block and one line.
     struct LineReader {
-        /// A line longer than this is passed over.
+        /// A longer line is skipped.
         static let longestLine = 1 << 16
 
         private(set) var source: LogSource
-        /// The number of the line handed out last; the first is 1.
+        /// The number of the line returned last; the first is 1.
         private(set) var number = 0
         private var bytes: [UInt8] = []
         private var start = 0
@@ -94,7 +94,7 @@
 
         /// The next line without its end; nil at the end of the source.
         ///
-        /// One that is too long comes out empty of all but its first 64 KiB.
+        /// A line that is too long is returned as its first 64 KiB.
         mutating func next() throws(CommandFailure) -> ArraySlice<UInt8>? {
             var searched = start
             var kept: [UInt8]?
@@ -112,7 +112,7 @@
                     number += 1
                     return kept.map { $0[...] } ?? line
                 }
-                // The rest of a line that is too long is read and forgotten.
+                // The rest of a line that is too long is read and dropped.
                 if kept == nil, bytes.count - start > Self.longestLine {
                     kept = Array(bytes[start..<start + Self.longestLine])
                 }
@@ -136,37 +136,37 @@
         }
     }
 
-    /// The forms of input that can be replayed.
+    /// The input formats that can be replayed.
     enum ReplayFormat: String, ExpressibleByArgument, CaseIterable, Sendable {
-        /// Told by the name, else by the first byte.
+        /// Detected by the name, or else by the first byte.
         case auto
-        /// An access log in the common or combined form.
+        /// An access log in the common or combined format.
         case log
         /// An HTTP archive, as browsers export it.
         case har
         /// Requests in 12 bytes each.
         case trace
 
-        /// The form of a source that is not told by its name.
+        /// The format of a source if its name does not show it.
         static func sniff(_ start: Data, name: String) throws(CommandFailure) -> ReplayFormat {
             if start.starts(with: [0x1F, 0x8B]) {
-                throw CommandFailure("\(name) is compressed; write: zcat \(name) | holdfast replay -")
+                throw CommandFailure("\(name) is compressed; use: zcat \(name) | holdfast replay -")
             }
             if start.starts(with: [0x28, 0xB5, 0x2F, 0xFD]) || start.starts(with: Array("BZh".utf8))
                 || start.starts(with: [0xFD, 0x37])
             {
-                throw CommandFailure("\(name) is compressed; unpack it into: holdfast replay -")
+                throw CommandFailure("\(name) is compressed; unpack it and pipe it into: holdfast replay -")
             }
             let text = start.starts(with: [0xEF, 0xBB, 0xBF]) ? start.dropFirst(3) : start
             let first = text.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
             if first == UInt8(ascii: "{") { return .har }
             if start.prefix(4_096).contains(0) {
-                throw CommandFailure("\(name) is no text; write --format trace if it holds requests in 12 bytes each")
+                throw CommandFailure("\(name) is not text; use --format trace if it contains requests of 12 bytes each")
             }
             return .log
         }
 
-        /// The form that a name tells; nil where it tells none.
+        /// The format that a name shows; nil if it shows none.
         init?(name: String) {
             let lower = name.lowercased()
             if lower.hasSuffix(".har") {

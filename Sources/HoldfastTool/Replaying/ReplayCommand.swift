@@ -10,26 +10,26 @@
     internal import HoldfastSimulation
     internal import HoldfastStorage
 
-    /// `holdfast replay`: what a cache would have hit of recorded requests.
+    /// `holdfast replay`: what a cache would have hit in recorded requests.
     struct ReplayCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "replay",
-            abstract: "Tell from a log what hit rate a cache of which size would have had.",
+            abstract: "Find out from a log what hit rates caches of different sizes would have had.",
             discussion: """
-                Reads access logs in the common or combined form of Apache and nginx, HAR files of browsers (judged by their header \
-                fields, as RFC 9111 has it), or .trace files (12 bytes a request: key in 8, size in 4, little-endian), and replays \
-                the requests through caches of several sizes and policies. Packed logs are piped: zcat access.log.*.gz | holdfast \
+                Reads access logs in the common or combined format of Apache and nginx, HAR files of browsers (evaluated by their header \
+                fields, by RFC 9111), or .trace files (12 bytes per request: key in 8, size in 4, little-endian), and replays \
+                the requests with caches of several sizes and policies. Pipe compressed logs: zcat access.log.*.gz | holdfast \
                 replay -
 
-                A hit ratio is that of the requests which a cache looks up: GET, answers that may not be kept included. What had \
-                to be assumed is printed with the figures.
+                Hit ratios are relative to the requests that a cache looks up: GET, including those whose response may not be kept. What had \
+                to be assumed is printed with the results.
 
-                Exit status: 0 done; 1 a file that cannot be read, or holds no requests; 64 a wrong command line; 130 interrupted.
+                Exit status: 0 done; 1 a file cannot be read, or has no requests; 64 a wrong command line; 130 interrupted.
                 """
         )
 
         @Argument(
-            help: ArgumentHelp("Logs of one format, in the order of time; - is standard input.", valueName: "file")
+            help: ArgumentHelp("Logs of one format, in order of time; - is standard input.", valueName: "file")
         )
         var files: [String]
 
@@ -38,51 +38,51 @@
 
         @Option(
             help: ArgumentHelp(
-                "Sizes of the cache, with commas between: 10MB, 1GiB, or a share of what all objects take, 5%. (default: 0.5% to 100% in 8 steps; with --plot, 20 sizes)"
+                "Cache sizes, separated by commas: 10MB, 1GiB, or a share of the size of all objects, 5%. (default: 0.5% to 100% in 8 steps; with --plot, 20 sizes)"
             )
         )
         var sizes: String?
 
         @Option(
             help: ArgumentHelp(
-                "With commas between: density (what the library's memory cache does), lru, sieve, s3fifo, w-tinylfu, gdsf, fifo, disk (what its disk cache does), belady and belady-size (bounds that know the future), or all."
+                "Separated by commas: density (the library's memory cache), lru, sieve, s3fifo, w-tinylfu, gdsf, fifo, disk (its disk cache), belady and belady-size (bounds that know the future), or all."
             )
         )
         var policies: String = "density,lru"
 
-        @Option(help: "How long the answers of an access log count as fresh: 10m, 1h, 7d, or forever.")
+        @Option(help: "How long the responses in an access log count as fresh: 10m, 1h, 7d, or forever.")
         var assumeFreshFor = AssumedLifetime(.seconds(3_600))
 
-        @Option(help: "How long 404 and other errors of an access log count as fresh; 0s: they are not kept.")
+        @Option(help: "How long 404 and other errors in an access log count as fresh; 0s: they are not kept.")
         var assumeErrorsFreshFor = TimeSpan(.zero)
 
-        @Option(help: "Whose cache it is that keeps what a HAR file has: private (one user's) or shared.")
+        @Option(help: "The kind of cache for a HAR file: private (for one user) or shared.")
         var mode: ReplayMode = .private
 
         @Flag(
             help:
-                "Leave out what requests of a HAR file ask of caches (Cache-Control, Pragma, If-None-Match), as if nobody had reloaded."
+                "Ignore the cache directives in a HAR file's requests (Cache-Control, Pragma, If-None-Match), as if no one had reloaded."
         )
         var ignoreReloads = false
 
         @Option(
             help: ArgumentHelp(
-                "How many requests are held in memory; of more, a sample by object is replayed.",
+                "The most requests to hold in memory; if there are more, a sample of the objects is replayed.",
                 valueName: "requests"
             )
         )
         var keep = 5_000_000
 
-        @Option(help: "What policies that draw at random draw their numbers from.")
+        @Option(help: "The seed of policies that use random numbers.")
         var seed: UInt64 = 1
 
-        @Option(help: ArgumentHelp("Replays at a time. (default: one a processor)", valueName: "count"))
+        @Option(help: ArgumentHelp("Replays at a time. (default: one per processor)", valueName: "count"))
         var jobs: Int?
 
-        @Flag(help: "One JSON object for programs in place of the text.")
+        @Flag(help: "Print one JSON object instead of text.")
         var json = false
 
-        @Option(help: ArgumentHelp("Draw the miss-ratio curves into this file, an SVG.", valueName: "file.svg"))
+        @Option(help: ArgumentHelp("Draw the miss-ratio curves to this SVG file.", valueName: "file.svg"))
         var plot: String?
 
         @Option(help: "What the plot shows: object (requests missed) or byte.")
@@ -92,13 +92,13 @@
             try await run(on: .standard)
         }
 
-        /// Runs the command with another console than the process's own.
+        /// Runs the command with a given console.
         func run(on console: Console) async throws {
             let policies = try ReplayPolicy.list(policies)
             let sizes = try chosenSizes()
-            if keep < 1_000 { throw CommandFailure.usage("--keep takes 1000 or more") }
+            if keep < 1_000 { throw CommandFailure.usage("--keep must be at least 1000") }
             if files.filter({ $0 == "-" }).count > 1 {
-                throw CommandFailure.usage("standard input can be read once only")
+                throw CommandFailure.usage("standard input can be read only once")
             }
             let assumptions = ReplayAssumptions(
                 lifetime: assumeFreshFor.duration,
@@ -133,14 +133,14 @@
                         try Data(svg.utf8).write(to: URL(fileURLWithPath: plot), options: .atomic)
                     }
                 } catch {
-                    throw CommandFailure("\(plot) cannot be written; check the directory and its permissions")
+                    throw CommandFailure("cannot write \(plot); check the directory and its permissions")
                 }
                 console.error("holdfast: \(plot): the miss-ratio curves\n")
             }
             console.output(json ? report.json + "\n" : report.text(width: console.width))
         }
 
-        /// What the input is called: the first file without its folder.
+        /// The name of the input: the first file without its folder.
         private var name: String {
             guard let first = files.first, first != "-" else { return "standard input" }
             let name = first.split(separator: "/").last.map(String.init) ?? first
@@ -151,14 +151,14 @@
             let text = sizes ?? (plot == nil ? "0.5%,1%,2%,5%,10%,20%,50%,100%" : "curve")
             guard let sizes = CacheSize.list(text) else {
                 throw CommandFailure.usage(
-                    "--sizes takes sizes such as 10MB, 1GiB or 5%, with commas between, not '\(text)'"
+                    "--sizes needs sizes such as 10MB, 1GiB or 5%, separated by commas, not '\(text)'"
                 )
             }
             return sizes
         }
     }
 
-    /// Whose cache it is.
+    /// The kind of cache.
     enum ReplayMode: String, ExpressibleByArgument, CaseIterable, Sendable {
         case `private`, shared
     }
@@ -168,73 +168,73 @@
         case object, byte
     }
 
-    /// What a replay takes for granted where its input does not say.
+    /// What a replay assumes if its input does not say.
     struct ReplayAssumptions: Sendable {
-        /// How long an answer of an access log is fresh; nil: for ever.
+        /// How long a response in an access log is fresh; nil: forever.
         var lifetime: Duration? = .seconds(3_600)
         /// The same for errors; zero: they are not kept.
         var errorLifetime: Duration = .zero
-        /// For whom the cache keeps what a HAR file has.
+        /// The kind of cache for a HAR file.
         var mode: CacheOptions.Mode = .private
-        /// Whether what the requests of a HAR file ask of caches is left out.
+        /// Whether the cache directives in a HAR file's requests are ignored.
         var ignoresReloads = false
         /// How many requests are held in memory.
         var keptRequests = 5_000_000
 
-        /// The assumptions that a replay of this input rests on, a sentence each.
+        /// The assumptions of a replay of this input, one sentence each.
         func sentences(_ input: InputReader.Input) -> [String] {
             var sentences = input.format == .har ? harSentences : input.format == .trace ? traceSentences : logSentences
             sentences.append(
-                "Sizes of caches are those of bodies alone; the memory store needs about 1 kB more for each entry."
+                "Cache sizes count only bodies; the memory store needs about 1 kB more for each entry."
             )
             if input.rate < 1 {
                 let share = "1 in \(Int((1 / input.rate).rounded()))"
                 sentences.append(
-                    "Only \(share) objects is replayed, chosen by a hash, in caches smaller by the same factor; --keep sets the number."
+                    "Only \(share) objects is replayed, chosen by a hash, with caches smaller by the same factor; --keep sets the number."
                 )
             }
             if input.cut > 0 {
                 sentences.append(
-                    "The last \(input.cut) requests are left out for want of room; --keep sets the number."
+                    "The last \(input.cut) requests are left out because of the memory limit; --keep sets the number."
                 )
             }
             return sentences
         }
 
         private var logSentences: [String] {
-            let life = lifetime.map { "for \(TimeSpan($0))" } ?? "for ever"
+            let life = lifetime.map { "for \(TimeSpan($0))" } ?? "forever"
             let errors =
                 errorLifetime > .zero
-                ? "404 and the like for \(TimeSpan(errorLifetime))" : "404 and other errors are not kept"
+                ? "404 and similar for \(TimeSpan(errorLifetime))" : "404 and other errors are not kept"
             return [
-                "A log has no header fields: GET answers of status 200, 203, 204, 300, 301, 308 are kept and fresh \(life) "
+                "A log has no header fields: responses to GET with status 200, 203, 204, 300, 301, 308 are kept and fresh \(life) "
                     + "(--assume-fresh-for); \(errors) (--assume-errors-fresh-for).",
-                "The key is the URL with its query as it is; everyone gets the same answer.",
-                "An object's size is the largest of its answers in the log; a 304 counts as a request for the whole object.",
+                "The key is the URL with its exact query; everyone gets the same response.",
+                "An object's size is the largest of its responses in the log; a 304 counts as a request for the whole object.",
             ]
         }
 
         private var harSentences: [String] {
             [
-                "Kept, fresh and reusable is what RFC 9111 says of the fields, for a \(mode == .shared ? "shared" : "private") cache (--mode).",
+                "RFC 9111 and the fields decide what is kept, fresh and reusable, for a \(mode == .shared ? "shared" : "private") cache (--mode).",
                 ignoresReloads
-                    ? "Cache-Control, Pragma and conditions of the requests are left out (--ignore-reloads)."
-                    : "A request that asks for validation, as a reload does, is no hit in a cache of any size (--ignore-reloads leaves that out).",
-                "An object's size is the largest of its answers; a 304 counts as a request for the whole object.",
+                    ? "Cache-Control, Pragma and conditions of the requests are ignored (--ignore-reloads)."
+                    : "A request that asks for validation, as a reload does, is not a hit in a cache of any size (--ignore-reloads ignores that).",
+                "An object's size is the largest of its responses; a 304 counts as a request for the whole object.",
             ]
         }
 
         private var traceSentences: [String] {
             [
-                "Each request is for something that may be kept and never expires.",
-                "Another size of the same key is another version: a miss.",
+                "Each response may be kept and never expires.",
+                "A different size for the same key is a new version: a miss.",
             ]
         }
     }
 
-    /// A length of time, or for ever.
+    /// A length of time, or forever.
     struct AssumedLifetime: ExpressibleByArgument, Sendable, Hashable {
-        /// The length; nil: for ever.
+        /// The length; nil: forever.
         let duration: Duration?
         let defaultValueDescription: String
 

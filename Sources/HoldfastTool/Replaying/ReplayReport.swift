@@ -8,9 +8,9 @@
     internal import HoldfastSimulation
     internal import HoldfastStorage
 
-    /// What a replay found, for people; see the other files for programs and pictures.
+    /// The results of a replay as text; see the other files for JSON and pictures.
     struct ReplayReport: Sendable {
-        /// What the input is called.
+        /// The name of the input.
         let name: String
         let input: InputReader.Input
         let assumptions: [String]
@@ -18,7 +18,7 @@
         let sizes: [CacheSize]
         let outcome: ReplayRun.Outcome
 
-        /// Bytes of all objects, in the whole where a sample was replayed.
+        /// Bytes of all objects, also if only a sample was replayed.
         var workingSet: Int { Int(clamping: Int64(Double(input.trace.uniqueBytes) / input.rate)) }
         private var objects: Int { Int((Double(input.trace.keyCount) / input.rate).rounded()) }
         private var bytes: Int { Int(clamping: Int64(Double(input.trace.totalBytes) / input.rate)) }
@@ -56,15 +56,15 @@
             }
             text += "  looked up: \(FigureText.grouped(account.lookups))\n"
             if !account.unstored.isEmpty {
-                text += "  looked up, and never kept: \(FigureText.grouped(account.unstored.total))\n"
+                text += "  looked up, but never kept: \(FigureText.grouped(account.unstored.total))\n"
                 text += Self.lines(account.unstored)
             }
             let about = input.rate < 1 ? "about " : ""
             text +=
-                "  replayed: \(about)\(FigureText.count(objects, of: "object")) of \(ByteCount(workingSet)) together, "
-            text += "\(ByteCount(bytes)) asked for\n"
+                "  replayed: \(about)\(FigureText.count(objects, of: "object")) with \(ByteCount(workingSet)) in total, "
+            text += "\(ByteCount(bytes)) requested\n"
             if !account.unbounded.isEmpty {
-                text += "  a cache without a bound, by these fields:\n" + Self.lines(account.unbounded)
+                text += "  an unlimited cache, by these fields:\n" + Self.lines(account.unbounded)
             }
             return text
         }
@@ -72,22 +72,22 @@
         private var table: String {
             let ceiling = outcome.ceiling
             var text =
-                "A cache without a bound hits \(FigureText.percent(ceiling.objectHitRatio)) of the requests looked up "
+                "An unlimited cache hits \(FigureText.percent(ceiling.objectHitRatio)) of the requests looked up "
             text += "and \(FigureText.percent(ceiling.byteHitRatio)) of their bytes"
             if input.trace.hasLives {
                 text +=
-                    ";\nfor \(FigureText.percent(ceiling.expiredRatio)) more it has a copy past its life, to be revalidated"
+                    ";\nfor \(FigureText.percent(ceiling.expiredRatio)) more it has a stale copy that must be revalidated"
             }
             text += ".\n\n"
-            // So many policies beside one another fit on a line of 80.
+            // Four policies side by side fit on a line of 80.
             for start in stride(from: 0, to: policies.count, by: 4) {
                 text += (start > 0 ? "\n" : "") + table(of: start..<min(start + 4, policies.count))
             }
             if input.trace.hasLives, policies.contains(where: \.isBound) {
                 text +=
-                    "\nbelady and belady-size know the future, and nothing expires for them: a bound, not a policy.\n"
+                    "\nbelady and belady-size know the future and ignore expiry: they are bounds, not policies.\n"
             } else if policies.contains(where: \.isBound) {
-                text += "\nbelady and belady-size know the future: a bound, not a policy.\n"
+                text += "\nbelady and belady-size know the future: they are bounds, not policies.\n"
             }
             return text
         }
@@ -124,7 +124,7 @@
             }.joined()
         }
 
-        /// A list item whose lines are no longer than the terminal's.
+        /// A list item with lines no longer than the terminal's.
         private static func wrapped(_ text: String, at width: Int) -> String {
             var lines = [""]
             for word in text.split(separator: " ") {
@@ -170,7 +170,7 @@
             let document = Document(results: results, assumptions: assumptions, malformed: account.complaints)
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
-            // Numbers and text only, so this never fails.
+            // Only numbers and text, so this never fails.
             return (try? encoder.encode(document)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
         }
 
@@ -197,7 +197,7 @@
         }
     }
 
-    /// Numbers as people read them.
+    /// Numbers for people.
     enum FigureText {
         /// `1,234,567`.
         static func grouped(_ number: Int) -> String {
@@ -220,7 +220,7 @@
             "\(grouped(number)) \(noun)\(number == 1 ? "" : "s")"
         }
 
-        /// The length between two instants, in the largest unit that leaves at least 2.
+        /// The length of a time span, in the largest unit that gives at least 2.
         static func span(milliseconds: Int64) -> String {
             let seconds = Double(milliseconds) / 1_000
             for (unit, length) in [("days", 86_400.0), ("hours", 3_600), ("minutes", 60)] where seconds >= 2 * length {

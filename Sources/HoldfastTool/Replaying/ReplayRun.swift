@@ -7,7 +7,7 @@
     internal import HoldfastSimulation
     internal import HoldfastStorage
 
-    /// Replays a trace through policies at sizes, several at a time.
+    /// Replays a trace with several policies and sizes, several at a time.
     struct ReplayRun: Sendable {
         let trace: RequestTrace
         let scale: ReplayScale
@@ -16,17 +16,17 @@
         let seed: UInt64
         let console: Console
 
-        /// What came of it.
+        /// The results.
         struct Outcome: Sendable {
-            /// By policy, then by size, in the order asked for.
+            /// By policy, then by size, in the order requested.
             let cells: [ReplayCell]
-            /// A cache without a bound.
+            /// An unlimited cache.
             let ceiling: ReplayCell
-            /// LRU at every size, where one pass gave it.
+            /// LRU at every size, if one pass gave it.
             let stack: StackDistances?
         }
 
-        /// Everything, on threads that may be kept busy.
+        /// Makes all replays, on threads that may be kept busy.
         func run(width: Int) async throws -> Outcome {
             let progress = ProgressLine(on: console)
             defer { progress.clear() }
@@ -126,15 +126,15 @@
         fileprivate static let all: CacheSize = CacheSize.curve[CacheSize.curve.count - 1]
     }
 
-    /// What one policy at one size hits, of all requests that a cache looks up.
+    /// The hit ratios of one policy at one size, relative to all requests that a cache looks up.
     struct ReplayCell: Sendable {
         let policy: ReplayPolicy
         let size: CacheSize
-        /// Bytes of the whole cache, also where a sample was replayed.
+        /// Bytes of the whole cache, also if only a sample was replayed.
         let capacity: Int
         let objectHitRatio: Double
         let byteHitRatio: Double
-        /// Requests that find a copy past its life, of all.
+        /// The share of requests that find a stale copy.
         let expiredRatio: Double
 
         func hitRatio(_ measure: HitRateMeasure) -> Double {
@@ -145,12 +145,12 @@
         }
     }
 
-    /// How ratios of the requests replayed become ratios of all that a cache looks up.
+    /// Converts ratios of the replayed requests to ratios of all requests that a cache looks up.
     struct ReplayScale: Sendable {
-        /// Requests replayed of all looked up, and the same of their bytes.
+        /// The share of replayed requests among all that were looked up, and the same for their bytes.
         let objectShare: Double
         let byteShare: Double
-        /// Requests that the sample would have if chance had been fair; as many as it has where it is no sample.
+        /// The expected number of requests in the sample; the actual number without a sample.
         private let expectedRequests: Double
         /// The share of all objects that is replayed.
         let rate: Double
@@ -167,8 +167,9 @@
             expectedRequests = rate < 1 ? rate * kept : Double(trace.requests.count)
         }
 
-        /// A sample has a few of the most wanted objects too many or too few, which would hit in a cache of any size: what it has in
-        /// requests beyond its share is taken from its hits, and what it lacks is added (SHARDS-adj, Waldspurger et al. 2015).
+        /// A sample may have a few too many or too few of the most popular objects, which would hit in a cache of any
+        /// size. Requests beyond the expected number are subtracted from its hits, and missing ones are added
+        /// (SHARDS-adj, Waldspurger et al. 2015).
         func cell(_ policy: ReplayPolicy, size: CacheSize, capacity: Int, result: HitRateResult) -> ReplayCell {
             let objects =
                 rate < 1 && expectedRequests > 0
@@ -185,7 +186,7 @@
         }
     }
 
-    /// Who decides what leaves a cache that is full: a policy, or a bound that knows the future.
+    /// What decides what leaves a full cache: a policy, or a bound that knows the future.
     struct ReplayPolicy: Sendable, Hashable {
         enum Form: Sendable, Hashable {
             case policy(EvictionStrategy)
@@ -196,7 +197,7 @@
         let name: String
         let form: Form
 
-        /// All there are, the default of the library first and the bounds last.
+        /// All policies, the library's default first and the bounds last.
         static let all: [ReplayPolicy] =
             [ReplayPolicy(name: "density", form: .policy(.memory))]
             + [EvictionStrategy.lru, .sieve, .s3fifo].map { ReplayPolicy(name: $0.description, form: .policy($0)) }
@@ -204,7 +205,7 @@
             + [EvictionStrategy.gdsf, .fifo, .disk].map { ReplayPolicy(name: $0.description, form: .policy($0)) }
             + [BeladyBound.Rule.furthest, .largest].map { ReplayPolicy(name: $0.description, form: .bound($0)) }
 
-        /// Reads names between commas, each once; `all` stands for all there are.
+        /// Reads names separated by commas, each once; `all` stands for all of them.
         static func list(_ text: String) throws(CommandFailure) -> [ReplayPolicy] {
             var policies: [ReplayPolicy] = []
             for word in text.split(separator: ",", omittingEmptySubsequences: false) {

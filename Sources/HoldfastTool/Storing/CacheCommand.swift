@@ -6,17 +6,18 @@
     internal import Foundation
     internal import Holdfast
     internal import HoldfastCommand
+    internal import HoldfastProxy
     internal import HoldfastSemantics
     internal import HoldfastStorage
 
-    /// `holdfast cache`: looking into a cache on disk, and taking things out of it.
+    /// `holdfast cache`: inspecting a disk cache, and removing entries from it.
     struct CacheCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "cache",
-            abstract: "Look into a cache on disk: list, show, count, check, purge and export what it holds.",
+            abstract: "Inspect a disk cache: list, show, count, verify, purge and export its responses.",
             discussion: """
-                All but purge read the directory beside the process that has it open, and change nothing in it. purge needs it for \
-                itself, and is refused with the number of that process while one has it open.
+                All commands except purge read the directory while another process has it open, and change nothing. purge sends its request to \
+                that process: a proxy with --admin accepts it, otherwise purge fails and prints the id of that process.
 
                 Examples:
                   holdfast cache ls -d /var/cache/holdfast --host api.example --stale
@@ -24,7 +25,7 @@
                   holdfast cache purge -d /var/cache/holdfast --prefix https://api.example/v1 --dry-run
                   holdfast cache export -d /var/cache/holdfast -o cache.har
 
-                Exit status: 0 done; 1 no cache, nothing stored for the URL, or refused; 2 verify found damage; 64 a wrong command line.
+                Exit status: 0 done; 1 no cache, nothing stored for the URL, or not possible; 2 verify found damage; 64 a wrong command line.
                 """,
             subcommands: [
                 ListCommand.self, ShowCommand.self, StatsCommand.self, VerifyCommand.self, PurgeCommand.self,
@@ -33,7 +34,7 @@
         )
     }
 
-    /// Which cache, and by which rules its freshness is judged.
+    /// The cache, and the rules for freshness.
     struct CacheLocation: ParsableArguments {
         enum Mode: String, ExpressibleByArgument, CaseIterable {
             case `private`
@@ -46,10 +47,10 @@
         )
         var directory: String
 
-        @Option(help: "Judge freshness as a cache of this kind does: by s-maxage in a shared one.")
+        @Option(help: "Determine freshness for this kind of cache; a shared one uses s-maxage.")
         var mode: Mode = .private
 
-        /// The directory in full.
+        /// The full path of the directory.
         var url: URL { URL(fileURLWithPath: directory, isDirectory: true).standardizedFileURL }
 
         var options: CacheOptions { CacheOptions(mode: mode == .shared ? .shared : .private) }
@@ -65,27 +66,27 @@
         }
     }
 
-    /// A cache that is read beside the process that may have it open.
+    /// A cache that is read while another process may have it open.
     struct ReadCache: Sendable {
         let cache: HTTPCache
         let reader: DiskStoreReader
 
-        /// Says what a list could not show.
+        /// Reports what a list could not show.
         func tellSealed(on console: Console) {
             let count = reader.sealedEntriesPassedOver
             guard count > 0 else { return }
-            console.error("holdfast: \(count) encrypted entries were passed over; their key is not at hand\n")
+            console.error("holdfast: \(count) encrypted entries were skipped, because their key is missing\n")
         }
     }
 
     extension CommandFailure {
-        /// What a store could not do, with what the system said.
+        /// A store's error, with what the system said.
         init(_ error: StoreError) {
             self.init(error.message + (error.cause.map { " (\(SystemText.of($0)))" } ?? ""))
         }
     }
 
-    /// What the system says of an error, in its own words.
+    /// The system's own text for an error.
     enum SystemText {
         static func of(_ error: any Error) -> String {
             if let error = error as? FileSystemError {
@@ -98,15 +99,17 @@
         }
     }
 
-    /// Which stored responses: those that fit everything that is asked for.
+    /// Selects stored responses that match all given options.
     struct EntryFilter: ParsableArguments {
-        @Option(help: "Responses for this URL; may be given several times.")
+        @Option(help: "Responses for this URL; may be repeated.")
         var url: [String] = []
 
-        @Option(help: "Responses for this URL and what lies beneath it; with * at its end, for all that begins so.")
+        @Option(
+            help: "Responses for this URL and everything below it; with * at the end, for all URLs that begin with it."
+        )
         var prefix: String?
 
-        @Option(help: "Responses from this host; *.example.com takes those below it as well.")
+        @Option(help: "Responses from this host; *.example.com also matches its subdomains.")
         var host: String?
 
         @Flag(help: "Fresh responses.")
@@ -115,71 +118,53 @@
         @Flag(help: "Stale responses, and those that must be confirmed before use.")
         var stale = false
 
-        @Option(help: "Responses with this tag; given several times, with all of them.")
+        @Option(help: "Responses with this tag; if repeated, with all of the tags.")
         var tag: [String] = []
 
-        @Option(help: ArgumentHelp("Responses of a greater age, such as 90s, 12h, 7d.", valueName: "age"))
+        @Option(help: ArgumentHelp("Responses that are older than this: 90s, 12h, 7d.", valueName: "age"))
         var olderThan: TimeSpan?
 
-        @Option(help: ArgumentHelp("Responses with a longer body, such as 500kB, 10MB.", valueName: "size"))
+        @Option(help: ArgumentHelp("Responses with a body larger than this: 500kB, 10MB.", valueName: "size"))
         var largerThan: ByteCount?
 
         func validate() throws {
-            if fresh, stale { throw ValidationError("--fresh and --stale exclude each other.") }
-            _ = try targets
-            _ = try prefixTarget
+            if fresh, stale { throw ValidationError("--fresh and --stale cannot be used together.") }
+            _ = try predicate()
         }
 
-        /// Whether nothing is asked for.
+        /// Whether no option is given.
         var isEmpty: Bool {
             url.isEmpty && prefix == nil && host == nil && !fresh && !stale && tag.isEmpty && olderThan == nil
                 && largerThan == nil
         }
 
-        private var targets: Set<TargetURI> {
-            get throws { Set(try url.map(Self.target)) }
-        }
-
-        private var prefixTarget: TargetURI? {
-            get throws { try prefix.map { try Self.target($0.hasSuffix("*") ? String($0.dropLast()) : $0) } }
-        }
-
         /// A URL as people write it.
         static func target(_ text: String) throws -> TargetURI {
-            do throws(TargetURI.Rejection) {
-                return try TargetURI(tolerating: text)
-            } catch {
-                throw ValidationError("Not an absolute http or https URL: \(text.prefix(200))")
-            }
+            do throws(EntryMatch.UnreadableURL) { return try EntryMatch.target(text) } catch { throw unreadable(error) }
         }
 
-        /// The filter as a question about one response.
+        private static func unreadable(_ error: EntryMatch.UnreadableURL) -> ValidationError {
+            ValidationError("Not an absolute http or https URL: \(error.text.prefix(200))")
+        }
+
+        /// The match in the form that is sent to a process with the open cache.
+        var match: EntryMatch {
+            var match = EntryMatch()
+            match.urls = url.isEmpty ? nil : url
+            if let prefix {
+                if prefix.hasSuffix("*") { match.beginning = String(prefix.dropLast()) } else { match.below = prefix }
+            }
+            match.host = host
+            match.isFresh = fresh ? true : stale ? false : nil
+            match.tags = tag.isEmpty ? nil : tag
+            match.olderThan = olderThan?.duration.components.seconds
+            match.largerThan = largerThan?.bytes
+            return match
+        }
+
+        /// The filter as a predicate for one response.
         func predicate() throws -> @Sendable (CacheEntryInfo) -> Bool {
-            let (targets, prefix, tags) = (try targets, try prefixTarget, Set(tag))
-            let takesText = self.prefix?.hasSuffix("*") == true
-            let (fresh, stale) = (fresh, stale)
-            let host = host?.lowercased()
-            let age = olderThan.map { $0.duration.components.seconds }
-            let size = largerThan?.bytes
-            return { info in
-                if !targets.isEmpty, !targets.contains(info.target) { return false }
-                if let prefix {
-                    let text = info.target.canonical
-                    guard takesText ? text.hasPrefix(prefix.canonical) : prefix.isPrefix(of: text) else { return false }
-                }
-                if let host, !Self.isHost(info.target.host, wanted: host) { return false }
-                if fresh, !info.isFresh { return false }
-                if stale, info.isFresh { return false }
-                if !tags.isSubset(of: info.tags) { return false }
-                if let age, info.age <= age { return false }
-                if let size, info.bodyLength <= size { return false }
-                return true
-            }
-        }
-
-        private static func isHost(_ host: String, wanted: String) -> Bool {
-            guard wanted.hasPrefix("*.") else { return host == wanted }
-            return host == wanted.dropFirst(2) || host.hasSuffix(wanted.dropFirst(1))
+            do throws(EntryMatch.UnreadableURL) { return try match.predicate() } catch { throw Self.unreadable(error) }
         }
     }
 #endif

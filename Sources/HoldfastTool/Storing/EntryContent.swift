@@ -7,20 +7,20 @@
     internal import HoldfastSemantics
     internal import HoldfastStorage
 
-    /// One stored response with its body, as JSON can hold it.
+    /// One stored response with its body, in a form that fits into JSON.
     struct EntryContent: Sendable {
-        /// What became of the body.
+        /// The body, or why it is missing.
         enum Body: Sendable {
             case text(String)
             case base64(String)
-            /// It is not there, and why.
+            /// It is missing, with the reason.
             case leftOut(String)
         }
 
         let entry: ExportedEntry
         let body: Body
 
-        /// Reads the body where it is wanted and not too long.
+        /// Reads the body if it is wanted and not too long.
         init(_ entry: ExportedEntry, withBody: Bool, upTo limit: Int) async throws {
             self.entry = entry
             let length = entry.body.length ?? .max
@@ -29,7 +29,7 @@
                 return
             }
             guard length <= limit else {
-                body = .leftOut("left out: \(length) bytes are over the limit of \(limit)")
+                body = .leftOut("left out: \(length) bytes exceed the limit of \(limit)")
                 return
             }
             do {
@@ -82,7 +82,7 @@
             return members
         }
 
-        /// The field lines of the head, as HAR has them.
+        /// The field lines of the head, in HAR format.
         var fields: JSONText {
             .array(
                 entry.head.fields.map {
@@ -93,7 +93,8 @@
     }
 
     extension CacheEntryInfo {
-        /// All that a listing tells. The URL is without userinfo, and of credentials that Vary names nothing is known.
+        /// Everything that a listing shows. The URL has no user information, and credentials that Vary nominates are
+        /// hidden.
         var json: [(String, JSONText)] {
             [
                 ("url", .string(target.canonical)),
@@ -115,7 +116,7 @@
             ]
         }
 
-        /// What makes this variant another than its neighbours, and what else is particular about it.
+        /// What distinguishes this variant from others, and what else is special about it.
         var notes: String {
             var notes = nominated.map(\.description)
             if isPersonal { notes.append("personal") }
@@ -136,7 +137,7 @@
     struct FreshnessText: Sendable {
         /// The rule that gave the lifetime.
         let rule: String
-        /// Where that rule stands; nil for the cache's own.
+        /// The section with that rule; nil for the cache's own.
         let section: String?
         /// One sentence.
         let text: String
@@ -176,7 +177,7 @@
 
     /// Times and lengths as the commands show them.
     enum ReadableText {
-        /// A length of time by its two largest units: `45s`, `2m 5s`, `3h 20m`, `12d 4h`.
+        /// A length of time in its two largest units: `45s`, `2m 5s`, `3h 20m`, `12d 4h`.
         static func span(_ seconds: Int64) -> String {
             let seconds = max(0, seconds)
             let parts = [
@@ -187,21 +188,21 @@
                 .joined(separator: " ")
         }
 
-        /// An instant by RFC 3339, in whole seconds of UTC.
+        /// An instant in the format of RFC 3339, in whole seconds of UTC.
         static func instant(_ time: Timestamp) -> String {
-            // Beyond these no calendar goes: what a forged entry says must not trap.
+            // Calendars end here, and a forged entry must not trap.
             let seconds = min(max(time.secondsSinceEpoch, 0), 253_402_300_799)
             return Date(timeIntervalSince1970: TimeInterval(seconds)).ISO8601Format()
         }
 
-        /// What a response is worth now, in few words.
+        /// The freshness of a response, in a few words.
         static func freshness(_ info: CacheEntryInfo) -> String {
             if info.needsConfirmation { return "to confirm" }
             if info.freshnessLeft > 0 { return "fresh " + span(info.freshnessLeft) }
             return info.freshnessLeft < 0 ? "stale " + span(-info.freshnessLeft) : "stale"
         }
 
-        /// The same text without what would move a terminal's cursor.
+        /// The same text without control characters, which could move a terminal's cursor.
         static func harmless(_ text: String) -> String {
             String(
                 String.UnicodeScalarView(

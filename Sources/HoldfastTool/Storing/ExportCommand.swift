@@ -15,8 +15,8 @@
             commandName: "export",
             abstract: "Write stored responses as an HTTP Archive (HAR 1.2), to look at in a browser's developer tools.",
             discussion: """
-                Bodies stand in it as text, or by Base64 where they are no text. The archive holds what the cache holds, responses to \
-                requests with credentials included: a file is made for its owner alone.
+                Bodies are stored as text, or as Base64 if they are not text. The archive has everything from the cache, also responses to \
+                requests with credentials, so only the owner may read the file.
 
                 Examples:
                   holdfast cache export -d cache -o cache.har
@@ -25,25 +25,25 @@
         )
 
         @OptionGroup var location: CacheLocation
-        @OptionGroup(title: "Which responses (all that is asked for must fit)") var filter: EntryFilter
+        @OptionGroup(title: "Which responses (all given options must match)") var filter: EntryFilter
 
         @Option(
             name: [.customShort("o"), .long],
-            help: ArgumentHelp("Write to this file; to standard output by default.", valueName: "file")
+            help: ArgumentHelp("Write to this file. (default: standard output)", valueName: "file")
         )
         var output: String?
 
-        @Flag(help: "Replace the file where it is there already.")
+        @Flag(help: "Replace an existing file.")
         var force = false
 
         @Flag(help: "Leave all bodies out.")
         var noBodies = false
 
-        @Option(help: ArgumentHelp("Leave bodies out that are longer than this.", valueName: "size"))
+        @Option(help: ArgumentHelp("Leave out bodies that are longer than this.", valueName: "size"))
         var bodyLimit = ByteCount(16_000_000)
 
         func validate() throws {
-            if bodyLimit.bytes > 1 << 30 { throw ValidationError("--body-limit can be 1GiB at most.") }
+            if bodyLimit.bytes > 1 << 30 { throw ValidationError("--body-limit must be at most 1GiB.") }
         }
 
         func run() async throws {
@@ -56,7 +56,7 @@
 
         func run(on console: Console, now: Timestamp = SystemClock().timestamp) async throws {
             if let output, !force, FileManager.default.fileExists(atPath: output), !OutputFile.isDevice(output) {
-                throw CommandFailure("\(output) is there already; --force replaces it")
+                throw CommandFailure("\(output) already exists; use --force to replace it")
             }
             let opened = try await location.read()
             let entries = opened.cache.entries(.matching(try filter.predicate()), pageSize: 32, now: now)
@@ -109,12 +109,13 @@
 
     /// An HTTP Archive, version 1.2, written entry by entry.
     ///
-    /// Of the request the archive says what the cache knows: method, URL and the fields that Vary names, credentials left out.
+    /// For the request, the archive has what the cache knows: method, URL and the fields that Vary nominates, without
+    /// credentials.
     struct HTTPArchive {
         private let write: (Data) throws -> Void
         private var isEmpty = true
 
-        /// Begins an archive; what is written goes to `write` at once.
+        /// Begins an archive, which is written to `write` at once.
         init(_ write: @escaping (Data) throws -> Void) throws {
             self.write = write
             let creator = #"{"name":"holdfast","version":"\#(ToolVersion.text)"}"#

@@ -12,10 +12,10 @@
     struct ListCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "ls",
-            abstract: "List what a cache on disk holds.",
+            abstract: "List the responses in a disk cache.",
             discussion: """
-                The responses come in the order of their URLs; where there are more than 10,000, as they are found, which is said on \
-                standard error. With --sort the first 10,000 are shown, or as many as --limit says.
+                The responses are sorted by URL; if there are more than 10,000, they come in no order, and standard error says so. \
+                With --sort, the first 10,000 are shown, or as many as --limit says.
 
                 Examples:
                   holdfast cache ls -d cache
@@ -51,22 +51,22 @@
         }
 
         static let sortedByDefault = 10_000
-        /// Rows that are set as one table.
+        /// The rows of one table.
         static let block = 1_000
 
         @OptionGroup var location: CacheLocation
-        @OptionGroup(title: "Which responses (all that is asked for must fit)") var filter: EntryFilter
+        @OptionGroup(title: "Which responses (all given options must match)") var filter: EntryFilter
 
         @Option(
             help:
-                "Sort; by url, size (largest first), age (oldest first), stored (newest first), freshness (stale longest first)."
+                "Sort by url, size (largest first), age (oldest first), stored (newest first), freshness (stale longest first)."
         )
         var sort: Order?
 
-        @Option(help: "Show so many at most.")
+        @Option(help: "Show at most this many.")
         var limit: Int?
 
-        @Flag(help: "Write a JSON array, one object a line.")
+        @Flag(help: "Print a JSON array, one object per line.")
         var json = false
 
         func validate() throws {
@@ -87,7 +87,7 @@
                     for try await info in entries { best.add(info) }
                     for info in best.all { printer.add(info) }
                 } else {
-                    // nil once there are too many to be put in order.
+                    // nil once there are too many to sort.
                     var held: [CacheEntryInfo]? = []
                     for try await info in entries {
                         guard let found = held else {
@@ -99,7 +99,7 @@
                         for info in found + [info] { printer.add(info) }
                         held = nil
                         console.error(
-                            "holdfast: more than \(found.count) entries, in no order; --sort orders the first\n"
+                            "holdfast: more than \(found.count) entries, in no order; use --sort for the first ones in order\n"
                         )
                     }
                     for info in (held ?? []).sorted(by: Order.url.precedes) { printer.add(info) }
@@ -113,7 +113,7 @@
         }
     }
 
-    /// The first of all entries by some order, in memory for twice as many.
+    /// The first of all entries in some order, with memory for twice as many.
     struct BestEntries {
         private let limit: Int
         private let order: ListCommand.Order
@@ -136,7 +136,7 @@
         }
     }
 
-    /// Prints entries as they come: rows of tables, or elements of an array.
+    /// Prints entries one by one: rows of tables, or elements of an array.
     struct EntryPrinter {
         private let console: Console
         private var array: JSONArrayWriter?

@@ -13,10 +13,11 @@
     struct PurgeCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "purge",
-            abstract: "Remove responses from a cache on disk that no process has open.",
+            abstract: "Remove responses from a disk cache, even while a proxy has it open.",
             discussion: """
-                What is removed is removed for good, pinned responses included. While a process has the cache open the purge is refused \
-                and that process is named; a proxy at work purges through its inspector.
+                Responses are removed permanently, pinned ones included. While a proxy with --admin has the cache open, the proxy removes \
+                them, also from its memory, and determines freshness with its own rules. While another process has it open, the command \
+                fails and prints the id of that process.
 
                 Examples:
                   holdfast cache purge -d cache --url https://api.example/v1/news
@@ -27,21 +28,29 @@
         )
 
         @OptionGroup var location: CacheLocation
-        @OptionGroup(title: "Which responses (all that is asked for must fit)") var filter: EntryFilter
+        @OptionGroup(title: "Which responses (all given options must match)") var filter: EntryFilter
 
-        @Flag(help: "Everything; asks first on a terminal, and needs --yes elsewhere.")
+        @Flag(help: "All responses; asks first on a terminal, otherwise needs --yes.")
         var all = false
 
         @Flag(name: [.customShort("y"), .long], help: "Do not ask.")
         var yes = false
 
-        @Flag(help: "Say what would be removed and remove nothing.")
+        @Option(
+            help: ArgumentHelp(
+                "A file whose first line is the token of the proxy's --admin. (default: the proxy's own file)",
+                valueName: "file"
+            )
+        )
+        var adminToken: String?
+
+        @Flag(help: "Show what would be removed, and remove nothing.")
         var dryRun = false
 
         func validate() throws {
-            if all, !filter.isEmpty { throw ValidationError("--all takes everything; leave the other filters out.") }
+            if all, !filter.isEmpty { throw ValidationError("--all selects everything. Leave out the other filters.") }
             if !all, filter.isEmpty {
-                throw ValidationError("Say which responses: --url, --prefix, --stale, …, or --all.")
+                throw ValidationError("Specify which responses: --url, --prefix, --stale, …, or --all.")
             }
         }
 
@@ -50,27 +59,29 @@
         }
 
         /// - Parameters:
-        ///   - console: where it tells what it did.
-        ///   - now: what staleness is judged by.
-        ///   - confirm: asks the question; nil where nobody is there to answer.
+        ///   - console: for the report.
+        ///   - now: the time for freshness.
+        ///   - confirm: asks the question; nil if no one can answer.
         func run(
             on console: Console,
             now: Timestamp = SystemClock().timestamp,
             confirm: (_ question: String) async -> Bool?
         ) async throws {
-            // What is no cache is told before anything is made there.
+            // A directory that is not a cache is reported before anything is created there.
             let opened = try await location.read()
             if dryRun { return try await tell(opened, on: console, now: now) }
+            let holder = opened.reader.holder
             let (capacity, count) = (opened.reader.fittingCapacity, opened.reader.statistics.entryCount)
             await opened.cache.close()
             if all, !yes {
                 switch await confirm("Remove all \(count) entries of \(location.url.path)?") {
                 case true?: break
                 case false?: throw CommandFailure("nothing was removed")
-                case nil: throw CommandFailure.usage("--all needs --yes where nobody can be asked")
+                case nil: throw CommandFailure.usage("--all needs --yes if it cannot ask on a terminal")
                 }
             }
             do throws(StoreError) {
+                // Tried first, in case the holder has just ended.
                 let store = try await DiskStore.open(
                     directory: location.url.path,
                     capacity: capacity,
@@ -84,13 +95,22 @@
                 await store.close()
                 console.output("removed \(removed ?? 0) of \(count) entries\n")
             } catch {
-                throw CommandFailure(error)
+                guard error.code == .locked else { throw CommandFailure(error) }
+                let holder = PurgeAtHolder(directory: location.url, process: holder, tokenFile: adminToken)
+                let removed = try await holder.purge(
+                    all ? nil : filter.match,
+                    refusal: CommandFailure(error).description
+                )
+                let number = removed.map { "\($0)" } ?? "an unknown number"
+                console.output(
+                    "removed \(number) of \(count) entries through process \(holder.process ?? 0), which has the cache open\n"
+                )
             }
         }
 
         private func purge(_ store: DiskStore, now: Timestamp) async throws(StoreError) -> Int? {
             if all { return try await store.purge(.all, now: StoreInstant(milliseconds: now.millisecondsSinceEpoch)) }
-            // Judged when the command line was.
+            // It was checked together with the command line.
             guard let predicate = try? filter.predicate() else { return 0 }
             return try await HTTPCache(store: store, options: location.options).remove(.matching(predicate), now: now)
         }
@@ -116,7 +136,7 @@
         private static func ask(_ question: String) async -> Bool? {
             guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else { return nil }
             Console.standard.error(question + " [y/N] ")
-            // A thread of its own: an answer may take for ever.
+            // A separate thread, because an answer may take forever.
             let answer = await withCheckedContinuation { continuation in
                 Thread { continuation.resume(returning: readLine() ?? "") }.start()
             }

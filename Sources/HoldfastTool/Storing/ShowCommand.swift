@@ -13,9 +13,9 @@
     struct ShowCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "show",
-            abstract: "Show what is stored for a URL: each variant with its head, its freshness and why.",
+            abstract: "Show what is stored for a URL: each variant with its head, and why it is fresh or stale.",
             discussion: """
-                The head is the one the cache would answer with now, Age included.
+                The head is the one that the cache would send now, with Age.
 
                 Examples:
                   holdfast cache show -d cache https://api.example/v1/news
@@ -23,7 +23,7 @@
                 """
         )
 
-        /// A body beyond this is left out of JSON, which holds it in memory.
+        /// A longer body is left out of JSON, which holds it in memory.
         static let longestBody = 16 << 20
 
         @OptionGroup var location: CacheLocation
@@ -31,13 +31,13 @@
         @Argument(help: "An absolute http or https URL.")
         var url: String
 
-        @Option(help: "Only the variant of this number, from 1.")
+        @Option(help: "Only the variant with this number, from 1.")
         var variant: Int?
 
-        @Flag(help: "Write the body behind each head, byte for byte.")
+        @Flag(help: "Write the body after each head, byte for byte.")
         var body = false
 
-        @Flag(help: "Write a JSON array, one object a line; bodies over 16 MiB are left out.")
+        @Flag(help: "Print a JSON array, one object per line; bodies over 16 MiB are left out.")
         var json = false
 
         func validate() throws {
@@ -88,8 +88,8 @@
                 lines.append("  answers requests with \(fields) (Vary, RFC 9111 §4.1)")
             }
             if !info.tags.isEmpty { lines.append("  tags: " + info.tags.sorted().joined(separator: ", ")) }
-            if info.isPersonal { lines.append("  one principal's own: nobody else is answered from it") }
-            if info.isPinned { lines.append("  pinned against eviction") }
+            if info.isPersonal { lines.append("  belongs to one principal, and is not used for anyone else") }
+            if info.isPinned { lines.append("  pinned: it is not evicted") }
             if info.storedRanges != nil { lines.append("  only parts of the content are stored (RFC 9111 §3.3)") }
             lines += ["", "  HTTP/1.1 \(entry.head.status)"]
             lines += entry.head.fields.map { "  \($0.name.rawName): \($0.value)" }

@@ -12,9 +12,9 @@
     struct StatsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "stats",
-            abstract: "Count what a cache on disk holds, and draw sizes, ages and hosts.",
+            abstract: "Count the responses in a disk cache, and draw sizes, ages and hosts.",
             discussion: """
-                How often responses were asked for is known to the process that has the cache open, and not written to the disk.
+                How often responses were requested is known only to the process that has the cache open; it is not written to the disk.
 
                 Examples:
                   holdfast cache stats -d cache
@@ -23,9 +23,9 @@
         )
 
         @OptionGroup var location: CacheLocation
-        @OptionGroup(title: "Which responses (all that is asked for must fit)") var filter: EntryFilter
+        @OptionGroup(title: "Which responses (all given options must match)") var filter: EntryFilter
 
-        @Flag(help: "Write one JSON object.")
+        @Flag(help: "Print one JSON object.")
         var json = false
 
         func run() async throws {
@@ -54,9 +54,9 @@
         }
     }
 
-    /// What is counted of the entries of a cache, in memory of a bounded size.
+    /// Totals of the entries of a cache, in limited memory.
     struct CacheTotals: Sendable {
-        /// Hosts that are counted one by one; more are counted together.
+        /// The most hosts that are counted separately; others are counted together.
         private static let mostHosts = 100_000
 
         private var entries = 0
@@ -157,21 +157,21 @@
         }
     }
 
-    /// How many things fall into which of some classes, drawn with bars.
+    /// How many things are in each of some classes, drawn with bars.
     struct Histogram: Sendable {
         let title: String
         private(set) var rows: [(label: String, count: Int)]
-        /// The first number that is beyond each class; the last has none.
+        /// The first number beyond each class; the last class has none.
         private let bounds: [Int]
 
-        /// Classes that end before each bound, and one for what is beyond.
+        /// Creates classes that end before each bound, and one for everything beyond.
         init(_ title: String, classes: [(label: String, bound: Int)], beyond: String) {
             self.title = title
             bounds = classes.map(\.bound)
             rows = (classes.map(\.label) + [beyond]).map { ($0, 0) }
         }
 
-        /// Counts that are known already.
+        /// Creates a histogram of known counts.
         init(_ title: String, counted rows: [(label: String, count: Int)]) {
             self.title = title
             self.rows = rows
@@ -190,7 +190,7 @@
             let longest = min(60, max(8, width - labels - counts - 5))
             return title + "\n"
                 + rows.map { label, count in
-                    // Whoever is there at all shows.
+                    // Any count above zero is visible.
                     let eighths = count == 0 ? 0 : max(1, Int(Double(count) / Double(most) * Double(longest * 8)))
                     let bar =
                         String(repeating: "█", count: eighths / 8)

@@ -11,21 +11,21 @@
     struct VerifyCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "verify",
-            abstract: "Read all that is stored and check its checksums; nothing is changed.",
+            abstract: "Read everything that is stored and verify its checksums; nothing is changed.",
             discussion: """
-                What is damaged is removed by the process that works with the cache when it comes across it; a damaged response is never \
-                answered with.
+                Damaged entries are removed by the process that uses the cache when it finds them; a damaged response is never \
+                used.
 
                 Example:
                   holdfast cache verify -d cache || echo damaged
 
-                Exit status: 0 all is whole; 1 it cannot be read; 2 damage was found.
+                Exit status: 0 no damage; 1 the cache cannot be read; 2 damage was found.
                 """
         )
 
         @OptionGroup var location: CacheLocation
 
-        @Flag(help: "Write one JSON object.")
+        @Flag(help: "Print one JSON object.")
         var json = false
 
         func run() async throws {
@@ -61,7 +61,7 @@
             text += "\(report.entriesChecked) entries checked, \(ByteCount(report.bodyBytesChecked)) of bodies; "
             text += "\(report.entriesDamaged) damaged"
             if report.entriesSealed > 0 {
-                text += "; \(report.entriesSealed) encrypted, of which the checksums alone were checked"
+                text += "; \(report.entriesSealed) encrypted, of which only the checksums were verified"
             }
             return text + "\n"
         }

@@ -9,7 +9,7 @@
     internal import NIOCore
     internal import NIOHTTP1
 
-    /// Code of a server, over AsyncHTTPClient.
+    /// Server code, using AsyncHTTPClient.
     struct AsyncClientWeather: Sendable {
         let client = HTTPClient.shared
         let holdfastClient: HoldfastHTTPClient

@@ -6,11 +6,11 @@ internal import Holdfast
 internal import HoldfastCommand
 
 #if canImport(FoundationNetworking)
-    // Foundation on Linux keeps URLSession in a module of its own.
+    // On Linux, Foundation has URLSession in a separate module.
     internal import FoundationNetworking
 #endif
 
-/// Runs the job with one client, before and after the one line.
+/// Runs the job with one client, before and after the one-line change.
 struct ClientRun: Sendable {
     /// Before or after.
     enum Side: String, Sendable, CaseIterable {
@@ -22,9 +22,9 @@ struct ClientRun: Sendable {
     let url: URL
     let dashboard: Dashboard
 
-    /// Does the job with sessions, pipeline and cache of its own, and in the name of a client of its own.
+    /// Does the job with its own session, pipeline and cache, and with its own API key.
     ///
-    /// - Throws: a ``CommandFailure`` where the service's ledger cannot be read, `CancellationError`.
+    /// - Throws: a ``CommandFailure`` if the service's counts cannot be read; `CancellationError`.
     func perform() async throws -> RunResult {
         let session = URLSession(configuration: .ephemeral)
         defer { session.finishTasksAndInvalidate() }
@@ -90,7 +90,7 @@ struct ClientRun: Sendable {
 }
 
 extension CommandFailure {
-    /// A client was named whose trait is off.
+    /// A named client needs a trait that is off.
     static func missing(_ kind: ClientKind) -> CommandFailure {
         .usage("the client \(kind.rawValue) needs a build with --traits \(kind.missingTrait ?? "")")
     }
@@ -102,7 +102,7 @@ enum ClientKind: String, CaseIterable, Sendable {
     case asyncHTTPClient = "async-http-client"
     case generated
 
-    /// The trait that must be on for it, where that is off; nil where the client is there.
+    /// The trait that the client needs if that is off; nil if the client is available.
     var missingTrait: String? {
         switch self {
         case .urlSession:

@@ -6,11 +6,11 @@
     internal import Holdfast
 
     #if canImport(FoundationNetworking)
-        // Foundation on Linux keeps URLSession in a module of its own.
+        // On Linux, Foundation has URLSession in a separate module.
         internal import FoundationNetworking
     #endif
 
-    /// Code over a generated client.
+    /// Code that uses a generated client.
     struct GeneratedWeather: Sendable {
         let session: URLSession
         let pipeline: Pipeline

@@ -5,7 +5,7 @@ internal import Foundation
 internal import Holdfast
 
 #if canImport(FoundationNetworking)
-    // Foundation on Linux keeps URLSession in a module of its own.
+    // On Linux, Foundation has URLSession in a separate module.
     internal import FoundationNetworking
 #endif
 

@@ -6,7 +6,7 @@
     internal import HTTPTypes
     internal import Synchronization
 
-    /// A stand-in with the shape of swift-openapi-runtime's `ClientTransport`, which is no dependency of this package.
+    /// A type with the shape of swift-openapi-runtime's `ClientTransport`, which this package does not depend on.
     protocol ClientTransport: Sendable {
         func send(
             _ request: HTTPRequest,
@@ -16,7 +16,7 @@
         ) async throws -> (HTTPResponse, HTTPBody?)
     }
 
-    /// A stand-in with the shape of swift-openapi-runtime's `HTTPBody`, as far as a transport sees it.
+    /// A type with the shape of swift-openapi-runtime's `HTTPBody`, as far as a transport uses it.
     final class HTTPBody: Sendable, AsyncSequence {
         typealias ByteChunk = ArraySlice<UInt8>
         typealias Element = ByteChunk
@@ -74,7 +74,7 @@
     }
 
     extension HTTPBody {
-        /// All of the content in memory.
+        /// All of the content, in memory.
         func collected() async throws -> Data {
             var data = Data()
             for try await chunk in self { data += chunk }

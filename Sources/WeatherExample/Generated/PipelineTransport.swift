@@ -7,7 +7,7 @@
     internal import Holdfast
     internal import HoldfastHTTPTypes
 
-    /// The transport that puts a pipeline behind a generated client, whole.
+    /// The complete transport that puts a pipeline behind a generated client.
     struct PipelineTransport: ClientTransport {
         let pipeline: Pipeline
 

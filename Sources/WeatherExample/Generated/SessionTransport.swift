@@ -9,11 +9,11 @@
     internal import HoldfastSemantics
 
     #if canImport(FoundationNetworking)
-        // Foundation on Linux keeps URLSession in a module of its own.
+        // On Linux, Foundation has URLSession in a separate module.
         internal import FoundationNetworking
     #endif
 
-    /// A transport over plain URLSession, as generated clients are given one without Holdfast; content in memory.
+    /// A transport over plain URLSession, as generated clients use without Holdfast; content in memory.
     struct SessionTransport: ClientTransport {
         let session: URLSession
 

@@ -5,7 +5,7 @@
     internal import Foundation
     internal import HTTPTypes
 
-    /// A client in the shape that an OpenAPI generator gives it: a method for each operation, a transport beneath them all.
+    /// A client as an OpenAPI generator makes it: a method for each operation, and a transport below them.
     struct WeatherClient: Sendable {
         let serverURL: URL
         let key: String

@@ -47,7 +47,7 @@ struct CommandLineTests {
         return Set(text.matches(of: pattern).map { String($0.output.1) })
     }
 
-    @Test("Programs and traits in commands are those of the manifests")
+    @Test("The programs and traits in commands exist in the manifests")
     func names() throws {
         // A target of a program that no product names has one of its own name.
         let executable = /\.executable(?:Target)?\(\s*name: "([^"]+)"/
@@ -70,7 +70,7 @@ struct CommandLineTests {
         #expect(count > 20)
     }
 
-    @Test("The reader finds programs, packages and traits")
+    @Test("The parser finds programs, packages and traits")
     func reader() {
         let line = "`swift build && swift run --traits Tool,Redis holdfast proxy` or `swift run` # swift"
         let commands = Self.commands(in: line)

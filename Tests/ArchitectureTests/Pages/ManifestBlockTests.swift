@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// Holds the blocks of pages that belong into a manifest to the manifest of this package: its products, traits and platforms.
-@Suite("Pages and what they put into a manifest")
+@Suite("Pages and their manifest blocks")
 struct ManifestBlockTests {
     private static func manifest() throws -> String {
         try String(contentsOf: ImportTableTests.root.appending(path: "Package.swift"), encoding: .utf8)
@@ -18,7 +18,7 @@ struct ManifestBlockTests {
         }
     }
 
-    @Test("Products and traits that pages name are those of the package")
+    @Test("The products and traits that pages name exist in the package")
     func names() throws {
         let manifest = try Self.manifest()
         let products = Set(
@@ -40,7 +40,7 @@ struct ManifestBlockTests {
         }
     }
 
-    @Test("Platforms and the version of the tools are those of the package")
+    @Test("The platforms and tools version on pages are those of the package")
     func versions() throws {
         let manifest = try Self.manifest()
         let blocks = try Self.blocks()
@@ -54,7 +54,7 @@ struct ManifestBlockTests {
         }
     }
 
-    @Test("A manifest's parts stand in no block that is taken for code")
+    @Test("No block marked as Swift code contains parts of a manifest")
     func fences() throws {
         for path in try Pages.all() {
             for block in try Page(at: path).blocks where block.language == "swift" {

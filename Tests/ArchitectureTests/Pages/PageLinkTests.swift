@@ -50,7 +50,7 @@ struct PageLinkTests {
         for (folder, files) in folders where folder != "docs/api" { #expect(files.count <= 12, "\(folder)") }
     }
 
-    @Test("A page that code, a script or the manifest names exists")
+    @Test("Every page that code, a script or the manifest names exists")
     func mentions() throws {
         let files =
             try ["Sources", "Tests", "Benchmarks/Sources", "Benchmarks/Tests"]
@@ -69,7 +69,7 @@ struct PageLinkTests {
         }
     }
 
-    @Test("The reader finds links, anchors and blocks, and takes no code for either")
+    @Test("The parser finds links, anchors and blocks, and ignores what only looks like them in code")
     func reader() {
         let page = Page(
             path: "pages/a/page.md",

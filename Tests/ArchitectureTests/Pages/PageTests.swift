@@ -44,7 +44,7 @@ struct PageTests {
         }
     }
 
-    @Test("Every block of Swift on a page stands in a test that runs it", arguments: try Pages.all())
+    @Test("Every Swift block on a page is part of a test that runs it", arguments: try Pages.all())
     func compiled(_ path: String) throws {
         let sources = try Self.sources.get()
         for block in try Page(at: path).blocks where block.language == "swift" {
@@ -56,7 +56,7 @@ struct PageTests {
         }
     }
 
-    @Test("Blocks are fenced by a word that says how they are held", arguments: try Pages.all())
+    @Test("Every Swift block has a fence that says how it is checked", arguments: try Pages.all())
     func fences(_ path: String) throws {
         for block in try Page(at: path).blocks where block.language.lowercased().hasPrefix("swift") {
             #expect(
@@ -66,7 +66,7 @@ struct PageTests {
         }
     }
 
-    @Test("Pages are found by walking, and some have code")
+    @Test("The search finds all pages, and some of them have code")
     func walk() throws {
         let pages = try Pages.all()
         #expect(pages.contains("README.md") && pages.contains("Benchmarks/README.md"))

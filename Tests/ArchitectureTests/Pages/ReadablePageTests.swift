@@ -11,7 +11,7 @@ struct ReadablePageTests {
         try String(contentsOf: ImportTableTests.root.appending(path: path), encoding: .utf8)
     }
 
-    @Test("README.md has at most 120 lines, two pictures at least, and a link to the API reference")
+    @Test("README.md has at most 120 lines, at least two pictures, and a link to the API reference")
     func readme() throws {
         let text = try Self.text("README.md")
         #expect(text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).count <= 121)
@@ -39,7 +39,7 @@ struct ReadablePageTests {
         for code in codes.sorted() { #expect(page.contains("`\(code)`"), "the page does not explain \(code)") }
     }
 
-    @Test("The pictures are those that .ci/pictures draws from the tables of the pages")
+    @Test("The pictures match what .ci/pictures draws from the tables of the pages")
     func pictures() throws {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")

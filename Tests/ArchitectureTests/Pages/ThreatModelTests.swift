@@ -11,7 +11,7 @@ struct ThreatModelTests {
         try String(contentsOf: ImportTableTests.root.appending(path: "docs/threat-model.md"), encoding: .utf8)
     }
 
-    @Test("Each test that the page names stands in the file that it names")
+    @Test("Each test that the page names is in the file that it names")
     func named() throws {
         let page = try Self.page()
         let named = page.matches(of: /`(Tests\/[^`]+\.swift)`(?: \(\w+\))?: "([^"]+)"/)
@@ -24,7 +24,7 @@ struct ThreatModelTests {
         }
     }
 
-    @Test("Each threat against which something is done has a test beside it")
+    @Test("Each threat that is countered has a test in its row")
     func rows() throws {
         let rows = try Self.page().split(whereSeparator: \.isNewline).filter { $0.hasPrefix("| ") }
             .map { row in row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) } }

@@ -18,7 +18,7 @@
             ProcessInfo.processInfo.environment["HOLDFAST_LONG_TESTS"] == "1"
             ? CaseFile.ownURLs : Array(CaseFile.ownURLs.prefix(2))
 
-        @Test("Each of our own passes", arguments: ConformanceMode.allCases)
+        @Test("Every case of our own passes", arguments: ConformanceMode.allCases)
         func own(_ mode: ConformanceMode) async throws {
             let run = try await run(CaseFile(contentsOf: Self.ownURLs), mode)
             for outcome in run.outcomes
@@ -28,7 +28,7 @@
         }
 
         @Test(
-            "Each public one passes that passes within a process",
+            "Every public case that passes in-process also passes through the proxy",
             .enabled(if: CaseFile.publicURL != nil, "skipped: there is no file of public cases"),
             arguments: ConformanceMode.allCases
         )

@@ -11,24 +11,24 @@
     import NIOSSL
     import Testing
 
-    @Suite("AsyncHTTPClientTransport keeps the promises of a transport", .timeLimit(.minutes(20)))
+    @Suite("AsyncHTTPClientTransport passes the transport conformance suite", .timeLimit(.minutes(20)))
     struct AsyncHTTPClientConformanceTests {
         /// Long bodies are of 200 MB where another process is measured; here 64 MiB show the same rules.
         private static let longBody = 64 << 20
 
-        @Test("over HTTP/1.1, with a client of its own", arguments: TransportConformance.checks)
+        @Test("Over HTTP/1.1, with a client of its own", arguments: TransportConformance.checks)
         func own(_ check: TransportConformance.Check) async {
             let findings = await check.findings(of: .asyncHTTPClient, at: .http1, longBody: Self.longBody)
             #expect(findings.isEmpty, "\(findings)")
         }
 
-        @Test("over HTTP/1.1, with somebody's client that decodes", arguments: TransportConformance.checks)
+        @Test("Over HTTP/1.1, with a client passed in that decompresses", arguments: TransportConformance.checks)
         func foreign(_ check: TransportConformance.Check) async {
             let findings = await check.findings(of: .asyncHTTPClientOfOthers, at: .http1, longBody: Self.longBody)
             #expect(findings.isEmpty, "\(findings)")
         }
 
-        @Test("over HTTP/2", arguments: TransportConformance.checks)
+        @Test("Over HTTP/2", arguments: TransportConformance.checks)
         func http2(_ check: TransportConformance.Check) async {
             let findings = await check.findings(of: .asyncHTTPClientOverTLS, at: .http2, longBody: Self.longBody)
             #expect(findings.isEmpty, "\(findings)")

@@ -18,7 +18,7 @@
             /// A server may have got rid of this much while nobody reads: it lies in the sockets of both sides.
             private static let ahead = 18_000_000
 
-            @Test("down: a reader that stands still holds the server back, and costs little memory")
+            @Test("Download: a stalled reader holds the server back and costs little memory")
             func down() async throws {
                 let gauge = ByteGauge()
                 let bench = try TransferBench(gauge)
@@ -33,7 +33,7 @@
                 #expect(report.growth < Self.memory, "\(report.growth)")
             }
 
-            @Test("up: a stream goes out as it is read, and costs little memory")
+            @Test("Upload: a stream is sent as it is read and costs little memory")
             func up() async throws {
                 let bench = try TransferBench()
                 defer { bench.end() }

@@ -97,7 +97,7 @@
 
         private struct Unheard: Error {}
 
-        @Test("each has a code, and proves what it proves", arguments: ofClient + beneath)
+        @Test("Each error has a code and proves what the table says", arguments: ofClient + beneath)
         func meaning(_ row: Row) {
             let error = ClientFailure.serviceError(for: row.error, ExchangeTrace(progress: .bodySent))
             #expect(error.code == row.code)
@@ -105,7 +105,7 @@
             #expect(error.cause != nil)
         }
 
-        @Test("the table has every error that the client can make")
+        @Test("The table has every error that the client can throw")
         func isExhaustive() {
             let known = Set(ClientFailureTests.ofClient.compactMap { ($0.error as? HTTPClientError)?.shortDescription })
             #expect(known.count == 31)
@@ -113,7 +113,7 @@
             for row in ClientFailureTests.ofClient { #expect(ClientFailure.meaning(of: row.error).code != .other) }
         }
 
-        @Test("once a response has begun, no error proves that nothing was sent", arguments: ofClient + beneath)
+        @Test("Once a response has begun, no error proves that nothing was sent", arguments: ofClient + beneath)
         func afterHead(_ row: Row) {
             for progress in [TransportProgress.headReceived, .bytesReceived] {
                 let error = ClientFailure.serviceError(for: row.error, ExchangeTrace(progress: progress))
@@ -121,7 +121,7 @@
             }
         }
 
-        @Test("a request that no connection took was not sent, whatever the error")
+        @Test("A request that no connection accepted was not sent, whatever the error")
         func neverPlaced() {
             var trace = ExchangeTrace(progress: .bodySent)
             trace.wasNeverPlaced = true
@@ -129,7 +129,7 @@
             #expect(ClientFailure.timeout(trace).progress == .notSent)
         }
 
-        @Test("a failing body source is the caller's error, and its cause")
+        @Test("A failing body source is reported as the caller's error, with its cause")
         func uploadFailure() {
             var trace = ExchangeTrace(progress: .headSent)
             trace.uploadFailure = Unheard()

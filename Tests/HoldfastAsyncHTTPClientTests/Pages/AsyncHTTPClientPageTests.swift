@@ -26,7 +26,7 @@
             }
         }
 
-        @Test("one line makes the client, and call sites stay as they are")
+        @Test("One line makes the client, and call sites stay as they are")
         func oneLine() async throws {
             let server = try server()
             let url = server.url().absoluteString
@@ -43,7 +43,7 @@
             #expect(server.requests.count == 1)
         }
 
-        @Test("respond tells where a response came from")
+        @Test("respond says where a response came from")
         func respond() async throws {
             let server = try server()
             let client = HTTPClient.shared.holdfast(cache: .default)
@@ -56,7 +56,7 @@
             #expect(response.source == .fresh)
         }
 
-        @Test("options of one call")
+        @Test("Options for one call")
         func options() async throws {
             let server = try server()
             let client = HTTPClient.shared.holdfast(cache: .default)
@@ -69,7 +69,7 @@
             #expect(response.status == .ok)
         }
 
-        @Test("errors that call sites know")
+        @Test("Errors that call sites already handle")
         func errors() async throws {
             let server = try LoopbackServer.start { _ in .never }
             let client = HTTPClient.shared.holdfast()
@@ -85,7 +85,7 @@
             #expect(caught == 1)
         }
 
-        @Test("a transport with a client of its own")
+        @Test("A transport with a client of its own")
         func ownClient() async throws {
             let server = try server()
             let url = server.url()
@@ -102,7 +102,7 @@
             try await transport.shutdown()
         }
 
-        @Test("a stream is sent as it is read")
+        @Test("A stream is sent as it is read")
         func streaming() async throws {
             let server = try server()
             let client = HTTPClient.shared.holdfast(retrierFactory: .default)

@@ -59,7 +59,7 @@
             #expect(server.requests.count == 2)
         }
 
-        @Test("Beneath a pipeline")
+        @Test("Below a pipeline")
         func transport() async throws {
             let server = try server()
             let address = server.url()

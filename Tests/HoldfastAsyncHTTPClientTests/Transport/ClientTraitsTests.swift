@@ -13,7 +13,7 @@
         import FoundationNetworking
     #endif
 
-    @Suite("What is known of a client beneath a pipeline")
+    @Suite("What the transport knows about its client")
     struct ClientTraitsTests {
         private func request(_ fields: [String: String] = [:]) throws -> URLRequest {
             var request = URLRequest(url: try #require(URL(string: "http://localhost/")))
@@ -21,7 +21,7 @@
             return request
         }
 
-        @Test("whether it decodes is read off the client itself")
+        @Test("Whether the client decompresses is read from the client itself")
         func detection() async throws {
             let plain = HTTPClient(configuration: HTTPClient.Configuration())
             #expect(ClientTraits(of: plain).undoesCodings == false)
@@ -29,7 +29,9 @@
             #expect(ClientTraits(of: .shared).undoesCodings == true)
         }
 
-        @Test("Accept-Encoding is told of where it is added, and asks for no coding of parts (RFC 9110 §14.2)")
+        @Test(
+            "Accept-Encoding is reported where it is added, and requests for parts ask for no coding (RFC 9110 §14.2)"
+        )
         func implicitFields() throws {
             let decoding = AsyncHTTPClientTransport(client: .shared)
             let plain = AsyncHTTPClientTransport(client: .shared, undoesContentCoding: false)
@@ -41,7 +43,7 @@
         }
 
         @Test(
-            "one coding that the client knows is undone, and others are not",
+            "A single coding that the client knows is decoded, and others are not",
             arguments: [
                 ("gzip", ClientTraits.Coding.undone), ("Deflate", .undone), ("br", .kept), ("x-gzip", .kept),
                 ("identity", .kept), ("", .kept), ("gzip, br", .uncertain), ("br, gzip", .kept),
@@ -52,7 +54,7 @@
             #expect(ClientTraits(undoesCodings: false).coding(of: ["Content-Encoding": value]) == .kept)
         }
 
-        @Test("of a client that cannot be looked into, a coded response is uncertain")
+        @Test("If the client cannot be inspected, whether a response was decoded is unknown")
         func unknown() {
             #expect(ClientTraits(undoesCodings: nil).coding(of: ["Content-Encoding": "gzip"]) == .uncertain)
             #expect(ClientTraits(undoesCodings: nil).coding(of: ["Content-Encoding": "br"]) == .kept)

@@ -19,7 +19,7 @@
     @Suite("Exchanges over AsyncHTTPClient", .timeLimit(.minutes(20)))
     struct ExchangeTests {
         @Test(
-            "a target goes out as the URL has it",
+            "A target is sent as the URL spells it",
             arguments: [
                 "/", "/a%20b", "/a%2Fb", "/%C3%A9", "/a;b=c,d", "/?q", "/?", "/p?a=b&c=%26", "/p?x=a+b", "//double//",
                 "/a/../b",
@@ -34,7 +34,7 @@
             #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == target)
         }
 
-        @Test("user information of a URL is not sent, so no credential is hidden from a cache")
+        @Test("User information of a URL is not sent, so no credential is hidden from a cache")
         func userInformation() async throws {
             let server = try LoopbackServer.start { _ in LoopbackReply() }
             let url = try #require(URL(string: "http://user:secret@127.0.0.1:\(server.port)/"))
@@ -46,7 +46,11 @@
             #expect(request.values(of: "Cookie") == [])
         }
 
-        @Test("a status below 100 is no answer, and ends no process", arguments: ["000", "099"], ["own", "shared"])
+        @Test(
+            "A status below 100 is an error and does not crash the process",
+            arguments: ["000", "099"],
+            ["own", "shared"]
+        )
         func statusBelow100(_ status: String, _ whose: String) async throws {
             let server = try LoopbackServer.start { _ in
                 LoopbackReply(
@@ -62,7 +66,7 @@
             #expect(error.code == .protocolError)
         }
 
-        @Test("a body is read to its end although its transport was let go of")
+        @Test("A body can be read to its end after its transport was released")
         func bodyOutlivesTransport() async throws {
             let gate = LoopbackGate()
             let server = try LoopbackServer.start { _ in
@@ -79,7 +83,7 @@
             #expect(text == "first second")
         }
 
-        @Test("a client that traces itself sends each field of the trace once, whoever wrote one before")
+        @Test("If the client does tracing itself, each trace field is sent once, whoever set it before")
         func traceFields() async throws {
             let server = try LoopbackServer.start { _ in LoopbackReply() }
             let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
@@ -100,7 +104,7 @@
             try await transport.shutdown()
         }
 
-        @Test("a certificate that nobody vouches for is refused before anything is sent")
+        @Test("An untrusted certificate is refused before anything is sent")
         func certificate() async throws {
             let origin = try await HTTP2Origin.start(LoopbackScript { _ in LoopbackReply() })
             let transport = AsyncHTTPClientTransport()
@@ -114,7 +118,7 @@
             await origin.stop()
         }
 
-        @Test("a server that ends the handshake is .tls, and nothing was sent")
+        @Test("A server that ends the handshake fails the call with .tls, and nothing was sent")
         func noTLS() async throws {
             let server = try LoopbackServer.start(
                 opening: { _ in .breaking(afterBytes: 1, resetting: false) },
@@ -130,7 +134,7 @@
             try await transport.shutdown()
         }
 
-        @Test("a deadline that passes while the request waits for a connection proves that nothing was sent")
+        @Test("A deadline that passes while the request waits for a connection proves that nothing was sent")
         func poolWait() async throws {
             let server = try LoopbackServer.start { $0.path == "/ready" ? LoopbackReply(body: "") : .never }
             var configuration = HTTPClient.Configuration()
@@ -158,7 +162,9 @@
             try await transport.shutdown()
         }
 
-        @Test("a transport that was shut down says so; its second end does nothing, and somebody's client stays")
+        @Test(
+            "A transport that was shut down says so; a second shutdown does nothing, and a client passed in stays open"
+        )
         func shutdown() async throws {
             let server = try LoopbackServer.start { _ in LoopbackReply(body: "here") }
             let own = AsyncHTTPClientTransport()
@@ -175,7 +181,7 @@
             #expect(try await response.body.data() == Data("here".utf8))
         }
 
-        @Test("a request's own stream goes out as it is read")
+        @Test("A request's own stream is sent as it is read")
         func requestStream() async throws {
             let server = try LoopbackServer.start { LoopbackReply(body: "\($0.bodyLength) \($0.isPattern)") }
             let bytes = (0..<4).flatMap { TransferPattern.bytes(50_000, at: $0 * 50_000).array }

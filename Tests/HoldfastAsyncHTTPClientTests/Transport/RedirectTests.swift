@@ -15,7 +15,7 @@
         import FoundationNetworking
     #endif
 
-    @Suite("Redirects beneath a client that follows them itself", .timeLimit(.minutes(20)))
+    @Suite("Redirects with a client that follows them itself", .timeLimit(.minutes(20)))
     struct RedirectTests {
         private func server() throws -> LoopbackServer {
             try LoopbackServer.start { request in
@@ -26,7 +26,7 @@
             }
         }
 
-        @Test("are handed up all the same", arguments: [301, 302, 307, 308], ["GET", "PUT"])
+        @Test("Redirects are returned to the pipeline all the same", arguments: [301, 302, 307, 308], ["GET", "PUT"])
         func handedUp(_ status: Int, _ method: String) async throws {
             let server = try server()
             let transport = AsyncHTTPClientTransport(client: .shared)
@@ -40,7 +40,7 @@
         }
 
         @Test(
-            "are the pipeline's to follow, those included that the client would follow by itself",
+            "The pipeline follows redirects, including those that the client would follow itself",
             arguments: [303, 302]
         )
         func followed(_ status: Int) async throws {
@@ -62,7 +62,9 @@
             #expect(recorder.events.allSatisfy { $0.name != AsyncHTTPClientTransport.clientFollowedRedirect })
         }
 
-        @Test("that a client follows whose configuration was not read are told of, and stored by no cache")
+        @Test(
+            "Redirects followed by a client with an unknown configuration are reported, and no cache stores the result"
+        )
         func followedUnread() async throws {
             let server = try server()
             let recorder = EventRecorder()
@@ -81,7 +83,7 @@
         }
 
         @Test(
-            "to a port above 65535 end no process, whatever the status and the client",
+            "A redirect to a port above 65535 does not crash the process, whatever the status and the client",
             arguments: [301, 302, 303],
             ["GET", "POST"]
         )
@@ -102,7 +104,7 @@
             try await theirs.shutdown()
         }
 
-        @Test("of content to a URL that fills a connection's buffer fail, and end no process")
+        @Test("A redirect with content to a URL that fills a connection's buffer fails and does not crash the process")
         func longLocation() async throws {
             let server = try LoopbackServer.start { _ in
                 LoopbackReply(307, fields: [("Location", "/" + String(repeating: "a", count: 70_000))])
@@ -121,7 +123,10 @@
             _ = try? await pipeline.send(long)
         }
 
-        @Test("to a port that is none are handed up, and such a URL is never sent", arguments: [0, 65_536, 99_999])
+        @Test(
+            "A redirect to an invalid port is returned, and such a URL is never requested",
+            arguments: [0, 65_536, 99_999]
+        )
         func badPort(_ port: Int) async throws {
             let server = try LoopbackServer.start { _ in
                 LoopbackReply(302, fields: [("Location", "http://127.0.0.1:\(port)/")])
@@ -137,7 +142,7 @@
             #expect(error.progress == .notSent)
         }
 
-        @Test("are followed by the pipeline, which stores what it gets at the end")
+        @Test("The pipeline follows redirects and stores the final response")
         func byPipeline() async throws {
             let server = try server()
             let client = HTTPClient.shared.holdfast(cache: .inMemory())

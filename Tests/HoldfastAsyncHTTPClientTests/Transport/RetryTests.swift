@@ -38,7 +38,7 @@
         }
 
         @Test(
-            "a 503 with Retry-After is sent again, and the answer is cached",
+            "A 503 with Retry-After is retried, and the response is cached",
             arguments: [OriginFactory.http1, .http2]
         )
         func throttled(_ factory: OriginFactory) async throws {
@@ -61,7 +61,7 @@
             await origin.stop()
         }
 
-        @Test("a POST that broke on a kept connection goes out once", arguments: [OriginFactory.http1, .http2])
+        @Test("A POST that failed on a reused connection is sent once", arguments: [OriginFactory.http1, .http2])
         func brokenPost(_ factory: OriginFactory) async throws {
             let origin = try await factory.start(
                 LoopbackScript { request in
@@ -81,7 +81,7 @@
         }
 
         @Test(
-            "a POST whose stream was refused is sent again, one whose stream was cancelled is not (RFC 9113 §8.7)",
+            "A POST on a refused stream is sent again, one on a cancelled stream is not (RFC 9113 §8.7)",
             arguments: [(HTTP2ErrorCode.refusedStream, 2), (.cancel, 1), (.internalError, 1)]
         )
         func streamReset(_ code: HTTP2ErrorCode, _ sends: Int) async throws {
@@ -98,7 +98,7 @@
         }
 
         @Test(
-            "a POST whose answer had begun is never sent again, whatever its stream is reset with",
+            "A POST whose response had begun is never sent again, whatever code its stream is reset with",
             arguments: [HTTP2ErrorCode.refusedStream, .cancel],
             [true, false]
         )
@@ -126,7 +126,10 @@
         }
 
         /// SwiftNIO tells of such a stream with the code CANCEL, which proves nothing.
-        @Test("a GET that a GOAWAY left out is sent again, a POST is not", arguments: [("GET", 2), ("POST", 1)])
+        @Test(
+            "A GET that a GOAWAY left unprocessed is sent again, a POST is not",
+            arguments: [("GET", 2), ("POST", 1)]
+        )
         func goAway(_ method: String, _ sends: Int) async throws {
             let script = LoopbackScript { request in
                 request.number == 0 ? LoopbackReply(before: [.reset]) : LoopbackReply(body: "done")

@@ -17,7 +17,7 @@
             FileManager.default.temporaryDirectory.appendingPathComponent("hf-\(UUID().uuidString.prefix(8))").path
         }
 
-        @Test("pass through a pipeline with a cache")
+        @Test("They pass through a pipeline with a cache")
         func exchange() async throws {
             let path = path
             let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -36,7 +36,7 @@
             try await server.close()
         }
 
-        @Test("without a server are .connect, and nothing was sent")
+        @Test("Without a server, the call fails with .connect, and nothing was sent")
         func refused() async throws {
             let transport = AsyncHTTPClientTransport()
             let url = try #require(URL(httpURLWithSocketPath: path))

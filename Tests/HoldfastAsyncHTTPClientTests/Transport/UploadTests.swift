@@ -12,12 +12,12 @@
 
     @testable import HoldfastAsyncHTTPClient
 
-    @Suite("Content on its way to the client", .timeLimit(.minutes(20)))
+    @Suite("Request content on its way to the client", .timeLimit(.minutes(20)))
     struct UploadTests {
         private static let pieceLength = 64 << 10
         private static let pieceCount = 20
 
-        @Test("runs no further ahead of a busy loop than its stride")
+        @Test("Content runs no further ahead of a busy event loop than its stride")
         func pace() async throws {
             let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
             let (busy, gauge, seen) = (DispatchSemaphore(value: 0), ByteGauge(), ByteGauge())
@@ -42,7 +42,7 @@
             #expect(seen.count <= 256 << 10)
         }
 
-        @Test("says how far it was asked for, and fails once it was given up")
+        @Test("It says how far it was requested, and fails once it was abandoned")
         func progress() async throws {
             let source = Pieces(ByteGauge())
             let upload = Upload(length: nil, loops: MultiThreadedEventLoopGroup.singleton) { source }

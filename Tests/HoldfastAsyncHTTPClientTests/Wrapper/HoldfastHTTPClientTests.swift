@@ -19,12 +19,12 @@
         import FoundationNetworking
     #endif
 
-    @Suite("HoldfastHTTPClient has the call shape of the client", .timeLimit(.minutes(20)))
+    @Suite("HoldfastHTTPClient has the same call shape as the client", .timeLimit(.minutes(20)))
     struct HoldfastHTTPClientTests {
         private static let fields = [("Cache-Control", "max-age=60"), ("X-Line", "a"), ("x-line", "b")]
 
         @Test(
-            "status, version, header lines, URL and body are as the client gives them, from the network and the store"
+            "Status, version, header lines, URL and body match what the client returns, from the network and the store"
         )
         func response() async throws {
             let server = try LoopbackServer.start { _ in LoopbackReply(fields: Self.fields, body: "hello") }
@@ -46,7 +46,7 @@
             #expect(server.requests.count == 2)
         }
 
-        @Test("a body that is too long is the client's error, and iterating gives its buffers")
+        @Test("A body that is too long throws the client's error, and iterating yields the client's buffers")
         func body() async throws {
             let server = try LoopbackServer.start { _ in
                 LoopbackReply(framing: .chunked, steps: [.send("one"), .send("two")])
@@ -62,7 +62,7 @@
             #expect(text == "onetwo")
         }
 
-        @Test("repeated request lines are joined, Cookie by semicolons (RFC 9110 §5.3, RFC 6265 §5.4)")
+        @Test("Repeated request lines are joined, Cookie with semicolons (RFC 9110 §5.3, RFC 6265 §5.4)")
         func requestLines() async throws {
             let server = try LoopbackServer.start { _ in LoopbackReply() }
             var request = HTTPClientRequest(url: server.url().absoluteString)
@@ -117,7 +117,7 @@
             ]
         }()
 
-        @Test("a body in memory is sent again, a stream is not, and each keeps its framing", arguments: bodies)
+        @Test("A body in memory is sent again, a stream is not, and each keeps its framing", arguments: bodies)
         func requestBody(_ form: BodyCase) async throws {
             let server = try LoopbackServer.start { _ in LoopbackReply(503, body: "no") }
             var configuration = PipelineConfiguration()
@@ -139,7 +139,7 @@
             }
         }
 
-        @Test("a request's own TLS configuration holds, and its responses go past the cache")
+        @Test("A request's own TLS configuration applies, and its responses bypass the cache")
         func tlsConfiguration() async throws {
             let origin = try await HTTP2Origin.start(
                 LoopbackScript { _ in LoopbackReply(fields: [("Cache-Control", "max-age=60")], body: "secret") }
@@ -163,7 +163,7 @@
             await origin.stop()
         }
 
-        @Test("a request's own TLS configuration does not hold for what a prepare step sends meanwhile")
+        @Test("A request's own TLS configuration does not apply to requests that a prepare step sends")
         func tlsConfigurationIsTheCallsOwn() async throws {
             let origin = try await HTTP2Origin.start(LoopbackScript { _ in LoopbackReply(body: "") })
             let transport = AsyncHTTPClientTransport()
@@ -186,7 +186,7 @@
             await origin.stop()
         }
 
-        @Test("a pipeline that cannot keep a TLS configuration refuses the request")
+        @Test("A pipeline that cannot pass on a TLS configuration refuses the request")
         func refusedTLSConfiguration() async throws {
             let transport = ScriptedTransport([.respond(200)])
             let client = HoldfastHTTPClient(Pipeline(transport: transport))
@@ -199,7 +199,7 @@
             #expect(transport.sent.isEmpty)
         }
 
-        @Test("errors are the client's where it has a word for them")
+        @Test("Errors are the client's own where it has a matching one")
         func errors() async throws {
             let port = try LoopbackServer.refusingPort()
             let transport = AsyncHTTPClientTransport()
@@ -226,7 +226,7 @@
         }
 
         @Test(
-            "a field that no request may have is the client's error, not left out",
+            "A field that no request may have throws the client's error and is not dropped silently",
             arguments: ["X\r\nY", "", "X Y", "X"],
             ["1", "1\r\nZ: 2", "1\n", "\0"]
         )
@@ -243,7 +243,7 @@
             #expect(server.requests.isEmpty)
         }
 
-        @Test("what the client has no word for is a ServiceError, and a redirect loop has one")
+        @Test("Without a matching client error a ServiceError is thrown; a redirect loop has a matching one")
         func otherErrors() async throws {
             let throttled = ScriptedTransport([.fail(ServiceError(.throttled, "later"))])
             let request = HTTPClientRequest(url: "http://localhost/")
@@ -257,7 +257,7 @@
             }
         }
 
-        @Test("a cancelled call throws CancellationError")
+        @Test("A cancelled call throws CancellationError")
         func cancellation() async throws {
             let server = try LoopbackServer.start { _ in .never }
             let client = HTTPClient.shared.holdfast()
@@ -270,7 +270,7 @@
             await #expect(throws: CancellationError.self) { try await call.value }
         }
 
-        @Test("the caller's logger hears what the client says")
+        @Test("The caller's logger receives what the client logs")
         func logger() async throws {
             let server = try LoopbackServer.start { _ in LoopbackReply() }
             let heard = CountWatch()

@@ -39,7 +39,7 @@
             return seal
         }
 
-        @Test("A sealed cache is there under its key, and under a new one with the old one at hand")
+        @Test("A sealed cache can be read with its key, and with a new key that has the old one beside it")
         func keys() async throws {
             let directory = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: directory) }

@@ -40,7 +40,7 @@
             return bytes
         }
 
-        @Test("A key that was kept, a sealed cache, another key")
+        @Test("A key from storage, a sealed cache, a key change")
         func sealing() async throws {
             let directory = makeDirectory()
             defer { try? FileManager.default.removeItem(at: directory) }
@@ -59,7 +59,7 @@
             }
         }
 
-        @Test("What is sealed is found again under another key, and only with the old one at hand")
+        @Test("Sealed entries are found after a key change only if the old key is available")
         func tutorial() async throws {
             let directory = makeDirectory()
             defer { try? FileManager.default.removeItem(at: directory) }

@@ -26,7 +26,7 @@
         }
 
         @Test(
-            "The URL is scheme, authority and path as they are spelled",
+            "The URL has scheme, authority and path as they are spelled",
             arguments: [
                 ("https", "example.com", "/", "https://example.com/"),
                 ("https", "example.com", "", "https://example.com/"),
@@ -51,7 +51,7 @@
         }
 
         @Test(
-            "What has no URL is refused as a bad request, unsent",
+            "What cannot be a URL is refused as a bad request and not sent",
             arguments: [
                 request(nil, "h", "/"), request("", "h", "/"), request("https", nil, "/"), request("https", "", "/"),
                 request("https", "h", nil), request("https", "h", "*", method: .options),
@@ -104,14 +104,14 @@
             #expect(converted.value(forHTTPHeaderField: "Cookie") == "x=1; y=2")
         }
 
-        @Test("The method is any token", arguments: ["GET", "PATCH", "QUERY", "M-SEARCH", "x!#$%&'*+-.^_`|~0"])
+        @Test("The method can be any token", arguments: ["GET", "PATCH", "QUERY", "M-SEARCH", "x!#$%&'*+-.^_`|~0"])
         func methods(_ method: String) throws {
             let token = try #require(HTTPRequest.Method(method))
             #expect(try URLRequest(Self.request("https", "h", "/", method: token)).httpMethod == method)
         }
 
         @Test(
-            "A URLRequest's URL is cut at its signs, user information and fragment left out",
+            "A URLRequest's URL is split at its delimiters, without user information and fragment",
             arguments: [
                 ("https://h", "https", "h", "/"), ("https://h?a=b", "https", "h", "/?a=b"),
                 ("http://h:8080/a%2Fb?c=%20#d", "http", "h:8080", "/a%2Fb?c=%20"),
@@ -133,13 +133,16 @@
             #expect(throws: ServiceError.self) { try HTTPRequest(request) }
         }
 
-        @Test("A relative URL is taken with its base")
+        @Test("A relative URL is resolved against its base")
         func relative() throws {
             let url = try #require(URL(string: "b?c", relativeTo: URL(string: "https://h/a/")))
             #expect(try HTTPRequest(URLRequest(url: url)).path == "/a/b?c")
         }
 
-        @Test("Any request comes back from URLRequest as it went in", arguments: [0, 1, 2, 9_111] as [UInt64])
+        @Test(
+            "Any request survives the way through URLRequest and back unchanged",
+            arguments: [0, 1, 2, 9_111] as [UInt64]
+        )
         func roundTrip(_ seed: UInt64) throws {
             var generator = SeededGenerator(seed: seed)
             for _ in 0..<300 {

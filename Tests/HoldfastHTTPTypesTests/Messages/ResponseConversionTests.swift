@@ -12,7 +12,7 @@
 
     @Suite("HTTPResponse and Response")
     struct ResponseConversionTests {
-        @Test("Status and lines go both ways", arguments: [0, 42, 100, 200, 304, 404, 599, 600, 999])
+        @Test("Status and lines are converted both ways", arguments: [0, 42, 100, 200, 304, 404, 599, 600, 999])
         func both(_ code: Int) throws {
             let response = Response(
                 status: StatusCode(code),
@@ -27,7 +27,10 @@
             #expect(back.body.bytesInMemory == response.body.bytesInMemory)
         }
 
-        @Test("A status that HTTPResponse cannot hold is an error, not a trap", arguments: [-1, 1_000, .max, .min])
+        @Test(
+            "A status that HTTPResponse cannot hold throws an error and does not trap",
+            arguments: [-1, 1_000, .max, .min]
+        )
         func statuses(_ code: Int) {
             let error = #expect(throws: ServiceError.self) {
                 try HTTPResponse(Response(status: StatusCode(code)))
@@ -35,7 +38,7 @@
             #expect(error?.code == .protocolError)
         }
 
-        @Test("The reason phrase is left out, the URL that answered is taken")
+        @Test("The reason phrase is left out, and the URL that answered is kept")
         func reason() throws {
             let url = try #require(URL(string: "https://h/a"))
             let response = Response(HTTPResponse(status: .init(code: 200, reasonPhrase: "Fine")), url: url)

@@ -56,7 +56,7 @@
             #expect(httpFields.isEmpty)
         }
 
-        @Test("A generated client's calls go through the transport, streamed both ways, and are cached and sent again")
+        @Test("A generated client's calls go through the transport, stream both ways, are cached and are retried")
         func transport() async throws {
             let server = try LoopbackServer.start { request in
                 switch (request.method, request.number) {

@@ -22,7 +22,10 @@
             }
         }
 
-        @Test("Elements come in order, empty ones are skipped, and the end stays the end", arguments: [true, false])
+        @Test(
+            "Elements come in order, empty ones are skipped, and after the end there is nothing",
+            arguments: [true, false]
+        )
         func elements(_ isReplayable: Bool) async throws {
             let body = RequestBody.sequence(Chunks(["a", "", "bc", ""]), length: 3, isReplayable: isReplayable)
             #expect(body.isReplayable == isReplayable)
@@ -33,7 +36,7 @@
             #expect(try await source.next() == nil)
         }
 
-        @Test("A replayable sequence is iterated anew by each attempt; another one is not sent again")
+        @Test("A replayable sequence is iterated again for each attempt; any other is not sent again")
         func replay() async throws {
             let request = HTTPRequest(method: .put, scheme: "https", authority: "h", path: "/")
             for isReplayable in [true, false] {
@@ -57,7 +60,7 @@
             }
         }
 
-        @Test("A sequence that failed is not begun anew: who asks again is told the same")
+        @Test("A sequence that failed is not restarted, and a second reader gets the same error")
         func failureStays() async throws {
             struct Broken: Error {}
             let begun = Atomic<Int>(0)
@@ -70,7 +73,7 @@
             #expect(begun.load(ordering: .relaxed) == 1)
         }
 
-        @Test("What the sequence throws comes out of the body")
+        @Test("An error of the sequence is thrown by the body")
         func failure() async throws {
             struct Broken: Error {}
             let stream = AsyncThrowingStream<[UInt8], any Error> { continuation in
@@ -82,7 +85,9 @@
             await #expect(throws: Broken.self) { try await source.next() }
         }
 
-        @Test("cancel() ends a waiting next(), and the end that a cancelled stream reports is no end of the content")
+        @Test(
+            "cancel() ends a waiting next(), and the end of a cancelled stream does not count as the end of the content"
+        )
         func cancellation() async throws {
             let (stream, continuation) = AsyncStream.makeStream(of: [UInt8].self)
             let source = try await Self.source(of: .sequence(stream))
@@ -94,7 +99,7 @@
             await #expect(throws: CancellationError.self) { try await source.next() }
         }
 
-        @Test("Cancelling the reading task ends it as well")
+        @Test("Cancelling the reading task also ends the body")
         func taskCancellation() async throws {
             let (stream, _) = AsyncStream.makeStream(of: [UInt8].self)
             let source = try await Self.source(of: .sequence(stream))
@@ -103,7 +108,7 @@
             await #expect(throws: CancellationError.self) { try await reader.value }
         }
 
-        @Test("A sequence is asked for no element before the reader asks")
+        @Test("No element is requested from a sequence before the reader asks for one")
         func pace() async throws {
             let asked = Mutex(0)
             let counted = AsyncStream<[UInt8]> {
@@ -117,7 +122,7 @@
             #expect(asked.withLock { $0 } == 2)
         }
 
-        @Test("slices gives the chunks of a body, cut or whole")
+        @Test("slices yields the chunks of a body, cut or whole")
         func slices() async throws {
             let whole = ByteChunk(copying: "abcdef".utf8)
             let body = ResponseBody(whole[2..<4])

@@ -15,7 +15,7 @@
     #endif
 
     @Suite(.timeLimit(.minutes(20))) struct EventLogTests {
-        @Test("A retried call is a notice for each retry, and its end is told with its source")
+        @Test("A retried call logs a notice for each retry, and its end is logged with its source")
         func retried() async throws {
             let bench = ObservedPipeline([.respond(503), .respond()])
             try await bench.get("https://example.com/a", operation: "getForecast")
@@ -32,7 +32,7 @@
             #expect(end.metadata["source"] == "network")
         }
 
-        @Test("A failed call is an error with its code and message; a cancelled one is none")
+        @Test("A failed call logs an error with its code and message; a cancelled one does not")
         func failed() async throws {
             let bench = ObservedPipeline([.fail(.tls, progress: .notSent)], retrierFactory: .never)
             await #expect(throws: ServiceError.self) { try await bench.get("https://example.com/a") }
@@ -47,7 +47,7 @@
             #expect(cancelled.logs.entries.contains { $0.message == "call cancelled" })
         }
 
-        @Test("What a cache decided stands with the clause of the rule")
+        @Test("A cache decision is logged with the clause of its rule")
         func cached() async throws {
             let bench = ObservedPipeline(
                 [.respond(200, ["Cache-Control": "max-age=60"], body: "x")],
@@ -59,14 +59,14 @@
             #expect(decisions.last?.metadata["cache.reason"] == "fresh (RFC 9111 §4.2)")
         }
 
-        @Test("An answer that is simply final, such as 404, is no warning")
+        @Test("A final response with an error status, such as 404, is not a warning")
         func notFound() async throws {
             let bench = ObservedPipeline([.respond(404)])
             try await bench.get("https://example.com/a")
             #expect(!bench.logs.entries.contains { $0.level >= .notice })
         }
 
-        @Test("Where the logger's level is above it, nothing is written")
+        @Test("Nothing is logged if the logger's level is higher")
         func level() async throws {
             let handler = InMemoryLogHandler()
             var logger = Logger(label: "holdfast") { _ in handler }
@@ -78,7 +78,7 @@
             #expect(handler.entries.isEmpty)
         }
 
-        @Test("With URLs the path and the names of arguments are shown, and the values that are allowed")
+        @Test("With URLs, only the path, the argument names and the permitted values are logged")
         func urls() async throws {
             var options = ObserverOptions()
             options.logsURLs = true

@@ -38,7 +38,7 @@
             "X-API-Key: \(marker)", "q=\(marker)%20\(marker)", "ftp://\(marker):\(marker)@\(marker)/\(marker)",
         ]
 
-        @Test("Random calls with a secret in them")
+        @Test("Random calls with a secret in them never log it")
         func fuzz() async throws {
             let seed: UInt64 = 0x5EC2_E701
             var generator = SeededGenerator(seed: seed)

@@ -9,7 +9,7 @@
 
     @Suite struct TextCleanerTests {
         @Test(
-            "What a text becomes that names a credential of nobody's URL",
+            "Texts that hold a credential of another URL are cleaned",
             arguments: [
                 ("sent Basic dXNlcjpw and failed", "sent Basic REDACTED and failed"),
                 ("Authorization: Bearer abc def", "Authorization: REDACTED"),
@@ -27,7 +27,7 @@
             #expect(TextCleaner(shownArguments: ["page"]).clean(text, of: nil) == expected)
         }
 
-        @Test("What the call's URL holds goes wherever it turns up, also undone of its coding; what may be shown stays")
+        @Test("Secrets of the call's URL are removed wherever they occur, also decoded; what may be shown stays")
         func secretsOfURL() throws {
             let url = RedactedURL(
                 try #require(URL(string: "https://user:pass@example.com/a;s=park/?k=a%20bcd&page=two22#frag"))

@@ -15,7 +15,7 @@
     #endif
 
     @Suite(.timeLimit(.minutes(20))) struct EventMetricsTests {
-        @Test("Calls by source, attempts by outcome and duration, retries by class and stop reason")
+        @Test("Calls are counted by source, attempts by outcome and duration, retries by class and stop reason")
         func retried() async throws {
             let bench = ObservedPipeline(
                 [.respond(503).delayed(by: .seconds(2)), .respond(200, ["Cache-Control": "max-age=60"], body: "abc")],
@@ -49,7 +49,7 @@
             #expect(hits.totalValue == 2)
         }
 
-        @Test("The label names of a metric never change: Prometheus clients refuse that")
+        @Test("The label names of a metric never change, because Prometheus clients refuse that")
         func constantNames() async throws {
             let bench = ObservedPipeline([
                 .respond(200), .respond(404), .fail(.certificate, progress: .notSent), .respond(503), .respond(200),
@@ -63,7 +63,7 @@
             for (label, names) in names { #expect(names.count == 1, "\(label)") }
         }
 
-        @Test("Retries that stopped are counted by their reason; a bad status is no status")
+        @Test("Stopped retries are counted by reason, and an invalid status is not recorded")
         func stopped() async throws {
             let bench = ObservedPipeline([.fail(.certificate, progress: .notSent)])
             _ = try? await bench.get("https://example.com/a")
@@ -77,7 +77,7 @@
         }
 
         @Test(
-            "An operation without a name is none, since Prometheus takes an empty label for a missing one",
+            "An operation without a name has no label, because Prometheus reads an empty label as a missing one",
             arguments: [nil, ""]
         )
         func unnamed(_ name: String?) throws {
@@ -92,7 +92,7 @@
             #expect(metrics.counters.map { $0.dimensions.first { $0.0 == "operation" }?.1 } == ["none"])
         }
 
-        @Test("Ten thousand hosts, methods, operations and codes make no more series than the bounds allow")
+        @Test("Ten thousand hosts, methods, operations and codes create no more series than the bounds allow")
         func bounded() throws {
             let metrics = TestMetrics()
             let observer = PipelineObserver(metrics: metrics)
@@ -133,7 +133,7 @@
             }
         }
 
-        @Test("A handler is made once for each series, however many tasks count at once")
+        @Test("One handler is made for each series, however many tasks count at once")
         func handlersAreKept() async {
             let metrics = TestMetrics()
             let table = SeriesTable(metrics)

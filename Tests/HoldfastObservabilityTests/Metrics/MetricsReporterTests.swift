@@ -14,7 +14,7 @@
     #endif
 
     @Suite(.timeLimit(.minutes(20))) struct MetricsReporterTests {
-        @Test("Size, capacity, entries and ratio are gauges; what grows is told by its growth")
+        @Test("Size, capacity, entries and ratio are gauges; counters are reported by their increments")
         func caches() async throws {
             let cache = HTTPCache.inMemory(capacity: 1 << 20)
             let bench = ObservedPipeline([.respond(200, ["Cache-Control": "max-age=60"], body: "abc")], cache: cache)
@@ -34,7 +34,7 @@
             #expect(metrics.counters(label: "holdfast.store.evictions").isEmpty)
         }
 
-        @Test("Balance and gate of the origins that are asked for")
+        @Test("Budget balance and gate are reported for the origins that were named")
         func governors() async throws {
             let factory = BackoffRetrier.Factory.default
             let governor = try #require(factory.governor)

@@ -14,7 +14,7 @@
         import FoundationNetworking
     #endif
 
-    @Suite("Metrics on a backend that takes no change of a metric's labels", .timeLimit(.minutes(20)))
+    @Suite("Metrics on a backend that refuses changed labels", .timeLimit(.minutes(20)))
     struct StrictMetricsTests {
         private static let names: [ServiceEvent.Name] = [
             .callStarted, .callEnded, .attemptStarted, .attemptEnded, .retryScheduled, .resendScheduled,
@@ -49,7 +49,7 @@
             { $0.status = StatusCode(rawValue: 42) },
         ]
 
-        @Test("The double notices what ends a process")
+        @Test("The strict backend notices what would crash a real one")
         func double() {
             let metrics = StrictMetrics()
             _ = metrics.makeCounter(label: "a.b", dimensions: [("x", "1")])
@@ -62,7 +62,7 @@
             #expect(metrics.breaches.count == 4)
         }
 
-        @Test("Every event, with and without each of its parts")
+        @Test("It accepts every event, with and without each of its parts")
         func everyEvent() {
             let metrics = StrictMetrics()
             let observer = PipelineObserver(metrics: metrics)
@@ -83,7 +83,7 @@
             #expect(metrics.names.count > 15)
         }
 
-        @Test("Calls that hit, miss, fail, are retried, redirected and refused; and the reporter beside them")
+        @Test("It accepts calls that hit, miss, fail, are retried, redirected or refused, and the reporter beside them")
         func calls() async throws {
             let metrics = StrictMetrics()
             var configuration = PipelineConfiguration()

@@ -22,7 +22,7 @@
             URLRequest(url: try #require(URL(string: "https://example.com/?key=x")))
         }
 
-        @Test("An observer of one's own")
+        @Test("A custom observer")
         func observer() async throws {
             let counter = RetryCounter()
             var configuration = PipelineConfiguration()

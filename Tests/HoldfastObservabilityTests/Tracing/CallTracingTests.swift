@@ -16,7 +16,7 @@
 
     /// OpenTelemetry's semantic conventions for HTTP client spans.
     @Suite(.timeLimit(.minutes(20))) struct CallTracingTests {
-        @Test("A call has a span, and each attempt one beneath it; resends are numbered, and the first bears no number")
+        @Test("A call has a span, and each attempt a child span; resends are numbered from the second attempt")
         func retried() async throws {
             let bench = ObservedPipeline([.respond(503), .fail(progress: .notSent), .respond()])
             try await bench.get("https://u:p@example.com/a?key=secret", operation: "getForecast")
@@ -41,7 +41,7 @@
             #expect(first.attributes.get("server.port") == 443)
         }
 
-        @Test("A hit has a call span and no other; why it is one stands on it")
+        @Test("A hit has only a call span, which records why it was a hit")
         func hit() async throws {
             let bench = ObservedPipeline([.respond(200, ["Cache-Control": "max-age=60"])], cache: .inMemory())
             for _ in 0..<2 { try await bench.get("https://example.com/a") }
@@ -52,7 +52,7 @@
             #expect(calls.last?.attributes.get("holdfast.cache.reason") == "fresh")
         }
 
-        @Test("Each send bears the context of its own span; the caches see nothing of it")
+        @Test("Each send carries the context of its own span, and the caches see none of it")
         func propagation() async throws {
             let bench = ObservedPipeline(
                 [.respond(503), .respond(200, ["Cache-Control": "max-age=60", "Vary": "in-memory-span-id"])],
@@ -65,7 +65,7 @@
             #expect(bench.spans(.internal).last?.attributes.get("holdfast.source") == "fresh")
         }
 
-        @Test("The call's span stands beneath the caller's, and a client's own spans beneath that of the attempt")
+        @Test("The call's span is a child of the caller's, and a client's own spans are children of the attempt's")
         func nesting() async throws {
             let tracer = InMemoryTracer()
             let transport = ScriptedTransport(answering: { _ in
@@ -84,7 +84,7 @@
             for (child, parent) in zip(spans, spans.dropFirst()) { #expect(child.parentSpanID == parent.spanID) }
         }
 
-        @Test("Each hop of a redirect is a send of its own, counted on")
+        @Test("Each hop of a redirect is a send of its own, with the next number")
         func redirect() async throws {
             let bench = ObservedPipeline([.respond(302, ["Location": "https://other.example/b"]), .respond()])
             try await bench.get("https://example.com/a")
@@ -94,7 +94,7 @@
             #expect(bench.spans(.internal).first?.events.map(\.name) == ["holdfast.redirected"])
         }
 
-        @Test("A method that is not known is _OTHER, its name HTTP")
+        @Test("An unknown method is recorded as _OTHER, and the span is named HTTP")
         func otherMethod() async throws {
             let bench = ObservedPipeline()
             var request = URLRequest(url: try #require(URL(string: "http://example.com:8080/")))
@@ -107,7 +107,7 @@
             #expect(send.attributes.get("server.port") == 8080)
         }
 
-        @Test("A revalidation in the background is a send beneath the call that began it")
+        @Test("A background revalidation is a child of the call that started it")
         func background() async throws {
             let clock = ManualClock()
             let fields: HeaderFields = ["Cache-Control": "max-age=1, stale-while-revalidate=60", "ETag": "\"a\""]

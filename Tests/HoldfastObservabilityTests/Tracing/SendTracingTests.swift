@@ -47,7 +47,7 @@
             #expect(try bench.metrics.expectCounter("holdfast.hedges.ended", [("outcome", "2xx")]).totalValue == 1)
         }
 
-        @Test("What an open circuit refuses is no send, and the change is counted")
+        @Test("A request that an open circuit refuses is not a send, and the circuit's change is counted")
         func circuit() async throws {
             var rules = RetryRules.default
             rules.circuit = CircuitRules()
@@ -67,7 +67,7 @@
             #expect(isOpen.lastValue == 1)
         }
 
-        @Test("A call that rides with another one has no send, and is linked to that one's span")
+        @Test("A call that joins another one's exchange has no send and links to that call's span")
         func collapsed() async throws {
             let clock = ManualClock()
             let fields: HeaderFields = ["Cache-Control": "max-age=60"]
@@ -97,7 +97,7 @@
             #expect(rider.links.first?.context.inMemorySpanContext?.spanID == leader.spanID)
         }
 
-        @Test("An attempt whose time was over is a timeout, also where the pipeline ended it")
+        @Test("An attempt that ran out of time is a timeout, also if the pipeline ended it")
         func timeout() async throws {
             let tracer = InMemoryTracer()
             var configuration = PipelineConfiguration()

@@ -67,7 +67,7 @@
             }
         }
 
-        @Test("bytes come in order, those put back first, and nil at the end", arguments: [true, false])
+        @Test("Bytes come in order, those put back first, and then nil", arguments: [true, false])
         func reads(onLoop: Bool) async throws {
             let rig = try await Rig()
             let work: @Sendable (ByteChannel) async throws -> [String] = { bytes in
@@ -88,7 +88,7 @@
             #expect(try await reader.value.joined(separator: "|").replacing("bc|def", with: "bcdef") == "a|bcdef|true")
         }
 
-        @Test("nothing is asked for beyond one buffer that nobody reads")
+        @Test("Nothing is requested beyond one buffer until somebody reads it")
         func lookAhead() async throws {
             let rig = try await Rig()
             #expect(rig.reads.value == 1)
@@ -107,7 +107,7 @@
             #expect(rig.reads.value == 3)
         }
 
-        @Test("a read that waits too long ends at its deadline and loses nothing; one timer serves them all")
+        @Test("A read that waits too long ends at its deadline and loses nothing; one timer serves all reads")
         func readDeadline() async throws {
             let rig = try await Rig()
             for second in [10, 10, 5, 20] as [Int64] {
@@ -129,7 +129,7 @@
             #expect(try await reading.value == ByteBuffer(string: "x"))
         }
 
-        @Test("a later deadline holds although the timer was set for an earlier one")
+        @Test("A later deadline is kept although the timer was set for an earlier one")
         func laterDeadline() async throws {
             let rig = try await Rig()
             let first = rig.onLoop { try await $0.read(by: $0.eventLoop.now + .seconds(10)) }
@@ -147,7 +147,7 @@
             #expect(try await second.value == .uptimeNanoseconds(0) + .seconds(30))
         }
 
-        @Test("cancelling a read ends it at once and loses nothing", arguments: [true, false])
+        @Test("Cancelling a read ends it at once and loses nothing", arguments: [true, false])
         func cancelsReads(onLoop: Bool) async throws {
             let rig = try await Rig()
             let bytes = rig.bytes
@@ -159,7 +159,7 @@
             #expect(try await bytes.read() == ByteBuffer(string: "x"))
         }
 
-        @Test("a write waits while the channel is not writable, and only then", arguments: [true, false])
+        @Test("A write waits only while the channel is not writable", arguments: [true, false])
         func writes(onLoop: Bool) async throws {
             let rig = try await Rig()
             let bytes = rig.bytes
@@ -185,7 +185,7 @@
             #expect(try await rig.sent() == "b")
         }
 
-        @Test("a cancelled write sends nothing; a stalled one ends, and so does every later one")
+        @Test("A cancelled write sends nothing; a stalled one ends, and so does every later one")
         func endsWrites() async throws {
             let rig = try await Rig()
             try await rig.setWritable(false)
@@ -204,7 +204,7 @@
             #expect(try await rig.sent() == "")
         }
 
-        @Test("closing wakes whoever waits, and later calls fail at once")
+        @Test("Closing wakes all waiters, and later calls fail at once")
         func closing() async throws {
             let rig = try await Rig()
             try await rig.setWritable(false)
@@ -221,7 +221,7 @@
             await #expect(throws: ChannelFault.self) { try await rig.bytes.flush() }
         }
 
-        @Test("a broken connection fails reads behind what had come, and tells who asked to be told, once")
+        @Test("A broken connection fails reads after the bytes that arrived, and notifies each observer once")
         func breaks() async throws {
             let rig = try await Rig()
             let told = CountWatch()
@@ -242,7 +242,7 @@
             #expect(told.count == 2)
         }
 
-        @Test("flushing ends when all has left")
+        @Test("Flushing ends when everything has been sent")
         func flushes() async throws {
             let rig = try await Rig()
             try await rig.onLoop { bytes in

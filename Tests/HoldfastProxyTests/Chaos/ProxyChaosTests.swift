@@ -52,7 +52,7 @@
             }
         }
 
-        @Test("1,000 clients vanish at random points; nothing of theirs stays")
+        @Test("1,000 clients disconnect at random points, and nothing of theirs is left")
         func clients() async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -90,7 +90,7 @@
             #expect(try await proxy.end() == 0)
         }
 
-        @Test("1,000 times the origin resets, cuts or breaks off; each client is told, and nothing stays")
+        @Test("1,000 times the origin resets, truncates or aborts; every client notices, and nothing is left")
         func resets() async throws {
             let origin = try origin { request in
                 let length = 30_000
@@ -131,7 +131,7 @@
             #expect(try await proxy.end() == 0)
         }
 
-        @Test("300 clients that send a head byte by byte keep nobody from being served, up to the limit of connections")
+        @Test("300 clients that send a head byte by byte do not block the others, up to the connection limit")
         func slowLoris() async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -161,7 +161,7 @@
         private static let length =
             ProcessInfo.processInfo.environment["HOLDFAST_LONG_TESTS"] == "1" ? 2_000_000_000 : 64_000_000
 
-        @Test("A long body each way arrives byte for byte, in little memory")
+        @Test("A long body arrives byte for byte in both directions, in little memory")
         func longBodies() async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -191,7 +191,7 @@
             #expect(try await proxy.end() == 0)
         }
 
-        @Test("SIGTERM under load: every answer that began ends whole, and the program ends with 0")
+        @Test("SIGTERM under load: every response that began is completed, and the program exits with 0")
         func drain() async throws {
             let origin = try origin()
             defer { origin.stop() }

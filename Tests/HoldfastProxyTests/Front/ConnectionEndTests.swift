@@ -16,7 +16,7 @@
     struct ConnectionEndTests {
         private static let get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
-        @Test("a client that leaves cancels what is done for it", arguments: ["closes", "resets", "half-closes"])
+        @Test("A client that disconnects cancels the work for it", arguments: ["closes", "resets", "half-closes"])
         func leaving(how: String) async throws {
             let begun = CountWatch()
             let cancelled = CountWatch()
@@ -44,7 +44,7 @@
             }
         }
 
-        @Test("a client that leaves within its content lets the reader know")
+        @Test("A client that disconnects during its content fails the reader of that content")
         func leavingWithinContent() async throws {
             let outcome = CountWatch()
             try await withServer { request in
@@ -59,7 +59,7 @@
             }
         }
 
-        @Test("a client that has closed its side when its request is read is answered all the same")
+        @Test("A client that has closed its side when its request is read still gets its response")
         func sendsAndCloses() async throws {
             let connection = try await TestingConnection { .text($0.target.text) }
             let channel = connection.channel
@@ -77,7 +77,7 @@
         }
 
         @Test(
-            "bytes that are no request are answered with what is wrong, and the connection closed",
+            "Bytes that are not a request get an error response, and the connection is closed",
             arguments: [
                 ("GET /\r\n\r\n", "400"), ("GET / HTTP/1.1\r\n\r\n", "400"), ("GET / HTTP/1.1\nHost: x\n\n", "400"),
                 ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505"), ("\u{16}\u{3}\u{1}", "400"),
@@ -100,7 +100,7 @@
             }
         }
 
-        @Test("a good answer goes out before the refusal of what follows")
+        @Test("A complete response is sent before the refusal of the next request")
         func refusalInOrder() async throws {
             try await withServer { _ in
                 .text("a")
@@ -110,7 +110,7 @@
             }
         }
 
-        @Test("HTTP/1.0 closes, unless it asks for keep-alive; and needs no Host")
+        @Test("HTTP/1.0 closes unless it asks for keep-alive, and needs no Host")
         func http10() async throws {
             try await withServer { _ in
                 .text("a")

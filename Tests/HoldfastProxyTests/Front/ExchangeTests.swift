@@ -11,7 +11,7 @@
 
     @Suite("Exchanges with the server", .timeLimit(.minutes(20)))
     struct ExchangeTests {
-        @Test("a connection carries one exchange after the other")
+        @Test("A connection carries one exchange after the other")
         func keepsAlive() async throws {
             try await withServer {
                 .text("\($0.method) \($0.target.text)")
@@ -27,7 +27,7 @@
             }
         }
 
-        @Test("pipelined requests are answered in order, by any method (A3), content and all (A2)")
+        @Test("Pipelined requests of any method are answered in order (A3), each with its content (A2)")
         func pipelines() async throws {
             try await withServer { request in
                 let content = (try? await ResponseBody.content(of: request.body)) ?? "?"

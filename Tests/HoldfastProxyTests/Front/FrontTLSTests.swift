@@ -29,7 +29,7 @@
         }
 
         @Test(
-            "Requests over TLS, kept connections and long bodies; the origin is told https; reading anew, right and wrong"
+            "Requests, kept connections and long bodies work over TLS, the origin sees https, and certificates can be reloaded"
         )
         func serving() async throws {
             let (folder, files) = try Self.files()
@@ -65,7 +65,7 @@
             }
         }
 
-        @Test("What is no certificate is refused before anything is opened")
+        @Test("An invalid certificate is refused before any port is opened")
         func refused() async throws {
             var configuration = ProxyConfiguration(.reverse(try ProxyOrigin("http://origin.example")))
             configuration.port = 0

@@ -17,7 +17,7 @@
             return .text("a")
         }
 
-        @Test("they go out before the final one with all their fields; 100 and 101 do not")
+        @Test("They are sent before the final response with all their fields, except 100 and 101")
         func order() async throws {
             try await withServer {
                 await Self.answer($0)
@@ -38,7 +38,7 @@
             }
         }
 
-        @Test("from another thread they keep their place")
+        @Test("Sent from another thread, they keep their order")
         func otherThreads() async throws {
             try await withServer { request in
                 await Task.detached { request.sendInterim(ResponseHead(status: 103)) }.value
@@ -54,7 +54,7 @@
             }
         }
 
-        @Test("nobody gets one after the final response of its request")
+        @Test("None is sent after the final response of its request")
         func late() async throws {
             let kept = Kept()
             try await withServer { request in
@@ -71,7 +71,7 @@
             }
         }
 
-        @Test("HTTP/1.0 gets none, and nobody more than 32")
+        @Test("HTTP/1.0 gets none, and no client gets more than 32")
         func bounds() async throws {
             try await withServer { request in
                 if request.version == .http11 {

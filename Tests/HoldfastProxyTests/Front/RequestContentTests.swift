@@ -11,7 +11,7 @@
     import NIOCore
     import Testing
 
-    @Suite("The content of requests", .timeLimit(.minutes(20)))
+    @Suite("Request content", .timeLimit(.minutes(20)))
     struct RequestContentTests {
         @Sendable private static func echo(_ request: ClientRequest) async -> Response {
             do {
@@ -28,7 +28,7 @@
             }
         }
 
-        @Test("small content that came with the head is bytes, anything else a stream")
+        @Test("Small content that came with the head is bytes, anything else a stream")
         func forms() async throws {
             try await withServer(Self.echo) { server in
                 let client = try await RawClient.connect(to: server)
@@ -51,7 +51,7 @@
         }
 
         @Test(
-            "a client that expects 100 is told to go on when its content is asked for, and not before (RFC 9110 §10.1.1)"
+            "A client that expects 100 gets it when its content is requested, and not before (RFC 9110 §10.1.1)"
         )
         func continues() async throws {
             let gate = CountWatch()
@@ -73,7 +73,7 @@
             }
         }
 
-        @Test("content that is never asked for is never sent, so that the connection ends; other expectations get 417")
+        @Test("Expected content that nobody requests is not sent, so the connection ends; other expectations get 417")
         func refusesExpectations() async throws {
             try await withServer { _ in
                 .text("no", status: 413)
@@ -87,7 +87,7 @@
             }
         }
 
-        @Test("a little content that nobody reads is dropped and the connection kept")
+        @Test("A little unread content is discarded, and the connection is kept")
         func dropsUnread() async throws {
             try await withServer { _ in
                 .text("a")
@@ -106,7 +106,7 @@
             }
         }
 
-        @Test("much content that nobody reads costs the connection, but the client can read the answer")
+        @Test("Much unread content costs the connection, but the client can read the response")
         func lingers() async throws {
             try await withServer { _ in
                 .text("too much", status: 413)
@@ -123,7 +123,7 @@
             }
         }
 
-        @Test("chunks that are none are answered 400 whatever the handler says, and nothing behind them is read")
+        @Test("Invalid chunks get a 400 whatever the handler says, and nothing after them is read")
         func badChunks() async throws {
             try await withServer(Self.echo) { server in
                 let answer = try await RawClient.exchange(
@@ -140,7 +140,7 @@
             }
         }
 
-        @Test("a client that sends sets no pace: what nobody reads of its content stays with it")
+        @Test("Unread content stays with the client that sends it")
         func backPressure() async throws {
             let begun = CountWatch()
             let gate = CountWatch()

@@ -9,11 +9,11 @@
     import NIOCore
     import Testing
 
-    @Suite("The server's limits and its end", .timeLimit(.minutes(20)))
+    @Suite("The server's limits and shutdown", .timeLimit(.minutes(20)))
     struct ServerLifeTests {
         private static let get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
-        @Test("a connection too many is answered 503 with Retry-After, until one ends")
+        @Test("A connection over the limit gets a 503 with Retry-After, until another one ends")
         func connectionLimit() async throws {
             var configuration = ServerConfiguration()
             configuration.maximumConnections = 2
@@ -49,7 +49,7 @@
             }
         }
 
-        @Test("draining: idle connections end at once, those at work with their answer")
+        @Test("Draining closes idle connections at once and busy ones after their response")
         func drains() async throws {
             let begun = CountWatch()
             let gate = CountWatch()
@@ -79,7 +79,10 @@
             await #expect(throws: (any Error).self) { try await RawClient.connect(to: server) }
         }
 
-        @Test("when the time for draining is up, the rest is cut", arguments: ["time", "cancellation", "close"])
+        @Test(
+            "When the drain time is over, the remaining connections are cut",
+            arguments: ["time", "cancellation", "close"]
+        )
         func cuts(how: String) async throws {
             let begun = CountWatch()
             let cancelled = CountWatch()
@@ -107,7 +110,7 @@
             #expect(server.statistics.connectionsOpen == 0)
         }
 
-        @Test("it listens on a socket in the file system, and on IPv6 where there is one")
+        @Test("It listens on a Unix socket, and on IPv6 where available")
         func addresses() async throws {
             let path = NSTemporaryDirectory() + "holdfast-\(UUID().uuidString.prefix(8)).sock"
             let addresses: [HTTPServer.Address] = [.unixSocket(path), .host("::1", port: 0)]
@@ -130,7 +133,7 @@
             try? FileManager.default.removeItem(atPath: path)
         }
 
-        @Test("300 clients that come and vanish leave nothing behind")
+        @Test("300 clients that come and go leave nothing behind")
         func vanishing() async throws {
             try await withServer { request in
                 Response(status: 200, body: ResponseBody(CountingSource(chunk: 100_000, limit: 20)))

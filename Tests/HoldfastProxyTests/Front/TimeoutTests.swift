@@ -11,11 +11,11 @@
     import Synchronization
     import Testing
 
-    @Suite("How long clients may take, on a clock that the test moves", .timeLimit(.minutes(20)))
+    @Suite("Timeouts for clients, on a manual clock", .timeLimit(.minutes(20)))
     struct TimeoutTests {
         private static let get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
-        @Test("a connection on which nothing comes is closed without a word")
+        @Test("A connection on which nothing arrives is closed silently")
         func silence() async throws {
             let connection = try await TestingConnection { _ in .text("a") }
             await connection.advance(by: .seconds(29))
@@ -25,7 +25,7 @@
             #expect(try await connection.sent() == "")
         }
 
-        @Test("a head that comes byte by byte is answered 408 when its time is up, however lively the bytes are")
+        @Test("A head that arrives byte by byte gets a 408 when its time is up, however steadily the bytes come")
         func slowHead() async throws {
             let connection = try await TestingConnection { _ in .text("a") }
             await connection.advance(by: .seconds(20))
@@ -42,7 +42,7 @@
             #expect(!connection.isOpen)
         }
 
-        @Test("an idle connection is closed without a word, and not before its time")
+        @Test("An idle connection is closed silently, and not before its time")
         func idle() async throws {
             let connection = try await TestingConnection { _ in .text("a") }
             for _ in 0..<5 {
@@ -56,7 +56,7 @@
             #expect(try await connection.sent() == "")
         }
 
-        @Test("content that stops coming is answered 408; one that trickles is not")
+        @Test("Content that stops arriving gets a 408; content that trickles does not")
         func stalledContent() async throws {
             let connection = try await TestingConnection { request in
                 .text((try? await ResponseBody.content(of: request.body)) ?? "failed")
@@ -73,7 +73,7 @@
             #expect(!connection.isOpen)
         }
 
-        @Test("a client that takes nothing sets the pace of the body, and is cut when its time is up")
+        @Test("A client that reads slowly slows the body down, and is cut when its time is up")
         func stalledAnswer() async throws {
             let source = Mutex(CountingSource?.none)
             let connection = try await TestingConnection { _ in
@@ -96,7 +96,7 @@
             #expect(body.isCancelled)
         }
 
-        @Test("a client that never closes its side after a refusal is left in the end")
+        @Test("A client that never closes its side after a refusal is disconnected in the end")
         func lingering() async throws {
             let connection = try await TestingConnection { _ in .text("a") }
             try await connection.arrive("nonsense\r\n\r\n")
@@ -109,7 +109,7 @@
             #expect(!connection.isOpen)
         }
 
-        @Test("a handler may take its time")
+        @Test("A handler has no time limit")
         func slowHandler() async throws {
             let gate = CountWatch()
             let connection = try await TestingConnection { _ in

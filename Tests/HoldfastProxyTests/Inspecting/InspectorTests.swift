@@ -32,7 +32,7 @@
             return (answer.statusCode, answer, String(decoding: data, as: UTF8.self))
         }
 
-        @Test("It serves the page, whose word lets an order through and no other")
+        @Test("It serves the page, and only a request with the page's token may change anything")
         func serving() async throws {
             let bench = InspectorBench()
             try await bench.load("http://origin.example/a")
@@ -61,7 +61,7 @@
             #expect(inspector.port == nil)
         }
 
-        @Test("HEAD is answered without a body, and the length it would have")
+        @Test("HEAD gets no body, but the length that it would have")
         func head() async throws {
             let inspector = Inspector(model: InspectorBench().model)
             let port = try await inspector.start(port: 0)
@@ -72,7 +72,7 @@
             await inspector.stop()
         }
 
-        @Test("Each start makes a new word; a port that is taken is an error, and the end of a server frees it")
+        @Test("Each start makes a new token; a taken port is an error, and stopping a server frees its port")
         func starts() async throws {
             let inspector = Inspector(model: InspectorBench().model)
             let port = try await inspector.start(port: 0)

@@ -14,7 +14,7 @@
 
     @Suite("The page on the inspector", .timeLimit(.minutes(20)))
     struct InspectorPageTests {
-        @Test("An inspector of a pipeline of one's own")
+        @Test("An inspector for your own pipeline")
         func ownPipeline() async throws {
             let cache = HTTPCache.default
             let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: "hello")])

@@ -11,7 +11,7 @@
     /// The code of `docs/tool/proxy.md`.
     @Suite("The page on the proxy", .timeLimit(.minutes(20)))
     struct ProxyPageTests {
-        @Test("a proxy in a program of one's own")
+        @Test("A proxy in your own program")
         func embedded() async throws {
             let origin = try LoopbackServer.start { _ in
                 LoopbackReply(fields: [("Cache-Control", "max-age=60")], body: "hello")

@@ -49,7 +49,7 @@
         }
 
         @Test(
-            "content comes out whole, framing and trailers stay behind",
+            "Content comes out whole; framing and trailers are removed",
             arguments: [1, 2, 5, 1000],
             [
                 ("0\r\n\r\n", "", 0), ("3\r\nabc\r\n0\r\n\r\nGET", "abc", 3),
@@ -64,7 +64,7 @@
         }
 
         @Test(
-            "refused: what two recipients could read in two ways",
+            "What two recipients could read differently is refused",
             arguments: [1, 1000],
             [
                 "\r\n", "x\r\n", "-1\r\nx", "+1\r\nx", "0x1\r\nx", "1\nx", "1\r\nxx", "1\r\nx\n", "1\r\nx\r\r",
@@ -79,7 +79,7 @@
             #expect(throws: MessageFault.self) { try Self.decode(Array(text.utf8), cuts: { _ in step }) }
         }
 
-        @Test("blanks behind a size pass where an origin sends them")
+        @Test("Blanks after a size are allowed from an origin")
         func padding() throws {
             let text = Array("3 \t\r\nabc\r\n0  ;x\r\n\r\n".utf8)
             #expect(try Self.decode(text, cuts: { _ in 1 }, toleratesPadding: true).content == Array("abc".utf8))
@@ -89,7 +89,7 @@
             }
         }
 
-        @Test("extensions and trailers are bounded, blanks behind a size too")
+        @Test("Extensions, trailers and blanks after a size are bounded")
         func bounds() {
             let long = String(repeating: "x", count: ChunkedDecoder.lineLimit + 1)
             let lines = String(repeating: "A: b\r\n", count: ChunkedDecoder.lineLimit / 4 + 2)
@@ -103,7 +103,10 @@
             }
         }
 
-        @Test("what the encoder writes the decoder reads, however it is cut", arguments: 1...20 as ClosedRange<UInt64>)
+        @Test(
+            "The decoder reads what the encoder writes, however it is split",
+            arguments: 1...20 as ClosedRange<UInt64>
+        )
         func roundTrip(seed: UInt64) throws {
             var generator = SeededGenerator(seed: seed)
             var buffer = ByteBuffer()
@@ -123,7 +126,7 @@
             #expect(decoded == Decoded(content: content, rest: 4), "seed \(seed)")
         }
 
-        @Test("random bytes bring the same outcome however they are cut", arguments: 1...30 as ClosedRange<UInt64>)
+        @Test("Random bytes have the same outcome however they are split", arguments: 1...30 as ClosedRange<UInt64>)
         func fuzz(seed: UInt64) {
             var generator = SeededGenerator(seed: seed)
             for _ in 0..<100 {
@@ -137,7 +140,7 @@
             }
         }
 
-        @Test("sizes of all magnitudes are written in hexadecimal")
+        @Test("Sizes of all magnitudes are written in hexadecimal")
         func sizes() {
             for (size, text) in [(1, "1"), (15, "f"), (16, "10"), (65_536, "10000"), (Int.max, "7fffffffffffffff")] {
                 var buffer = ByteBuffer()

@@ -19,14 +19,14 @@
             return try outcome.get().map { "\($0.name.rawName)=\($0.value)" }
         }
 
-        @Test("names keep their spelling, values their bytes, lines their order")
+        @Test("Names keep their spelling, values their bytes, lines their order")
         func plain() throws {
             let lines = try Self.read("B: 1\r\na:\r\nb: \t x y \t\r\nC:ÿ\u{80}\r\n\r\nrest", .request)
             #expect(lines == ["B=1", "a=", "b=x y", "C=ÿ\u{80}"])
         }
 
         @Test(
-            "what a server refuses and a proxy puts right in responses",
+            "Lines that a server refuses and a proxy repairs in responses",
             arguments: [
                 ("A: 1\r\n 2\r\n\t3\r\n\r\n", ["A=1 2 3"]),
                 ("A: 1\nB: 2\n\n", ["A=1", "B=2"]),
@@ -40,7 +40,7 @@
         }
 
         @Test(
-            "what nobody takes",
+            "Lines that are always refused",
             arguments: [
                 "A\r\n\r\n", ": 1\r\n\r\n", "A B: 1\r\n\r\n", "A: 1\r2\r\n\r\n", "A: 1\u{0}\r\n\r\n", "Ä: 1\r\n\r\n",
                 " A: 1\r\n\r\n",
@@ -52,7 +52,7 @@
             #expect(throws: MessageFault.self) { try Self.read(text, .response) }
         }
 
-        @Test("too many lines are refused with 431 (RFC 6585 §5)")
+        @Test("Too many lines are refused with 431 (RFC 6585 §5)")
         func tooMany() throws {
             let three = "A: 1\r\nB: 2\r\nC: 3\r\n\r\n"
             #expect(try Self.read(three, .request, limits: HeadLimits(fieldLines: 3)).count == 3)
@@ -62,7 +62,7 @@
             #expect(fault?.status == 431)
         }
 
-        @Test("a byte is tchar here exactly where it is in RFC 9110 §5.6.2")
+        @Test("A byte counts as tchar exactly if RFC 9110 §5.6.2 says so")
         func tokens() {
             for byte in UInt8.min...UInt8.max {
                 let accepted = (try? Self.read("\(Unicode.Scalar(byte)): 1\r\n\r\n", .request)) != nil

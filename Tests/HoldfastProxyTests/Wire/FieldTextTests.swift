@@ -8,7 +8,7 @@
 
     @Suite("Field values as ISO 8859-1 (B15)")
     struct FieldTextTests {
-        @Test("each byte is one scalar, and comes back as itself")
+        @Test("Each byte is one scalar and is converted back to itself")
         func allBytes() {
             let bytes = (0...255).map { UInt8($0) }
             let text = bytes.withUnsafeBytes { FieldText.string($0) }
@@ -16,7 +16,7 @@
             #expect(FieldText.bytes(text) == bytes)
         }
 
-        @Test("random bytes of all lengths come back as they were", arguments: [11, 12, 13] as [UInt64])
+        @Test("Random bytes of all lengths survive the conversion both ways", arguments: [11, 12, 13] as [UInt64])
         func random(seed: UInt64) {
             var generator = SeededGenerator(seed: seed)
             for count in 0..<80 {
@@ -25,7 +25,7 @@
             }
         }
 
-        @Test("a scalar that no byte stands for is written as UTF-8")
+        @Test("A scalar beyond a byte is written as UTF-8")
         func beyond() {
             #expect(FieldText.bytes("aé→") == [0x61, 0xE9, 0xE2, 0x86, 0x92])
         }

@@ -28,7 +28,7 @@
         }
 
         @Test(
-            "found however the bytes are cut",
+            "The end is found however the bytes are split",
             arguments: [1, 2, 3, 7, 1000],
             [("a b\r\nc: d\r\n\r\nxy", 13), ("\r\na\r\n\r\n", 7), ("a\r\nb: c\r\n", nil), ("a\r\n\r\n\r\n", 5)]
         )
@@ -36,13 +36,13 @@
             #expect(try Self.end(vector.0, step: step) == vector.1)
         }
 
-        @Test("a line feed alone ends lines where the rules let it", arguments: [1, 4, 100])
+        @Test("A bare line feed ends lines where the rules allow it", arguments: [1, 4, 100])
         func bareLineFeeds(step: Int) throws {
             #expect(try Self.end("a\nb: c\n\nx", rules: .response, step: step) == 8)
             #expect(throws: MessageFault.self) { try Self.end("a\nb: c\n\nx", step: step) }
         }
 
-        @Test("what is too long is refused by what is too long", arguments: [1, 100, 10_000])
+        @Test("A head that is too long is refused with the limit it exceeds", arguments: [1, 100, 10_000])
         func limits(step: Int) {
             let limits = HeadLimits(bytes: 100)
             let line = #expect(throws: MessageFault.self) {
@@ -59,7 +59,7 @@
             #expect(fields?.status == 431)
         }
 
-        @Test("bytes that begin no message are refused at the first one")
+        @Test("Bytes that cannot begin a message are refused at the first wrong byte")
         func notHTTP() {
             #expect(throws: MessageFault.self) { try Self.end("\u{16}", step: 1) }
         }

@@ -59,7 +59,7 @@
             "HTTP/1.1 200 OK\r\nÄ: c\r\n\r\n",
         ]
 
-        @Test("heads that are read", arguments: good)
+        @Test("Heads that are accepted", arguments: good)
         func reads(_ good: Good) throws {
             let (head, count) = try #require(try parse(good.text))
             #expect(head.head.status.rawValue == good.status)
@@ -68,7 +68,7 @@
             #expect(count == good.text.utf8.count)
         }
 
-        @Test("heads that are refused", arguments: bad)
+        @Test("Heads that are refused", arguments: bad)
         func refuses(_ text: String) {
             #expect(throws: MessageFault.self) { try parse(text) }
         }
@@ -82,7 +82,7 @@
             #expect(FieldText.bytes(found.head.head.fields["X"] ?? "") == value)
         }
 
-        @Test("B11: what follows a head is left alone, and the next head is read from there")
+        @Test("B11: bytes after a head are left alone, and the next head is read from there")
         func several() throws {
             let text = "HTTP/1.1 103 E\r\nA: 1\r\n\r\nHTTP/1.1 200 OK\r\nB: 2\r\n\r\nbody"
             var rest = Array(text.utf8)
@@ -95,7 +95,7 @@
             #expect(String(decoding: rest, as: UTF8.self) == "body")
         }
 
-        @Test("limits of bytes and lines", arguments: [(200, 5, 4, true), (200, 5, 6, false), (60, 50, 6, false)])
+        @Test("Limits of bytes and lines", arguments: [(200, 5, 4, true), (200, 5, 6, false), (60, 50, 6, false)])
         func limits(bytes: Int, lines: Int, count: Int, isRead: Bool) throws {
             let limits = HeadLimits(bytes: bytes, fieldLines: lines)
             let text = "HTTP/1.1 200 OK\r\n" + (0..<count).map { "X-\($0): value\r\n" }.joined() + "\r\n"
@@ -106,7 +106,7 @@
             }
         }
 
-        @Test("a head without an end is refused at the limit", arguments: [1, 7, 1_000])
+        @Test("A head without an end is refused at the limit", arguments: [1, 7, 1_000])
         func endless(step: Int) {
             var parser = ResponseHeadParser(limits: HeadLimits(bytes: 10_000))
             #expect(throws: MessageFault.self) {
@@ -118,7 +118,7 @@
             }
         }
 
-        @Test("the result does not depend on how the bytes are cut", arguments: 0..<300)
+        @Test("The result does not depend on how the bytes are split", arguments: 0..<300)
         func splits(_ seed: Int) throws {
             var random = SeededGenerator(seed: UInt64(seed))
             var text = Array((Self.good.map(\.text) + Self.bad).randomElement(using: &random)?.utf8 ?? "".utf8)
@@ -138,7 +138,7 @@
             #expect(outcome(of: pieces) == whole, "seed \(seed)")
         }
 
-        @Test("random bytes never trap", arguments: 0..<100)
+        @Test("Random bytes never trap", arguments: 0..<100)
         func noise(_ seed: Int) {
             var random = SeededGenerator(seed: UInt64(seed))
             let alphabet = Array("HTTP/1. 20\r\n\r\n:aÄ\0\t".utf8)

@@ -7,7 +7,7 @@
     import NIOCore
     import Testing
 
-    @Suite("Heads of responses as they are written")
+    @Suite("Writing response heads")
     struct ResponseHeadWriterTests {
         private static func written(
             _ status: StatusCode,
@@ -19,7 +19,7 @@
             return Array(buffer.readableBytesView)
         }
 
-        @Test("every field goes out byte for byte and in order (A4, A5, A6)")
+        @Test("Every field is written byte for byte and in order (A4, A5, A6)")
         func fields() {
             let fields: HeaderFields = [
                 "Date": "foo", "Vary": "", "Set-Cookie": "a=1", "set-cookie": "b=é", "ETag": "\"→\"",
@@ -30,7 +30,7 @@
             #expect(Self.written(999, fields, .init(.length(0))) == text)
         }
 
-        @Test("framing and connection are the server's own, whatever the fields say")
+        @Test("Framing and connection fields are the server's own, whatever the fields say")
         func framing() {
             let fields: HeaderFields = [
                 "Content-Length": "5", "connection": "keep-alive, X-A", "Transfer-Encoding": "gzip", "X-A": "1",
@@ -51,7 +51,7 @@
             )
         }
 
-        @Test("no value can end its line")
+        @Test("No value can end its line")
         func injection() {
             let head = Self.written(200, ["X": "a\r\nSet-Cookie: b\n\u{0}c"], .init(.unsaid))
             #expect(head == Array("HTTP/1.1 200 OK\r\nX: a  Set-Cookie: b  c\r\n\r\n".utf8))

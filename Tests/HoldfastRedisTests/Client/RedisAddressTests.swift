@@ -11,7 +11,7 @@
     @Suite("RedisAddress")
     struct RedisAddressTests {
         @Test(
-            "Addresses that can be",
+            "Valid addresses",
             arguments: [
                 ("redis://localhost", "localhost:6379/0"), ("redis://u:p%40w@h:7/3", "h:7/3"),
                 ("valkey://h", "h:6379/0"),
@@ -23,7 +23,7 @@
             #expect(address.description == shown)
         }
 
-        @Test("A password is read and never shown")
+        @Test("A password is parsed and never shown")
         func password() throws {
             let address = try RedisAddress("redis://u:p%40w@h")
             #expect(address.user == "u" && address.password == "p@w")
@@ -31,7 +31,7 @@
         }
 
         @Test(
-            "Addresses that cannot",
+            "Invalid addresses",
             arguments: [
                 "", "localhost", "redis://", "redis://h:0", "redis://h/x", "redis://h/-1", "http://h", "rediss://h",
                 "unix://h",
@@ -50,7 +50,7 @@
     @Suite("The digest of a script")
     struct ScriptDigestTests {
         @Test(
-            "SHA-1 as FIPS 180-4 has it",
+            "SHA-1 as in FIPS 180-4",
             arguments: [
                 ("", "da39a3ee5e6b4b0d3255bfef95601890afd80709"), ("abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
                 (

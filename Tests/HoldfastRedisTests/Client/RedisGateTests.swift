@@ -12,7 +12,7 @@
     struct RedisGateTests {
         private let start = ContinuousClock.now
 
-        @Test("After a failure nobody is let through, then one, and after his success all")
+        @Test("After a failure no call is let through, then one, and after its success all")
         func probing() {
             var gate = RedisGate(firstRest: .milliseconds(100), longestRest: .seconds(1))
             let answer1 = gate.admits(now: start)
@@ -31,7 +31,7 @@
             #expect(answer5)
         }
 
-        @Test("Each failed probe doubles the wait, up to the longest")
+        @Test("Each failed probe doubles the wait, up to a limit")
         func doubling() {
             var gate = RedisGate(firstRest: .milliseconds(100), longestRest: .milliseconds(350))
             var now = start
@@ -46,7 +46,7 @@
             }
         }
 
-        @Test("What fails that was asked before lengthens nothing; chance takes half of a wait at most")
+        @Test("A failure of an earlier request does not extend the wait; jitter takes off at most half")
         func late() {
             var gate = RedisGate(firstRest: .milliseconds(100), longestRest: .seconds(1))
             gate.noteFailure(now: start, share: 0)

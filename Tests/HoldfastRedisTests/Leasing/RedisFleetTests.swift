@@ -17,7 +17,7 @@
     #endif
 
     @Suite(
-        "One fill for a fleet that shares a Redis",
+        "One fill for a fleet that shares one Redis",
         .enabled(if: RedisServer.program != nil, "redis-server is not installed"),
         .timeLimit(.minutes(20))
     )
@@ -60,7 +60,7 @@
             }
         }
 
-        @Test("50 callers each of two processes make one request")
+        @Test("50 callers in each of two processes cause one request")
         func coldKey() async throws {
             let redis = try RedisServer()
             let origin = Origin()
@@ -75,7 +75,7 @@
             #expect(fleet[1].1.statistics.reasons[.filledElsewhere] == 50)
         }
 
-        @Test("Redis is killed while one process waits for the other: all calls of both are answered")
+        @Test("If Redis is killed while one process waits for the other, all calls of both get a response")
         func killed() async throws {
             let redis = try RedisServer()
             let origin = Origin()

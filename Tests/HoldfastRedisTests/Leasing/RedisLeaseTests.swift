@@ -30,7 +30,7 @@
             )
         }
 
-        @Test("Two processes at one server keep every law, told by messages or by looking", arguments: [true, false])
+        @Test("Two processes at one server keep every law, with notifications or by polling", arguments: [true, false])
         func laws(_ hearsMessages: Bool) async throws {
             let redis = try RedisServer()
             let subject = Self.subject(redis, hearsMessages: hearsMessages)
@@ -40,7 +40,7 @@
             }
         }
 
-        @Test("An end is heard of by its message, however long it takes until the next look")
+        @Test("The end of a lease is learned from its message, however long the next poll would take")
         func message() async throws {
             let redis = try RedisServer()
             let clock = ManualClock()
@@ -63,7 +63,7 @@
             #expect(other.waiting == 0)
         }
 
-        @Test("A server that is killed ends a wait, and grants nothing")
+        @Test("A killed server ends a wait and grants nothing")
         func killed() async throws {
             let redis = try RedisServer()
             let subject = Self.subject(redis)
@@ -114,7 +114,7 @@
         }
 
         @Test(
-            "What a server says that is none of these scripts' answers is no lease",
+            "An unexpected reply of the server is not a lease",
             arguments: ["", "held", "x y", "granted"]
         )
         func nonsense(_ answer: String) async {

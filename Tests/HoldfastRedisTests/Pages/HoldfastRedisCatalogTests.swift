@@ -54,7 +54,7 @@
             await cache.close()
         }
 
-        @Test("A shared store that nobody serves")
+        @Test("A shared store without a server")
         func tutorial() async throws {
             let plain = try await First().openStore(at: "redis://127.0.0.1:1")
             #expect(First().makeCache(over: plain).options == .shared)

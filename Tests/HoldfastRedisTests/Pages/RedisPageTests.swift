@@ -8,7 +8,7 @@
 
     @Suite("docs/operating/redis.md", .timeLimit(.minutes(20)))
     struct RedisPageTests {
-        @Test("The page's store is there whether the server is or not")
+        @Test("The page's store works with and without the server")
         func opens() async throws {
             let store = try await RedisStore.connect("redis://127.0.0.1:6379")
             let cache = HTTPCache(store: store)

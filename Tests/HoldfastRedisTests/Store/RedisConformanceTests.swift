@@ -11,7 +11,7 @@
     @testable import HoldfastRedis
 
     @Suite(
-        "RedisStore keeps what stores promise",
+        "RedisStore passes the store conformance suite",
         .enabled(if: RedisServer.program != nil, "redis-server is not installed"),
         .timeLimit(.minutes(20))
     )
@@ -37,7 +37,7 @@
             }
         }
 
-        @Test("Every law, the server asked each time", arguments: StoreConformance.laws)
+        @Test("Every law, if each read asks the server", arguments: StoreConformance.laws)
         func plain(_ law: StoreConformance.Law) async {
             let findings = await law.findings(of: Self.factory(memory: 0))
             #expect(findings.isEmpty, "\(findings.map(\.description).prefix(6).joined(separator: "\n"))")

@@ -68,7 +68,7 @@
             return bytes
         }
 
-        @Test("What one writes the other finds; what one changes leaves the other's memory")
+        @Test("What one process writes the other finds, and a change in one reaches the other's memory")
         func copies() async throws {
             let (first, second) = try await Self.pair(RedisServer.one())
             try await Self.until("both listen") { first.status.hearsChanges && second.status.hearsChanges }
@@ -92,7 +92,7 @@
             await second.close()
         }
 
-        @Test("Writers of two processes: one of their versions is whole, and never a mixture", arguments: [1, 2, 3])
+        @Test("If two processes write at once, one version is stored whole, and never a mixture", arguments: [1, 2, 3])
         func races(_ seed: UInt64) async throws {
             let (first, second) = try await Self.pair(RedisServer.one())
             let stores = [first, second]
@@ -125,7 +125,9 @@
             await second.close()
         }
 
-        @Test("Redis is killed and comes back: no call fails, memory stands in, and then it is shared again")
+        @Test(
+            "If Redis is killed and comes back, no call fails: memory is used meanwhile, and then the store is shared again"
+        )
         func killed() async throws {
             let server = try RedisServer()
             let (first, second) = try await Self.pair(server, timeout: .seconds(5))
@@ -184,7 +186,7 @@
             try await store.list(after: nil, limit: 100, now: StoreInstant(milliseconds: 0)).listed.count
         }
 
-        @Test("Redis stands still: a call costs a time-out, later ones nothing, and none fails")
+        @Test("If Redis hangs, one call costs a timeout, later ones nothing, and none fails")
         func frozen() async throws {
             let server = try RedisServer()
             let (first, second) = try await Self.pair(server, timeout: .milliseconds(300))
@@ -201,7 +203,7 @@
             await second.close()
         }
 
-        @Test("A server that is not there yet is no error; one that refuses is")
+        @Test("A server that is not up yet is no error; one that refuses the connection setup is")
         func opening() async throws {
             let server = try RedisServer()
             server.kill()

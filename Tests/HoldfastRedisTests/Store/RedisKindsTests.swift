@@ -18,7 +18,7 @@
     #endif
 
     @Suite(
-        "A Redis of each kind",
+        "Every kind of Redis server",
         .enabled(if: RedisServer.program != nil, "redis-server is not installed"),
         .timeLimit(.minutes(20))
     )
@@ -134,7 +134,7 @@
         }
 
         @Test(
-            "An invalidation is seen by the other process, for everyone and for two users, and the store comes back",
+            "An invalidation reaches the other process, for shared and for two users' entries, and the store recovers",
             arguments: Kind.allCases
         )
         func isSeen(_ kind: Kind) async throws {
@@ -242,7 +242,7 @@
             return found.compactMap { if case .text(let key) = $0 { key } else { nil } }
         }
 
-        @Test("A unix socket is reached")
+        @Test("A Unix socket works")
         func socket() async throws {
             let server = try RedisServer()
             let store = try await RedisStore.connect("unix://\(server.socketPath)")
@@ -253,7 +253,7 @@
         }
 
         @Test(
-            "Whatever key is evicted, or of a wrong type, an invalidated or purged entry is gone and the store lives on",
+            "If any key is evicted or has a wrong type, no invalidated or purged entry returns, and the store keeps working",
             arguments: ["evicted", "wrong"],
             ["key", "tag", "prefix", "matching", "all"]
         )
@@ -318,7 +318,7 @@
             for store in stores { await store.close() }
         }
 
-        @Test("A purge that a user has no right to takes everything, and the store lives on")
+        @Test("A purge that the user has no permission for removes everything, and the store keeps working")
         func refusedPurge() async throws {
             let server = try RedisServer()
             server.ask(["ACL", "SETUSER", "cache"] + Kind.rules + ["-rename"])
@@ -341,7 +341,7 @@
             await store.close()
         }
 
-        @Test("A process that comes after FLUSHALL agrees with the others on a secret, or they with it")
+        @Test("Processes that start after FLUSHALL agree with the others on one secret")
         func secrets() async throws {
             let server = try RedisServer()
             let stores = try await Self.pair(server)
@@ -353,7 +353,7 @@
             for store in stores + third { await store.close() }
         }
 
-        @Test("A change under a secret that is no longer the store's takes everything")
+        @Test("A change made under an outdated secret removes everything")
         func formerSecret() async throws {
             let server = try RedisServer()
             let stores = try await Self.pair(server)
@@ -367,7 +367,7 @@
         }
 
         @Test(
-            "What was asked for before another process invalidated it is not stored, however late it is written",
+            "A response requested before another process invalidated it is not stored, however late it is written",
             arguments: ["key", "tag", "prefix", "matching", "all", "nothing"],
             ["whole", "evicted", "full"]
         )
@@ -418,7 +418,7 @@
             for store in stores { await store.close() }
         }
 
-        @Test("A response that was under way while another process sent a POST is not stored")
+        @Test("A response in transfer while another process sends a POST is not stored")
         func underWay() async throws {
             let server = try RedisServer()
             let (gate, origin) = (LoopbackGate(), Origin())
@@ -447,7 +447,7 @@
             }
         }
 
-        @Test("Reads of what is asked for often do not write")
+        @Test("Reads of popular entries do not write")
         func readsDoNotWrite() async throws {
             let server = try RedisServer()
             let store = try await Self.pair(server)[0]
@@ -461,7 +461,7 @@
             await store.close()
         }
 
-        @Test("A full Redis answers look-ups, purges, and takes what is new in the place of what is old")
+        @Test("A full Redis still answers lookups and purges, and replaces old entries with new ones")
         func full() async throws {
             let server = try RedisServer()
             let stores = try await Self.pair(server)
@@ -482,7 +482,7 @@
         }
 
         @Test(
-            "An entry takes no more of the server than it is counted as",
+            "An entry takes no more of the server's memory than is counted for it",
             arguments: [0, 300, 2_000, 15_000, 20_000, 600_000]
         )
         func memory(_ length: Int) async throws {
@@ -513,7 +513,7 @@
         }
 
         @Test(
-            "A server that needs a password, is a replica or a node of a cluster, or lacks a right is refused with the reason"
+            "A server that needs a password, is a replica or cluster node, or lacks a permission is refused with the reason"
         )
         func refusals() async throws {
             func reason(_ address: String) async -> String {
@@ -567,7 +567,7 @@
             #expect(await reason("rediss://127.0.0.1").contains("TLS"))
         }
 
-        @Test("A right that is taken away shows in the status, blocks nothing and is taken up again")
+        @Test("A revoked permission shows in the status, blocks nothing, and is used again once granted")
         func lostRight() async throws {
             let server = try RedisServer()
             server.ask("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "allchannels")
@@ -588,7 +588,7 @@
             for store in [store, other] { await store.close() }
         }
 
-        @Test("A server that answers a byte at a time costs one time-out, however long its answer")
+        @Test("A server that replies one byte at a time costs one timeout, however long its reply")
         func trickle() async throws {
             let server = try TricklingServer()
             var options = RedisClient.Options()

@@ -23,7 +23,7 @@ import Testing
         #expect(invalidated.names == expected && invalidated.isEmpty == expected.isEmpty)
     }
 
-    @Test("RFC 9875 §2: the lines are one list, and each field speaks for itself")
+    @Test("RFC 9875 §2: the lines form one list, and each field counts on its own")
     func lines() {
         let fields: HeaderFields = [
             "Cache-Groups": #""a""#, "cache-groups": #""b""#, "Cache-Group-Invalidation": #""c""#,
@@ -32,7 +32,7 @@ import Testing
         #expect(CacheGroups([:] as HeaderFields).isEmpty)
     }
 
-    @Test("RFC 9875 §2: more than 32 groups of 32 characters, and no more than the limits")
+    @Test("RFC 9875 §2: at least 32 groups of 32 characters are read, and no more than the limits")
     func limits() {
         func field(_ names: [String]) -> HeaderFields {
             ["Cache-Groups": names.map { "\"\($0)\"" }.joined(separator: ",")]
@@ -64,7 +64,7 @@ import Testing
         #expect(groups.isEmpty != expected)
     }
 
-    @Test("RFC 9875 §2.1: names are compared letter by letter")
+    @Test("RFC 9875 §2.1: names are compared character by character")
     func sharing() {
         func groups(_ value: String) -> CacheGroups { CacheGroups(["Cache-Groups": value] as HeaderFields) }
         #expect(groups(#""a", "b""#).intersects(groups(#""c", "b""#)))

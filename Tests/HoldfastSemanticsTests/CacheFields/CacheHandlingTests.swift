@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct CacheHandlingTests {
     @Test(
-        "RFC 9211 §2.2: each reason and the way a request took",
+        "RFC 9211 §2.2: each reason, and what happened to the request",
         arguments: [
             (CacheHandling(.hit, reason: .fresh, freshnessLeft: 30), "c;hit;ttl=30"),
             (CacheHandling(.hit, reason: .acceptedStale, freshnessLeft: -4), "c;hit;ttl=-4;detail=accepted-stale"),
@@ -43,7 +43,7 @@ import Testing
         #expect(CacheStatus([handling.entry(of: "c")]).description == expected)
     }
 
-    @Test("RFC 9211 §2.7: the key is shown where it is given")
+    @Test("RFC 9211 §2.7: the key is shown if it is given")
     func key() {
         let entry = CacheHandling(.hit, reason: .fresh).entry(of: "my cache", key: "GET /a")
         #expect(CacheStatus([entry]).description == "\"my cache\";hit;key=\"GET /a\"")

@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9211 §2: what is unknown or of a wrong type is ignored, the rest is kept",
+        "RFC 9211 §2: an unknown or wrongly typed parameter is ignored, the rest is kept",
         arguments: [
             "a; x=1; hit; y", "a; hit; ttl=1.5", "a; hit; ttl=soon", "a; hit; key=token; detail=5",
             "a; hit; fwd=\"miss\"",
@@ -63,7 +63,7 @@ import Testing
         #expect(CacheStatus(parsing: value)?.entries == [CacheStatusEntry(cache: "a", isHit: true)])
     }
 
-    @Test("RFC 9211 §2.2: a reason for forwarding beats a claimed hit")
+    @Test("RFC 9211 §2.2: a reason for forwarding takes precedence over a claimed hit")
     func contradiction() {
         let expected = CacheStatusEntry(cache: "a", forward: .miss)
         #expect(CacheStatus(parsing: "a; hit; fwd=miss")?.entries == [expected])
@@ -71,13 +71,13 @@ import Testing
         #expect(CacheStatus([entry]).description == "a;fwd=miss")
     }
 
-    @Test("A field that is no List has no status", arguments: ["a,", "a; hit b", "a; Hit", "&", "a;", "\"open"])
+    @Test("A field that is not a List has no status", arguments: ["a,", "a; hit b", "a; Hit", "&", "a;", "\"open"])
     func malformed(value: String) {
         #expect(CacheStatus(parsing: value) == nil)
         #expect(CacheStatus.appending(CacheStatusEntry(cache: "b", isHit: true), to: value) == "b;hit")
     }
 
-    @Test("RFC 9211 §2: lines are one list, the cache closest to the origin first")
+    @Test("RFC 9211 §2: the lines form one list, the cache closest to the origin first")
     func lines() {
         let fields: HeaderFields = ["Cache-Status": "near-origin;fwd=miss", "cache-status": "near-user;hit"]
         #expect(CacheStatus(fields)?.entries.map(\.cache) == ["near-origin", "near-user"])
@@ -86,7 +86,7 @@ import Testing
         #expect(CacheStatus().description.isEmpty)
     }
 
-    @Test("RFC 9211 §2: appending leaves the entries of others as they are")
+    @Test("RFC 9211 §2: appending leaves the entries of other caches unchanged")
     func appending() {
         let entry = CacheStatusEntry(cache: "own", forward: .stale, forwardStatus: 304, timeToLive: -3, isStored: true)
         let written = "own;fwd=stale;fwd-status=304;ttl=-3;stored"

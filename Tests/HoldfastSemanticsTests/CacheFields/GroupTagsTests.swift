@@ -13,7 +13,7 @@ import Testing
         GroupTags(of: try TargetURI(uri), secret: [1, 2, 3])
     }
 
-    @Test("RFC 9875 §2.1: equal names of one origin share a word, others do not")
+    @Test("RFC 9875 §2.1: equal names of one origin share a tag, others do not")
     func origins() throws {
         let one = try tags().words(for: groups(1), room: 64)
         #expect(one.count == 1)
@@ -26,7 +26,7 @@ import Testing
         #expect(GroupTags(of: try target(), secret: [9]).words(for: groups(1), room: 64).isDisjoint(with: one))
     }
 
-    @Test("Words are few, short, and still meet every group", arguments: [1, 2, 63, 64])
+    @Test("Tags are few and short, and still cover every group", arguments: [1, 2, 63, 64])
     func bounded(room: Int) throws {
         let words = try tags().words(for: groups(100), room: room)
         #expect(words.count == room && words.allSatisfy { $0.utf8.count <= 1_024 })
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("No group, no word")
+    @Test("Without groups there are no tags")
     func none() throws {
         #expect(try tags().words(for: groups(0), room: 64).isEmpty && tags().words(invalidating: groups(0)).isEmpty)
         #expect(try tags().words(for: groups(3), room: 0).isEmpty)

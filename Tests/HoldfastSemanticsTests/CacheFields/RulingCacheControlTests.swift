@@ -4,7 +4,7 @@
 import HoldfastSemantics
 import Testing
 
-@Suite("A targeted field rules wherever Cache-Control would be read (RFC 9213 §2.2)")
+@Suite("A targeted field replaces Cache-Control everywhere (RFC 9213 §2.2)")
 struct RulingCacheControlTests {
     private func judge(_ fields: HeaderFields, _ options: CacheOptions = .shared) throws -> Storability {
         Storability.judge(
@@ -26,7 +26,7 @@ struct RulingCacheControlTests {
     }
 
     @Test(
-        "Storing: the targeted field alone is heard in shared mode, and not heard in private mode",
+        "Storing: only the targeted field counts in shared mode, and it does not count in private mode",
         arguments: [
             (["Cache-Control": "no-store", "CDN-Cache-Control": "max-age=9"], nil, .responseNoStore),
             (["Cache-Control": "max-age=9", "CDN-Cache-Control": "no-store"], .responseNoStore, nil),
@@ -56,7 +56,7 @@ struct RulingCacheControlTests {
         #expect(try lifetime(fields, deaf) == 60)
     }
 
-    @Test("Expires alone makes nothing worth storing beside a targeted field")
+    @Test("Expires alone makes nothing storable beside a targeted field")
     func expiresAlone() throws {
         let head = ResponseHead(status: 599, fields: ["Expires": date(600), "CDN-Cache-Control": "must-revalidate"])
         let verdict = Storability.judge(
@@ -68,7 +68,7 @@ struct RulingCacheControlTests {
         #expect(verdict == .doNotStore(.noFreshness))
     }
 
-    @Test("Freshening and stripping go by it too")
+    @Test("Freshening and stripping use it too")
     func updates() throws {
         let head = ResponseHead(
             status: .ok,

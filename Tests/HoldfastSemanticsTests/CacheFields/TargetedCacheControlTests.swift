@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9213 §2.1: flags are true without more",
+        "RFC 9213 §2.1: a flag without a value is true",
         arguments: [
             ("no-store", true), ("no-store=?1", true), ("no-store;a=1", true), ("no-store=?0", false),
             ("no-store=1", false), (#"no-store="x""#, false), ("no-store=(a)", false), ("no-store=?0, no-store", true),
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §5.2, RFC 9213 §2.1: names of directives know no letter case, strings keep theirs",
+        "RFC 9111 §5.2, RFC 9213 §2.1: directive names ignore letter case, strings keep theirs",
         arguments: [
             ("Max-Age=60", ["max-age", "60"]), ("MAX-AGE=60;P=1", ["max-age", "60"]),
             (#"X="A \"B\" C""#, ["x", #"A "B" C"#]), (#"X="\\A", NO-STORE"#, ["x", #"\A"#, "no-store"]),
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9213 §2.1: lists of field names come as text",
+        "RFC 9213 §2.1: lists of field names are given as text",
         arguments: [
             ("no-cache", CacheControl.FieldNameForm.unqualified), (#"no-cache="a, B""#, .fields(["a", "b"])),
             ("no-cache=a", .fields(["a"])), (#"no-cache="a b""#, .unqualified), (#"no-cache="""#, .unqualified),
@@ -80,7 +80,7 @@ import Testing
         #expect(read(asPrivate)?.private == expected)
     }
 
-    @Test("Unknown directives are kept where Cache-Control could say them")
+    @Test("Unknown directives are kept if Cache-Control could express them")
     func extensions() {
         let field = read(#"a, b=1, c=tok, d="q r", e=1.5, f=:aGk=:, g=(x), h=?0"#)
         #expect(field?.description == #"a, b=1, c=tok, d="q r""#)
@@ -100,7 +100,7 @@ import Testing
         #expect(selected?.field == .cdnCacheControl && selected?.cacheControl.maxAge == 9)
     }
 
-    @Test("RFC 9213 §2.2: the first target of the list wins, whatever the order of the lines")
+    @Test("RFC 9213 §2.2: the first target in the list wins, whatever the order of the lines")
     func order() {
         let fields: HeaderFields = [
             "Cache-Control": "no-store", "CDN-Cache-Control": "max-age=1", "Example-Cache-Control": "max-age=2",
@@ -112,7 +112,7 @@ import Testing
         #expect(TargetedCacheControl(fields, targets: ["Other-Cache-Control"]) == nil)
     }
 
-    @Test("RFC 9213 §2.2: a valid field wins even if it means nothing; its lines are one Dictionary")
+    @Test("RFC 9213 §2.2: a valid field wins even if it says nothing; its lines form one Dictionary")
     func meaningless() {
         let fields: HeaderFields = ["CDN-Cache-Control": "foo=?0", "Cache-Control": "max-age=9"]
         #expect(TargetedCacheControl(fields, targets: [.cdnCacheControl])?.cacheControl.directives == [])

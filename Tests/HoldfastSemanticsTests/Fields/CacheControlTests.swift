@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct CacheControlTests {
     @Test(
-        "RFC 9111 §4.2.1: max-age reads conservatively",
+        "RFC 9111 §4.2.1: max-age is read conservatively",
         arguments: [
             ("max-age=60", Int64(60)), ("MAX-AGE=60", 60), (#"max-age="60""#, 60), ("max-age=060", 60), ("", nil),
             ("max-age=60, max-age=5", 5), ("max-age=5, max-age=60", 5), ("max-age=60, max-age=x", 0), ("max-age", 0),
@@ -24,7 +24,7 @@ import Testing
         #expect(CacheControl(parsing: value).maxAge == expected)
     }
 
-    @Test("RFC 9111 §5.2: flags in any letter case, junk after them ignored")
+    @Test("RFC 9111 §5.2: flags are read in any letter case, and junk after them is ignored")
     func flags() {
         let field = CacheControl(
             parsing: "No-Store x, PUBLIC, must-revalidate, proxy-revalidate, must-understand, immutable, no-transform"
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §4.2.1: a malformed flag restricts all the same and grants nothing",
+        "RFC 9111 §4.2.1: a malformed flag still restricts and grants nothing",
         arguments: ["%", "% x", "% =1", "%=", "%=1", #"%="x""#, "%;a", "%, %=1", "x, %=y, %"]
     )
     func malformedFlags(pattern: String) {
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §5.2: names are tokens, what is none is skipped",
+        "RFC 9111 §5.2: directive names are tokens, and anything else is skipped",
         arguments: [#""no-store""#, "(no-store)", "=no-store", "@no-store", "x=no-store", #"x="a, no-store, b""#]
     )
     func notThisName(value: String) {
@@ -106,7 +106,7 @@ import Testing
         #expect(!field.noStore && field.maxAge == 5)
     }
 
-    @Test("RFC 9111 §5.4: Pragma counts in requests without Cache-Control only")
+    @Test("RFC 9111 §5.4: Pragma counts only in requests without Cache-Control")
     func pragma() {
         #expect(CacheControl(request: ["Pragma": "x, No-Cache"]).noCache == .unqualified)
         #expect(CacheControl(request: ["Pragma": "no-cache", "Cache-Control": "max-age=1"]).noCache == .absent)

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §5.6.4: a quoted string gives its content",
+        "RFC 9110 §5.6.4: a quoted string yields its content",
         arguments: [
             (#""""#, ""), (#""a b""#, "a b"), (#""a\"b\\c""#, #"a"b\c"#), (#""\a""#, "a"),
         ]

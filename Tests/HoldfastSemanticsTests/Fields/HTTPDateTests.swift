@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct HTTPDateTests {
     @Test(
-        "RFC 9110 §5.6.7: the three forms are one instant",
+        "RFC 9110 §5.6.7: the three formats give the same instant",
         arguments: [
             "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
             "sun, 06 NOV 1994 08:49:37 gmt", "Mon, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 UTC",
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §5.6.7: nonsense is refused",
+        "RFC 9110 §5.6.7: invalid dates are refused",
         arguments: [
             "", "0", "-1", "Sun", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 PST",
             "Sun 06 Nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06  Nov 1994 08:49:37 GMT",
@@ -58,7 +58,7 @@ import Testing
         #expect(HTTPDate(text, receivedAt: .noon)?.description == expected)
     }
 
-    @Test("A century's end counts for two-digit years")
+    @Test("A century's end is handled for two-digit years")
     func centuryEnd() {
         let late = Timestamp(secondsSinceEpoch: 4_099_680_000)  // 30 Nov 2099
         #expect(HTTPDate("Friday, 01-Jan-10 00:00:00 GMT", receivedAt: late)?.description.contains("2110") == true)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test("RFC 9110 §5.6.7: a date means the same in any letter case, whatever byte of it is wrong")
+    @Test("RFC 9110 §5.6.7: a date has the same meaning in any letter case, and any wrong byte is refused")
     func letterCase() {
         let text = "Sun, 06 Nov 1994 08:49:37 GMT"
         #expect(HTTPDate(text.lowercased(), receivedAt: .noon) == HTTPDate(text, receivedAt: .noon))

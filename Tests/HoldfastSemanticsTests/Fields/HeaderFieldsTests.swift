@@ -14,7 +14,10 @@ import Testing
         #expect(name.hashValue == FieldName(text.uppercased())?.hashValue)
     }
 
-    @Test("RFC 9110 §5.6.2: what is no token is no name", arguments: ["", "a b", "a:", "é", "a\r", "(a)", "a\u{0}"])
+    @Test(
+        "RFC 9110 §5.6.2: what is not a token is not a name",
+        arguments: ["", "a b", "a:", "é", "a\r", "(a)", "a\u{0}"]
+    )
     func refusedNames(text: String) {
         #expect(FieldName(text) == nil)
         var fields = HeaderFields()
@@ -49,7 +52,7 @@ import Testing
     }
 
     #if os(Linux) || os(macOS)
-        @Test("A literal that is no token stops the programmer")
+        @Test("A literal that is not a token traps")
         func badLiteral() async {
             await #expect(processExitsWith: .failure) {
                 _ = FieldName(stringLiteral: "two words")

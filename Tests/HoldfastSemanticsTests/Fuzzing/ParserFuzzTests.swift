@@ -233,7 +233,7 @@ struct FuzzedParser: Sendable, CustomTestStringConvertible {
     /// An argument of the test, so that a failure shows it.
     private static let seeds = [environment["HOLDFAST_FUZZ_SEED"].flatMap { UInt64($0) } ?? 20_261_122]
 
-    @Test("No input traps a parser, and what it writes it reads again", arguments: parsers, seeds)
+    @Test("No input traps a parser, and every parser reads what it wrote", arguments: parsers, seeds)
     func fuzz(_ parser: FuzzedParser, seed: UInt64) {
         var mutator = InputMutator(seed: seed, corpus: parser.corpus)
         for input in parser.corpus { parser.body(input) }

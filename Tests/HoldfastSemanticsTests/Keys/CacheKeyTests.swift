@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "A damaged frame reads as nothing",
+        "A damaged frame decodes to nothing",
         arguments: [
             [], [0], [0, 0, 0], [0, 0, 0, 1], [255, 255, 255, 255, 1, 2], [0, 0, 0, 2, 65],
         ] as [[UInt8]]
@@ -53,7 +53,7 @@ import Testing
         #expect(bytes == [0xFF])
     }
 
-    @Test("CACHING.md row 2: who asks decides the partition")
+    @Test("CACHING.md row 2: the requesting user determines the partition")
     func principals() {
         let secret: [UInt8] = [1, 2, 3]
         func digest(_ fields: HeaderFields, _ userinfo: String? = nil, _ explicit: String? = nil) -> String {
@@ -73,7 +73,7 @@ import Testing
         #expect(CachePrincipal.digest(of: ["Cookie": "a"], userinfo: nil, secret: []) != digest(["Cookie": "a"]))
     }
 
-    @Test("Fields that the caller names as credentials decide as well; those it lacks do not")
+    @Test("Fields that the caller declares as credentials count as well, unless they are absent")
     func namedCredentials() {
         func digest(_ fields: HeaderFields, _ names: [FieldName], _ explicit: String? = nil) -> String {
             CachePrincipal.digest(
@@ -97,7 +97,7 @@ import Testing
         #expect(Set(distinct).count == distinct.count)
     }
 
-    @Test("A request is told apart by a Cookie alone only without any other credential")
+    @Test("A Cookie identifies the user only without any other credential")
     func cookieOnly() {
         func isCookieOnly(_ fields: HeaderFields, _ names: [FieldName] = []) -> Bool {
             CachePrincipal.isCookieOnly(fields, userinfo: nil, explicit: nil, credentialFields: names)

@@ -28,7 +28,7 @@ struct IgnoredCookiesTests {
     }
 
     @Test(
-        "RFC 6265 §4.2.1: ignored pairs go, the rest stays as it is",
+        "RFC 6265 §4.2.1: ignored pairs are removed, the rest stays unchanged",
         arguments: [
             Case("lb=1"), Case("lb=1; ads_2=3"), Case("lb=1", "ads_=2"), Case("lb=1;"), Case(" ; lb=1 ;; "),
             Case("lb=1; sid=2", left: "sid=2"), Case("sid=2; lb=1", left: "sid=2"),
@@ -59,7 +59,7 @@ struct IgnoredCookiesTests {
         #expect(Self.ignored.view(of: view) == view)
     }
 
-    @Test("Fields with nothing to ignore are given back as they are", arguments: [[], ["a=1", "b=2"], ["LB=1"]])
+    @Test("Fields with nothing to ignore are returned unchanged", arguments: [[], ["a=1", "b=2"], ["LB=1"]])
     func untouched(_ lines: [String]) {
         let fields = Self.fields(lines)
         #expect(Self.ignored.view(of: fields).isIdentical(to: fields))
@@ -75,7 +75,7 @@ struct IgnoredCookiesTests {
     }
 
     @Test(
-        "Set-Cookie lines are left out by name, those that were joined as well",
+        "Set-Cookie lines are left out by name, including joined ones",
         arguments: [
             (["lb=1; Path=/"], []), (["lb=1", "sid=2", "ads_3=4"], ["sid=2"]), (["sid=lb=1"], ["sid=lb=1"]),
             (["LB=1", "lb", "=lb", "lbs=1; lb=2"], ["LB=1", "lb", "=lb", "lbs=1; lb=2"]),
@@ -103,7 +103,7 @@ struct IgnoredCookiesTests {
         #expect(FieldUpdate.storable(head(lines), contentDecoded: false, mode: .private) == head(lines))
     }
 
-    @Test("A 304 neither brings such a cookie in nor takes others away for it")
+    @Test("A 304 neither adds such a cookie nor removes others because of it")
     func freshened() throws {
         let stored = StoredResponse(
             target: try target(),
@@ -134,7 +134,7 @@ struct IgnoredCookiesTests {
     }
 
     @Test(
-        "What may carry a login or select content is not among them",
+        "Cookies that may carry a login or select content are not among the defaults",
         arguments: [
             "JSESSIONID", "PHPSESSID", "SERVERID", "sid", "session", "ASP.NET_SessionId", "connect.sid", "awsalb",
             "AWSALBX",
@@ -150,7 +150,7 @@ struct IgnoredCookiesTests {
         #expect(CacheOptions().ignored.view(of: fields) == fields)
     }
 
-    @Test("The list of the options may be read, extended and emptied")
+    @Test("The list in the options can be read, extended and emptied")
     func options() {
         var options = CacheOptions()
         #expect(options.ignoredCookies == IgnoredCookies.wellKnown.names)
@@ -163,7 +163,7 @@ struct IgnoredCookiesTests {
         #expect(options == CacheOptions())
     }
 
-    @Test("Over generated lines the view is that of a naive splitter", arguments: [UInt64(22_07)])
+    @Test("For generated lines the result equals that of a simple splitter", arguments: [UInt64(22_07)])
     func property(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let names = ["lb", "ads_", "ads_1", "sid", "l", "lbx", "LB", "", "ads"]

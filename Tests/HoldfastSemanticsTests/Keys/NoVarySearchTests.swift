@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9651 §4.2.2: what does not parse, or has the wrong kind, has no effect",
+        "RFC 9651 §4.2.2: a field that does not parse or has the wrong type has no effect",
         arguments: [
             "", " ", "params=", "params,", "params,,key-order", ",params", "Params", "params=1", "params=\"a\"",
             "params=a", "params=(\"a\"", "params=(\"a\"\"b\")", "params=(\"a)", "params=(\"\\a\")", "params=(\"a\" 1)",
@@ -52,7 +52,7 @@ import Testing
         )
     }
 
-    @Test("Several lines are one field (RFC 9651 §4.2)")
+    @Test("Several lines form one field (RFC 9651 §4.2)")
     func severalLines() throws {
         let variance = NoVarySearch(["No-Vary-Search": "params", "no-vary-search": "except=(\"id\")"])
         #expect(!variance.isNone)
@@ -96,7 +96,7 @@ import Testing
         return stable(pairs(one)) == stable(pairs(other))
     }
 
-    @Test("Canonical queries are equal exactly where the draft's steps say so", arguments: FuzzRounds.seeds)
+    @Test("Canonical queries are equal exactly if the draft's steps say so", arguments: FuzzRounds.seeds)
     func canonicalQueries(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         let variance = NoVarySearch(fieldValue: "params=(\"c\"), key-order")
@@ -117,7 +117,7 @@ import Testing
         #expect(equivalent > 50)
     }
 
-    @Test("Arbitrary values never trap", arguments: FuzzRounds.seeds)
+    @Test("Random values never trap", arguments: FuzzRounds.seeds)
     func arbitraryValues(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         let pieces = [

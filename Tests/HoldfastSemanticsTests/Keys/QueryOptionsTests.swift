@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(
-        "CACHING.md §4.1 rule 12: further queries",
+        "CACHING.md §4.1 rule 12: more queries",
         arguments: [
             ("b&&a", QueryOptions(sortsNames: true), "?&a&b"), ("&", QueryOptions(sortsNames: true), "?&"),
             ("a%62=1&ab=2&AB", QueryOptions(sortsNames: true), "?AB&ab=1&ab=2"),
@@ -35,7 +35,7 @@ import Testing
         #expect(key.canonical == "http://h/p" + expected)
     }
 
-    @Test("The rest of the URI stays, userinfo too")
+    @Test("The rest of the URI is unchanged, including userinfo")
     func restStays() throws {
         let uri = try TargetURI("https://u%40:p@[::1]:8443/a%2Fb?z&y#f")
         let key = QueryOptions(sortsNames: true).applied(to: uri)
@@ -44,7 +44,7 @@ import Testing
         #expect(QueryOptions().isEmpty && !QueryOptions(allowedNames: []).isEmpty)
     }
 
-    @Test("Applying twice is applying once, and keeps every piece but the ignored", arguments: FuzzRounds.seeds)
+    @Test("Applying it twice equals applying it once, and only ignored pieces are dropped", arguments: FuzzRounds.seeds)
     func idempotence(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         let pieces = ["a", "b", "=", "&", "&", "+", "%20", "%61", "%C3%A9", "%F6", "%26", "utm_", "ü"]

@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §12.5, §8.4.1: further spellings",
+        "RFC 9110 §12.5, §8.4.1: more spellings",
         arguments: [
             ("Accept-Encoding", "x-gzip", "gzip", true), ("Accept-Encoding", "gzip;q=0", "gzip", false),
             ("Accept-Encoding", "gzip;q=0.5", "gzip;q=0.500", true), ("Accept-Encoding", "gzip;Q=1", "gzip", true),
@@ -50,7 +50,7 @@ import Testing
         #expect(matches(name, fields([[name, presented]]), fields([[name, stored]]), semantic: true) == expected)
     }
 
-    @Test("The value of a field that the caller names as a credential is kept as a digest, and reads back as one")
+    @Test("The value of a field that the caller declares as a credential is kept as a digest and read back as one")
     func namedCredentials() throws {
         func nominated(_ request: HeaderFields, _ names: [FieldName]) throws -> NominatedFields {
             try #require(
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(
-        "Spellings of one character in Unicode are different bytes, and so are the variants",
+        "Different Unicode spellings of a character are different bytes and different variants",
         arguments: ["X-Foo", "X-List"]
     )
     func unicodeSpellings(_ name: String) throws {
@@ -102,7 +102,7 @@ import Testing
         #expect(stored.matchesInEffect(composed, contentLanguage: nil, secret: []))
     }
 
-    @Test("However many fields Vary names, each counts", arguments: [1, 8, 9, 200])
+    @Test("Every field that Vary names counts, however many there are", arguments: [1, 8, 9, 200])
     func manyNames(_ count: Int) throws {
         let names = (0..<count).map { "X-\($0)" }
         let request = fields(names.flatMap { [[$0, "a"], [$0.lowercased(), "b"]] })

@@ -40,7 +40,7 @@ import Testing
         #expect(normalized(value, name) == Array(expected.utf8))
     }
 
-    @Test("A list of codings has one normal form, whether or not a weight of 1 is written out (RFC 9110 §12.4.2)")
+    @Test("A list of codings has one normal form, with or without an explicit weight of 1 (RFC 9110 §12.4.2)")
     func wordLists() {
         var random = SeededGenerator(seed: .random(in: .min ... .max))
         let seed = random.seed
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(
-        "Vector group vary: no two values of the set share a normal form unless a vector says that they match"
+        "Vector group vary: two values share a normal form only if a vector says that they match"
     )
     func neverMergesWhatTheVectorsTellApart() throws {
         let vectors = try #require(VectorFile.canonical).vary.vectors
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test("Normalizing keeps what negotiation sees, and twice is once", arguments: FuzzRounds.seeds)
+    @Test("Normalizing keeps what content negotiation needs, and is idempotent", arguments: FuzzRounds.seeds)
     func properties(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         let pieces = [
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("Long values cost linear time: a megabyte of each kind comes back")
+    @Test("Long values cost linear time: a megabyte of each kind is normalized")
     func longValues() {
         for piece in [",", ";", "\"", "a/b;q=0.5,", "a/b;x=\"", ";q=", "\\\"", "a/b;c=d;"] {
             let value = String(repeating: piece, count: 1_000_000 / piece.utf8.count)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct MethodAndStatusTests {
     @Test(
-        "RFC 9110 §9.2: safe and idempotent methods; unknown ones are neither",
+        "RFC 9110 §9.2: safe and idempotent methods; an unknown one is neither",
         arguments: [
             (RequestMethod.get, true, true), (.head, true, true), (.options, true, true), (.trace, true, true),
             (.query, true, true), (.put, false, true), (.delete, false, true), (.post, false, false),
@@ -49,13 +49,13 @@ import Testing
         #expect(!status.reasonPhrase.isEmpty)
     }
 
-    @Test("RFC 9110 §15.1: heuristically cacheable codes are these and no others")
+    @Test("RFC 9110 §15.1: exactly these codes are heuristically cacheable")
     func heuristicallyCacheable() {
         let cacheable = (0...700).filter { StatusCode($0).isHeuristicallyCacheable }
         #expect(cacheable == [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501])
     }
 
-    @Test("RFC 6585 §3–§6: no cache stores a response with these codes, and RFC 9111 §3 forbids no other")
+    @Test("RFC 6585 §3–§6: no cache stores a response with these codes, and RFC 9111 §3 forbids no others")
     func forbidStoring() {
         #expect((0...700).filter { StatusCode($0).forbidsStoring } == [425, 428, 429, 431, 511])
     }

@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §15.4: which method follows",
+        "RFC 9110 §15.4: which method is used next",
         arguments: [
             (301, "GET", "GET", true), (301, "POST", "GET", false), (302, "POST", "GET", false),
             (302, "PUT", "PUT", true),
@@ -34,13 +34,13 @@ import Testing
         #expect(!redirection.crossesOrigin)
     }
 
-    @Test("RFC 9110 §15.4: responses that are handed up", arguments: [200, 201, 304, 305, 306, 309, 399, 404, 503])
+    @Test("RFC 9110 §15.4: responses that are returned", arguments: [200, 201, 304, 305, 306, 309, 399, 404, 503])
     func noRedirect(status: Int) throws {
         #expect(try next(StatusCode(status)) == nil)
     }
 
     @Test(
-        "A missing or unusable Location is handed up",
+        "A response with a missing or unusable Location is returned",
         arguments: [
             nil, "", "ftp://h/", "mailto:a@b", "http://", "http://h:99999/", "/%zz",
         ] as [String?]
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(
-        "The text to send is spelled as the server did",
+        "The next target is spelled as the server spelled it",
         arguments: [
             ("b?x=%7e#f", "https://example.com/b?x=%7e", "https://example.com/b?x=~"),
             ("HTTPS://u:p@Other.example:443", "HTTPS://Other.example:443", "https://other.example/"),
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §15.4: credentials stay at their origin",
+        "RFC 9110 §15.4: credentials are not sent to another origin",
         arguments: [
             ("https://example.com:443/b", false), ("http://example.com/b", true), ("https://www.example.com/b", true),
             ("https://example.com:444/b", true), ("//example.com/b", false),
@@ -94,7 +94,7 @@ import Testing
         #expect(kept == (crosses ? ["accept", "content-type"] : fields.map(\.name.canonicalName)))
     }
 
-    @Test("RFC 9110 §15.4: fields of the content go with it")
+    @Test("RFC 9110 §15.4: content fields are dropped together with the content")
     func contentFields() throws {
         let redirection = try #require(try next(.seeOther, .post))
         let kept = redirection.fields(from: [

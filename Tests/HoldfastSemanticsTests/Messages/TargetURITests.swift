@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(
-        "Vector groups must_differ and may_merge: the strict profile keeps them apart",
+        "Vector groups must_differ and may_merge: the strict profile keeps the URIs apart",
         arguments: (VectorFile.canonical?.mustDiffer.vectors ?? []) + (VectorFile.canonical?.mayMerge.vectors ?? [])
     )
     func mustDiffer(pair: [String]) throws {
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(
-        "RFC 3986 §6.2: further canonical forms",
+        "RFC 3986 §6.2: more canonical forms",
         arguments: [
             ("https://EXAMPLE.com/", "https://example.com/"), ("hTtPs://h", "https://h/"),
             ("https://example.com:443/", "https://example.com/"),
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "RFC 3986 Appendix A: what is refused, and why",
+        "RFC 3986 Appendix A: texts that are refused, and why",
         arguments: [
             ("//h/a", "not-absolute"), ("h/a", "not-absolute"), ("?a", "not-absolute"), ("#a", "not-absolute"),
             (":a", "not-absolute"), ("h:80/a", "scheme"), ("ws://h/", "scheme"), ("urn:a:b", "scheme"),
@@ -113,7 +113,7 @@ import Testing
         #expect(try TargetURI("http://h/?").query == "")
     }
 
-    @Test("Userinfo is no part of identity (RFC 9110 §4.2.4)")
+    @Test("Userinfo does not count for identity (RFC 9110 §4.2.4)")
     func identity() throws {
         let one = try TargetURI("http://u@h/a")
         let other = try TargetURI("http://h/a#f")
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(
-        "RFC 3987 §3.1: mapping leaves the authority's ASCII alone",
+        "RFC 3987 §3.1: mapping leaves ASCII in the authority unchanged",
         arguments: [
             ("http://é/", "http://%C3%A9/"), ("http://h/a?b c#d e", "http://h/?"),
             ("http://h/{a}\\", "http://h/%7Ba%7D%5C"),
@@ -182,7 +182,7 @@ import Testing
         #expect(accepted > 20)
     }
 
-    @Test("Text that is read in one pass has the parts that the full reading gives it", arguments: propertySeeds)
+    @Test("The one-pass parser finds the same parts as the full parser", arguments: propertySeeds)
     func onePass(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         let hosts = ["a", "B", "example", ".", "-", "1", ":", "@", "[::1]", "é", "%41"]
@@ -204,7 +204,7 @@ import Testing
     }
 
     @Test(
-        "A prefix ends where a part of a URI ends",
+        "A prefix must end at the end of a URI component",
         arguments: [
             ("http://h.example/img", "http://h.example/img", true),
             ("http://h.example/img", "http://h.example/img/1", true),

@@ -9,7 +9,7 @@ import Testing
 struct HoldfastSemanticsCatalogTests {
     private let now = Timestamp(secondsSinceEpoch: 1_700_000_000)
 
-    @Test("Judging reuse")
+    @Test("Reuse decisions")
     func reuse() throws {
         let target = try TargetURI("https://example.com/a")
         let response = ResponseHead(status: .ok, fields: ["Cache-Control": "max-age=60"])
@@ -37,7 +37,7 @@ struct HoldfastSemanticsCatalogTests {
         #expect(decision == .reuse(candidate: 0, age: 0, isStale: false))
     }
 
-    @Test("Deciding retries")
+    @Test("Retry decisions")
     func retries() {
         let lost = AttemptFailure(kind: .connectionLost, progress: .bodySent)
         let outcome = AttemptOutcome.failure(lost)

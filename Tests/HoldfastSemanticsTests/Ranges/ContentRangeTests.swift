@@ -36,7 +36,7 @@ import Testing
         #expect(ContentRange(parsing: value) == nil)
     }
 
-    @Test("A field that stands twice counts as none, and numbers from code are checked")
+    @Test("A repeated field is ignored, and numbers from code are checked")
     func checks() {
         #expect(ContentRange(["Content-Range": "bytes 0-1/2", "content-range": "bytes 0-1/2"]) == nil)
         #expect(ContentRange([:]) == nil)
@@ -48,7 +48,7 @@ import Testing
         #expect(ContentRange(unsatisfiedOf: -5).description == "bytes */0")
     }
 
-    @Test("Arbitrary values trap nothing, and what is read is written alike", arguments: propertySeeds)
+    @Test("Random values never trap, and what is read is written back unchanged", arguments: propertySeeds)
     func arbitrary(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         var read = 0

@@ -42,7 +42,7 @@ import Testing
         #expect(body.contentType == "multipart/byteranges; boundary=holdfast-00000000000000ab")
     }
 
-    @Test("Without a type, and without a known length")
+    @Test("Parts without a type, and without a known length")
     func sparse() {
         let body = MultipartByteRanges(intervals: [0..<1, 5..<6], completeLength: nil, contentType: nil, seed: .max)
         let text = String(decoding: bytes(body, of: Array("0123456789".utf8)), as: UTF8.self)
@@ -62,7 +62,7 @@ import Testing
         #expect(!String(decoding: lead, as: UTF8.self).contains("\r\nX-Injected"))
     }
 
-    @Test("The length told beforehand is that of the bytes sent", arguments: propertySeeds)
+    @Test("The announced length equals the bytes sent", arguments: propertySeeds)
     func length(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         let content = Array(repeating: UInt8(ascii: "x"), count: 3000)
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "Which content is framed like this",
+        "Which content is framed this way",
         arguments: [
             ("multipart/byteranges; boundary=x", true), ("Multipart/ByteRanges", true), ("multipart/mixed", false),
             ("text/plain; a=multipart/byteranges", false), ("", false),

@@ -54,7 +54,7 @@ import Testing
         #expect(combination.response.currentAge(now: .noon.plus(2)) == 2)
     }
 
-    @Test("The length becomes known with the part that tells it")
+    @Test("The length becomes known with the part that gives it")
     func length() throws {
         var stored = storedFields
         stored.removeAll(.contentLength)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §15.3.7.3: without a strong validator in common nothing is combined",
+        "RFC 9110 §15.3.7.3: nothing is combined without a common strong validator",
         arguments: [
             (["ETag": "\"b\""], ["ETag": "\"a\""]), (["ETag": "W/\"a\""], ["ETag": "\"a\""]),
             (["ETag": "\"a\""], ["ETag": "W/\"a\""]), (["ETag": "W/\"a\""], ["ETag": "W/\"a\""]), ([:], [:]),
@@ -84,7 +84,7 @@ import Testing
         #expect(try combine(part, with: stored, ranges: try prefix(40)) == nil)
     }
 
-    @Test("RFC 9110 §8.8.2.2: a strong date in common is enough")
+    @Test("RFC 9110 §8.8.2.2: a common strong date is enough")
     func strongDate() throws {
         let part: HeaderFields = [
             "Content-Range": "bytes 40-99/100", "Last-Modified": date(-5), "Date": date(0), "Content-Length": "60",
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §14.4: a part must be what was asked for",
+        "RFC 9110 §14.4: a part must be what was requested",
         arguments: [
             (nil, true), (40..<100, true), (40..<Int64.max, true), (40..<120, true), (41..<100, false),
             (39..<100, false), (40..<99, false),

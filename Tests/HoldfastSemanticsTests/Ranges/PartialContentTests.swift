@@ -36,7 +36,7 @@ func storedForRanges(
         )
     }
 
-    @Test("RFC 9110 §14.2: only a GET answered by a 200 knows Range")
+    @Test("RFC 9110 §14.2: Range applies only to a GET answered by a 200")
     func applies() throws {
         let range: HeaderFields = ["Range": "bytes=0-1"]
         #expect(try answer(range, try storedForRanges([:])) == .part(0..<2))
@@ -48,7 +48,7 @@ func storedForRanges(
         #expect(try answer([:], try storedForRanges([:])) == .whole)
     }
 
-    @Test("Content whose coding was undone is answered whole")
+    @Test("Content that was decoded is returned whole")
     func decoded() throws {
         let stored = try storedForRanges(["ETag": "\"a\""], decoded: true)
         #expect(try answer(["Range": "bytes=0-1"], stored) == .whole)
@@ -113,14 +113,14 @@ func storedForRanges(
         #expect(head.fields[.eTag] == "\"a\"")
     }
 
-    @Test("RFC 9110 §15.5.17: the head of a 416 tells the length")
+    @Test("RFC 9110 §15.5.17: the head of a 416 gives the length")
     func unsatisfiableHead() {
         let head = PartialContent.unsatisfiableHead(completeLength: 1000, now: .noon)
         #expect(head.status == .rangeNotSatisfiable && head.contentLength == 0)
         #expect(head.fields[.contentRange] == "bytes */1000" && head.fields[.date] == date(0))
     }
 
-    @Test("Arbitrary Range and If-Range trap nothing", arguments: propertySeeds)
+    @Test("Random Range and If-Range values never trap", arguments: propertySeeds)
     func arbitrary(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         let stored = try storedForRanges(["ETag": "\"a\"", "Last-Modified": date(-9), "Date": date(0)])

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §3.3: an incomplete response answers what lies wholly within it",
+        "RFC 9111 §3.3: an incomplete response answers ranges that it contains completely",
         arguments: [
             ("0-99", .part(0..<100)), ("-100", .part(900..<1000)), ("900-", .part(900..<1000)),
             ("0-9,950-", .parts([0..<10, 950..<1000])), ("950-5000", .part(950..<1000)), ("1000-", .unsatisfiable),
@@ -41,7 +41,7 @@ import Testing
         #expect(try decide(range, [0..<100, 900..<1000], stored: [:]) == .answer(expected))
     }
 
-    @Test("RFC 9111 §3.3: what is missing is asked for with If-Range, in one interval")
+    @Test("RFC 9111 §3.3: missing bytes are requested with If-Range, in one interval")
     func completes() throws {
         #expect(try decide(nil, [0..<400]) == completing(400..<1000, "400-999"))
         #expect(try decide(nil, [0..<100, 900..<1000]) == completing(100..<900, "100-899"))
@@ -53,7 +53,7 @@ import Testing
         #expect(try decide(nil, [0..<400], stored: dated) == completing(400..<1000, "400-999", validator: date(-5)))
     }
 
-    @Test("RFC 9110 §15.3.7.3: without a strong validator nothing is completed")
+    @Test("RFC 9110 §15.3.7.3: nothing is completed without a strong validator")
     func forwards() throws {
         for stored in [[:], ["ETag": "W/\"a\""], ["Last-Modified": date(0), "Date": date(0)]] as [HeaderFields] {
             #expect(try decide(nil, [0..<400], stored: stored) == .forward)
@@ -62,13 +62,13 @@ import Testing
         #expect(try decide(nil, [0..<400], method: .head) == .forward)
     }
 
-    @Test("No more is asked for than the caller wants")
+    @Test("No more is requested than the caller wants")
     func budget() throws {
         #expect(try decide("0-0,-1", [500..<501]) == .forward)
         #expect(try decide("0-0,-1", [0..<1]) == completing(999..<1000, "999-999"))
     }
 
-    @Test("Bytes between two ranges that nobody asked for are not asked for", arguments: [1000, nil] as [Int64?])
+    @Test("Bytes between two ranges are not requested if nobody wants them", arguments: [1000, nil] as [Int64?])
     func separate(length: Int64?) throws {
         let expected = PartialReuse.answer(.parts([0..<10, 20..<30]))
         #expect(try decide("0-9,20-29", [0..<10, 20..<30], of: length) == expected)
@@ -76,13 +76,13 @@ import Testing
         #expect(try decide("0-4,5-9", [0..<10, 20..<30], of: length) == .answer(.part(0..<10)))
     }
 
-    @Test("RFC 9110 §13.1.5: a range whose If-Range fails is a request for the whole")
+    @Test("RFC 9110 §13.1.5: a range whose If-Range fails becomes a request for the whole")
     func failedCondition() throws {
         #expect(try decide("0-9", [0..<100], condition: "\"b\"") == completing(100..<1000, "100-999"))
         #expect(try decide("0-9", [0..<100], condition: "\"a\"") == .answer(.part(0..<10)))
     }
 
-    @Test("A complete response answers everything")
+    @Test("A complete response answers every range")
     func complete() throws {
         #expect(try decide(nil, [0..<1000], stored: [:]) == .answer(.whole))
         #expect(try decide(nil, [0..<1000], method: .head) == .answer(.whole))
@@ -90,7 +90,7 @@ import Testing
         #expect(try decide(nil, [], of: 0) == .answer(.whole))
     }
 
-    @Test("Without a known length only ranges with both ends are answered")
+    @Test("Without a known length, only ranges with both ends are answered")
     func unknownLength() throws {
         #expect(try decide("10-19", [0..<100], of: nil) == .answer(.part(10..<20)))
         #expect(try decide("90-109", [0..<100], of: nil) == completing(100..<110, "100-109"))
@@ -102,7 +102,7 @@ import Testing
         #expect(try decide(nil, [0..<100], of: nil, stored: [:]) == .forward)
     }
 
-    @Test("An answer comes from stored bytes only, and a gap lies within what is wanted", arguments: propertySeeds)
+    @Test("Responses contain stored bytes only, and a gap lies within the requested range", arguments: propertySeeds)
     func property(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         for _ in 0..<1500 {

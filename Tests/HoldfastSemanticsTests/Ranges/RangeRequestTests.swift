@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct RangeRequestTests {
     @Test(
-        "RFC 9110 §14.1.2, §14.2: what a Range field asks for",
+        "RFC 9110 §14.1.2, §14.2: what a Range field requests",
         arguments: [
             ("bytes=0-499", [.bounded(first: 0, last: 499)]), ("BYTES=500-", [.from(first: 500)]),
             ("bytes=-500", [.suffix(length: 500)]), ("bytes=-0", [.suffix(length: 0)]),
@@ -36,7 +36,7 @@ import Testing
         #expect(RangeRequest(parsing: value) == nil)
     }
 
-    @Test("RFC 9110 §14.2: a Range that stands twice, or asks for too much, is ignored")
+    @Test("RFC 9110 §14.2: a repeated Range, or one with too many ranges, is ignored")
     func bounds() {
         #expect(RangeRequest(["Range": "bytes=0-1", "range": "bytes=0-1"]) == nil)
         #expect(RangeRequest([:]) == nil)
@@ -58,7 +58,7 @@ import Testing
         #expect(try #require(ByteRange(text)).resolved(completeLength: length) == expected)
     }
 
-    @Test("A range made in code traps for no number")
+    @Test("A range made in code never traps, whatever its numbers")
     func madeInCode() {
         #expect(ByteRange.bounded(first: -5, last: .max).resolved(completeLength: 9) == nil)
         #expect(ByteRange.bounded(first: 7, last: 3).resolved(completeLength: 9) == nil)
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §14.2, §15.3.7.2: parts in the order asked for, close ones as one",
+        "RFC 9110 §14.2, §15.3.7.2: parts come in the requested order, and close ones are joined",
         arguments: [
             ("0-9", 1000, .part(0..<10)), ("0-", 1000, .part(0..<1000)),
             ("500-509,0-9", 1000, .parts([500..<510, 0..<10])),
@@ -86,7 +86,7 @@ import Testing
         #expect(try #require(RangeRequest(parsing: "bytes=\(text)")).answer(completeLength: length) == expected)
     }
 
-    @Test("A field made of an interval")
+    @Test("A field made from an interval")
     func writing() {
         #expect(RangeRequest(0..<500)?.description == "bytes=0-499")
         #expect(RangeRequest(7..<Int64.max)?.description == "bytes=7-")
@@ -95,7 +95,7 @@ import Testing
         #expect(RangeRequest(parsing: "Bytes= 0-1, -3 ,4-")?.description == "bytes=0-1,-3,4-")
     }
 
-    @Test("RFC 9110 §17.15: no request makes the answer larger than the whole", arguments: propertySeeds)
+    @Test("RFC 9110 §17.15: no request makes the response larger than the whole", arguments: propertySeeds)
     func noAmplification(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         for _ in 0..<2000 {

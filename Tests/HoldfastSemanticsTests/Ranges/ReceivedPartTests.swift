@@ -73,7 +73,7 @@ import Testing
         #expect((part.validator != nil) == isStrong)
     }
 
-    @Test("A part that broke off is a shorter part")
+    @Test("A truncated part is stored as a shorter part")
     func brokenOff() throws {
         let part = try #require(try part(fields))
         let ended = try #require(part.ended(after: 2, isWhole: false))
@@ -85,7 +85,7 @@ import Testing
         #expect(part.ended(after: -1, isWhole: false) == nil)
     }
 
-    @Test("RFC 9110 §14.4: a whole part shorter than its Content-Range stands alone and ends the whole")
+    @Test("RFC 9110 §14.4: a complete part shorter than its Content-Range is stored alone and ends the whole")
     func miscounted() throws {
         let ended = try #require(try part(fields)?.ended(after: 5, isWhole: true))
         #expect(ended.interval == 4..<9 && ended.completeLength == 9 && ended.validator == nil)
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §3.3: a 200 that broke off is kept where the rest can be asked for",
+        "RFC 9111 §3.3: a truncated 200 is kept if the rest can be requested",
         arguments: [
             (["ETag": "\"a\"", "Content-Length": "10"], 4, 10), (["ETag": "\"a\""], 4, nil),
             (["Last-Modified": date(-5), "Date": date(0), "Content-Length": "10"], 4, 10),
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §3.3: a 200 that broke off and is not kept",
+        "RFC 9111 §3.3: truncated 200 responses that are not kept",
         arguments: [
             (["Content-Length": "10"], 4), (["ETag": "W/\"a\"", "Content-Length": "10"], 4),
             (["ETag": "\"a\"", "Content-Length": "10"], 10), (["ETag": "\"a\"", "Content-Length": "10"], 0),

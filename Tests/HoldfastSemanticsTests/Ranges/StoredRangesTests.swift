@@ -6,7 +6,7 @@ import HoldfastTesting
 import Testing
 
 @Suite struct StoredRangesTests {
-    @Test("RFC 9111 §3.4: intervals that touch become one")
+    @Test("RFC 9111 §3.4: adjacent intervals become one")
     func inserting() {
         var ranges = StoredRanges()
         let steps: [(Range<Int64>, [Range<Int64>])] = [
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(
-        "What contradicts is not taken",
+        "A contradicting part is refused",
         arguments: [
             (5..<5, nil), (-3..<5, nil), (90..<101, nil), (0..<5, 99), (0..<5, 101), (0..<5, -1),
             (200..<300, 300),
@@ -36,7 +36,7 @@ import Testing
         #expect(!didInsert && ranges == StoredRanges(completeLength: 100))
     }
 
-    @Test("A length that does not reach what is stored is not taken")
+    @Test("A length shorter than what is stored is refused")
     func shortLength() {
         var ranges = StoredRanges()
         let first = ranges.insert(50..<60)
@@ -55,7 +55,7 @@ import Testing
         #expect(didClose && ranges.intervals.count == taken - 1)
     }
 
-    @Test("What is read back is checked")
+    @Test("Decoded ranges are checked")
     func readingBack() throws {
         let ranges = try #require(StoredRanges(intervals: [5..<9, 0..<2], completeLength: 9))
         #expect(ranges.intervals == [0..<2, 5..<9] && ranges.completeLength == 9)
@@ -79,7 +79,7 @@ import Testing
         #expect(ranges.missing(within: 0..<Int64.max).last == 50..<Int64.max)
     }
 
-    @Test("Stored ranges behave as a list of bytes does", arguments: propertySeeds)
+    @Test("Stored ranges behave like a list of bytes", arguments: propertySeeds)
     func model(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         for _ in 0..<60 {

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9651 §4.2.4: numbers out of form or range fail",
+        "RFC 9651 §4.2.4: malformed numbers and numbers out of range fail",
         arguments: [
             "-", "--1", "-a", "+1", "1000000000000000", "-1000000000000000", "1.", ".5", "1.1234", "1000000000000.0",
             "1.2.3", "1e5", "1_0", "0x1", "1 2", "1,2",
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9651 §4.2: one fault fails the whole field",
+        "RFC 9651 §4.2: one error fails the whole field",
         arguments: [
             ("", StructuredFieldError.Code.item), ("   ", .item), ("\t1", .item), ("1\t", .separator),
             ("1 x", .separator),
@@ -66,7 +66,7 @@ import Testing
         #expect(error?.position != nil)
     }
 
-    @Test("RFC 9651 §4.2.3.2: parameters keep their order; the last of equal keys gives the value")
+    @Test("RFC 9651 §4.2.3.2: parameters keep their order, and the last of equal keys gives the value")
     func parameters() throws {
         let item = try StructuredItem(parsing: #"x;a=1;  b;*c="s";a=?0;d-e_f.g=2.50"#)
         #expect(item.parameters.keys == ["a", "b", "*c", "d-e_f.g"])
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9651 §4.1: what cannot be read back is not written",
+        "RFC 9651 §4.1: a value that could not be read back is not written",
         arguments: [
             StructuredBareItem.integer(1_000_000_000_000_000), .integer(.min), .date(.max),
             .decimal(StructuredDecimal(thousandths: .min)),

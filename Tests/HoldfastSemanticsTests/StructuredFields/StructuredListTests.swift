@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9651 §4.2.1: one fault fails the whole list",
+        "RFC 9651 §4.2.1: one error fails the whole list",
         arguments: [
             (",", StructuredFieldError.Code.item), ("a,", .separator), ("a, \t", .separator), ("a,,b", .item),
             ("a b", .separator), ("\ta", .item), ("(", .innerList), ("(a", .innerList), ("(a b", .innerList),
@@ -41,7 +41,7 @@ import Testing
         #expect(error?.code == code)
     }
 
-    @Test("RFC 9651 §4.2: the lines of a field are one list; an empty line among them is a fault")
+    @Test("RFC 9651 §4.2: the lines of a field form one list, and an empty line among them is an error")
     func lines() throws {
         let fields: HeaderFields = ["Example": "a, b", "example": "c"]
         let list = try StructuredList(parsing: fields["Example"] ?? "")
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9651 §4.2.2: one fault fails the whole dictionary",
+        "RFC 9651 §4.2.2: one error fails the whole dictionary",
         arguments: [
             ("=1", StructuredFieldError.Code.key), ("A=1", .key), ("1=a", .key), ("\"a\"=1", .key), ("a=", .item),
             ("a =1", .separator), ("a= 1", .item), ("a=1,", .separator), ("a=1 b=2", .separator), ("a=1,,b=2", .key),
@@ -78,7 +78,7 @@ import Testing
         #expect(error?.description.contains(code.rawValue) == true)
     }
 
-    @Test("RFC 9651 §3: more than the least sizes that must be supported")
+    @Test("RFC 9651 §3: sizes above the required minimum are supported")
     func sizes() throws {
         let list = (0..<3000).map { "t\($0)" }.joined(separator: ",")
         #expect(try StructuredList(parsing: list).members.count == 3000)

@@ -6,7 +6,7 @@ import HoldfastTesting
 import Testing
 
 @Suite struct StructuredMapTests {
-    @Test("A repeated key changes the value and not the place")
+    @Test("A repeated key changes the value but not the position")
     func places() {
         let map: StructuredMap<Int> = ["a": 1, "b": 2, "a": 3]
         #expect(map.keys == ["a", "b"] && map["a"] == 3 && map.count == 2)
@@ -15,7 +15,7 @@ import Testing
         #expect(Set([map, ["a": 3, "b": 2]]).count == 1)
     }
 
-    @Test("A map behaves as a list of pairs, whatever its size", arguments: propertySeeds)
+    @Test("A map behaves like a list of pairs, whatever its size", arguments: propertySeeds)
     func behavesAsPairs(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         var map = StructuredMap<Int>()

@@ -18,7 +18,7 @@ import Testing
         #expect(schedule.params["none", "hedgingDelay_s"] == 0.5)
     }
 
-    @Test("A group that a file lacks is empty, and what is no number is absent")
+    @Test("A group that a file lacks is empty, and an invalid number is absent")
     func missingGroups() throws {
         let text =
             #"{"hedging": [{"id": "x", "params": {"a": null, "b": "c", "d": {"e": 1}}, "expected": {"f": true}}]}"#

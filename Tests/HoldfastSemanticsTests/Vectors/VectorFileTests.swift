@@ -40,7 +40,7 @@ import Testing
         )
     }
 
-    @Test("HOLDFAST_VECTORS names a folder, or one file whose name says what it holds")
+    @Test("HOLDFAST_VECTORS names a folder, or one file whose name gives its kind")
     func location() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("vectors-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

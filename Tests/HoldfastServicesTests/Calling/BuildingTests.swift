@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("How a typed request is built", .timeLimit(.minutes(20)))
+@Suite("Building typed requests", .timeLimit(.minutes(20)))
 struct BuildingTests {
     private func sent(
         _ service: AnyHttpService = CallFixtures.service(),
@@ -48,7 +48,7 @@ struct BuildingTests {
         #expect(names.count == 1)
     }
 
-    @Test("A name that one header has twice, in two cases, goes out as one field with both values in order")
+    @Test("A name that occurs twice in one header, in two letter cases, is sent as one field with both values in order")
     func doubled() async throws {
         var request = CallFixtures.text()
         request.header = ["X-Tag": "a", "x-tag": "b"]
@@ -57,7 +57,7 @@ struct BuildingTests {
         #expect((sent.request.allHTTPHeaderFields ?? [:]).keys.filter { $0.lowercased() == "x-tag" }.count == 1)
     }
 
-    @Test("S-T3: header, asyncHeader, request: each wins over those before", arguments: [true, false])
+    @Test("S-T3: header, asyncHeader, request: each wins over the ones before", arguments: [true, false])
     func asyncHeader(_ requestHasIt: Bool) async throws {
         var service = CallFixtures.service()
         service.header = ["A": "1"]
@@ -75,7 +75,7 @@ struct BuildingTests {
         #expect(try await sent(CallFixtures.service(), request).field("Content-Type") == explicit ?? "application/json")
     }
 
-    @Test("S-T5: what prepare makes of the request is what hooks and transport see")
+    @Test("S-T5: hooks and transport see the request that prepare made")
     func prepare() async throws {
         let seen = Mutex<URLRequest?>(nil)
         struct Looking: RequestHook {
@@ -103,7 +103,7 @@ struct BuildingTests {
         }
     }
 
-    @Test("Hooks are shown the exact content, and content that prepare sets is what is sent", arguments: [true, false])
+    @Test("Hooks see the exact content, and content that prepare sets is sent", arguments: [true, false])
     func content(_ prepares: Bool) async throws {
         let seen = Mutex<[Data?]>([])
         struct Looking: RequestHook {
@@ -130,7 +130,10 @@ struct BuildingTests {
         #expect(seen.withLock { $0 } == [Data(expected.utf8), Data(expected.utf8)])
     }
 
-    @Test("S-T8: what cannot be built reaches onFailure and process once, and no onSchedule", arguments: Flaw.allCases)
+    @Test(
+        "S-T8: a request that cannot be built reaches onFailure and process once, and never onSchedule",
+        arguments: Flaw.allCases
+    )
     func unbuildable(_ flaw: Flaw) async throws {
         let log = CallFixtures.Log()
         let transport = ScriptedTransport([])
@@ -161,7 +164,7 @@ struct BuildingTests {
 
     enum Flaw: CaseIterable { case body, noHost, badHost, header, credential }
 
-    @Test("S-T9: content in a GET fails before the hooks", arguments: [HttpMethod.get, .head, .trace])
+    @Test("S-T9: a GET with content fails before the hooks", arguments: [HttpMethod.get, .head, .trace])
     func contentInGet(_ method: HttpMethod) async throws {
         let log = CallFixtures.Log()
         let transport = ScriptedTransport([])
@@ -185,7 +188,7 @@ struct BuildingTests {
     }
 
     @Test(
-        "S-T38: what stands in a query of apiUrl survives; a scheme of its own is honored",
+        "S-T38: the query of apiUrl is kept, and a scheme in it is honored",
         arguments: [
             ("http://api.example.com", true, "http://api.example.com/text"),
             ("https://api.example.com", false, "https://api.example.com/text"),
@@ -214,7 +217,7 @@ struct BuildingTests {
         #expect(sent.request.url?.absoluteString == "http://other.example/x/text?z=1&a=2&b=1")
     }
 
-    @Test("The error of a bad URL shows neither password nor query")
+    @Test("The error for a bad URL shows neither password nor query")
     func noCredentialsInErrors() async throws {
         var service = CallFixtures.service()
         service.apiUrl = "user:secret@exa mple.com/a?token=secret"
@@ -225,7 +228,7 @@ struct BuildingTests {
     }
 
     @Test(
-        "A credential is sent by requirement: over both headers, under the request's own",
+        "A credential is sent as the request requires: over both headers, under the request's own",
         arguments: [
             (.optional, nil, "Bearer t"), (.required, nil, "Bearer t"),
             (.none, nil, nil), (.optional, "own", "own"), (.none, "own", "own"),
@@ -242,7 +245,7 @@ struct BuildingTests {
         #expect(try await sent(service, request).field("Authorization") == expected)
     }
 
-    @Test("A request that wants no credential bears none of the pipeline's either", arguments: [false, true])
+    @Test("A request that wants no credential does not get the pipeline's either", arguments: [false, true])
     func noCredential(_ isWanted: Bool) async throws {
         var service = CallFixtures.service()
         service.pipelineConfiguration.authorization = .bearer(token: "t", for: ["https://api.example.com"]) { _ in "t" }

@@ -68,7 +68,7 @@ struct CallHookTests {
         return (CallFixtures.client(service, transport), transport)
     }
 
-    @Test("A response that a hook answers with is accepted and decoded like any other")
+    @Test("A response from a hook is accepted and decoded like any other")
     func answers() async throws {
         var hook = PipelineHook()
         let answer = response(200, "kept")
@@ -79,7 +79,7 @@ struct CallHookTests {
         #expect(hook.log.entries == ["schedule"])
     }
 
-    @Test("A response that a hook answers with and that is refused is a failure, and the request may handle it")
+    @Test("A refused response from a hook is a failure, and the request may handle it")
     func answersBadly() async throws {
         var hook = PipelineHook()
         let answer = response(503, "closed")
@@ -91,7 +91,7 @@ struct CallHookTests {
         #expect(log.entries == ["a.schedule", "a.failure(unacceptable-status)", "process(unacceptable-status)"])
     }
 
-    @Test("Content is decoded once where no hook touches it, and anew where one replaces it or edits the head")
+    @Test("Content is decoded once unless a hook replaces it or edits the head")
     func replaces() async throws {
         let (untouched, _) = client(PipelineHook(), [.respond(200, body: "sent")])
         #expect(try await request().schedule(with: untouched) == "sent")
@@ -111,7 +111,7 @@ struct CallHookTests {
     }
 
     @Test(
-        "A hook is told of one outcome: failure for a status and for content alike",
+        "A hook sees one outcome: a failure, whether of status or of content",
         arguments: [(500, "x"), (200, "bad")]
     )
     func oneOutcome(_ status: Int, _ body: String) async throws {
@@ -134,7 +134,7 @@ struct CallHookTests {
         #expect(!log.entries.contains { $0.hasPrefix("process") })
     }
 
-    @Test("S-T8: hooks of the pipeline are not told of a request that could not be built")
+    @Test("S-T8: hooks of the pipeline do not see a request that could not be built")
     func unbuildable() async throws {
         let hook = PipelineHook()
         let log = CallFixtures.Log()
@@ -147,7 +147,7 @@ struct CallHookTests {
         #expect(log.entries == ["a.failure(encoding-failed)", "process(encoding-failed)"])
     }
 
-    @Test("S-T37: hooks and cache that a service computes anew each time are read once by a client")
+    @Test("S-T37: hooks and cache that a service computes each time are read once by a client")
     func computed() async throws {
         struct Computing: HttpService {
             let log: CallFixtures.Log

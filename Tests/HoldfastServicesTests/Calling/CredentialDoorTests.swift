@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// However a credential comes into a typed call, by a field that nobody knows, the same holds for it.
-@Suite("The doors of a credential", .timeLimit(.minutes(20)))
+@Suite("Ways to set a credential", .timeLimit(.minutes(20)))
 struct CredentialDoorTests {
     enum Door: CaseIterable {
         case header, asyncHeader, authorization, configurationAuthorization, credentialFields, requestHeader, prepare
@@ -165,7 +165,10 @@ struct CredentialDoorTests {
         var authorization: Authorization { get async throws { try await findAuthorization() } }
     }
 
-    @Test("It names the partition: another user, and a guest, get nothing of the first one's", arguments: Door.allCases)
+    @Test(
+        "It selects the partition: another user, or a guest, gets nothing of the first user's",
+        arguments: Door.allCases
+    )
     func partition(_ door: Door) async throws {
         let transport = ScriptedTransport(
             ["alice's", "bob's", "a guest's"].map { .respond(200, Self.fresh, body: $0) },
@@ -187,7 +190,7 @@ struct CredentialDoorTests {
     }
 
     @Test(
-        "It stays behind where a redirect leaves the origin, and goes along where it does not",
+        "It is not sent when a redirect leaves the origin, and is sent otherwise",
         arguments: Door.allCases
     )
     func redirect(_ door: Door) async throws {
@@ -212,7 +215,7 @@ struct CredentialDoorTests {
     }
 
     @Test(
-        "A retry after 401 bears the newest, and its answer is stored for nobody else",
+        "A retry after 401 has the newest credential, and its response is stored for nobody else",
         arguments: Door.allCases.filter { $0 != .proxyHeaders && $0 != .requestHeader }
     )
     func refreshed(_ door: Door) async throws {

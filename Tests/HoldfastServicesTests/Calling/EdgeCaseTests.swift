@@ -61,9 +61,9 @@ private final class CountLog: Sendable {
     func note(_ count: Int) { kept.withLock { $0.append(count) } }
 }
 
-@Suite("Typed calls at their edges", .timeLimit(.minutes(20)))
+@Suite("Typed calls: edge cases", .timeLimit(.minutes(20)))
 struct EdgeCaseTests {
-    @Test("A number of pages at the end of what an Int holds is no trap")
+    @Test("A page count near the maximum of Int does not trap")
     func smallestNumberOfPages() async throws {
         let transport = ScriptedTransport([.respond(body: #"{"page": 1, "total_pages": \#(Int.min)}"#)])
         let client = ServiceClient(AnyHttpService(at: "api.example.com"), transport: transport)
@@ -72,7 +72,7 @@ struct EdgeCaseTests {
         #expect(count == 1)
     }
 
-    @Test("Where the service's own place is not known, no URL of a page gets its credentials")
+    @Test("If the service's own location is unknown, no URL of a page gets its credentials")
     func unknownHome() async throws {
         let transport = ScriptedTransport([.respond(body: "1")])
         var service = AnyHttpService(at: "api.example.com")
@@ -85,7 +85,7 @@ struct EdgeCaseTests {
         #expect(transport.sent.isEmpty)
     }
 
-    @Test("Text and bytes that may be missing are the content as it came, like those that may not")
+    @Test("Optional text and bytes are the content as it came, like those that are not optional")
     func optionalText() async throws {
         func client(_ body: String) -> ServiceClient<EndpointBed.Service> {
             EndpointBed.client(EndpointBed.Service(), ScriptedTransport([.respond(body: body)]))
@@ -95,7 +95,7 @@ struct EdgeCaseTests {
         #expect(try await GetText().makeRequest(to: client("")) == nil)
     }
 
-    @Test("The file of an attempt that broke is gone before the next one is sent")
+    @Test("The file of a failed attempt is removed before the next one is sent")
     func brokenAttempt() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -123,7 +123,7 @@ struct EdgeCaseTests {
         #expect(try await body.next() == nil)
     }
 
-    @Test("A logger hides what a fragment of a relative URL says, and the user of each URL of a field")
+    @Test("A logger hides the fragment of a relative URL, and the user of each URL in a field")
     func loggedURLs() async throws {
         let log = Mutex<[String]>([])
         var service = AnyHttpService(at: "api.example.com")
@@ -140,7 +140,7 @@ struct EdgeCaseTests {
         #expect(text.contains("<https://a.example/x>,<https://<redacted>@b.example/y>"))
     }
 
-    @Test("Requests that come at once meet each expectation once")
+    @Test("Concurrent requests meet each expectation once")
     func mockedAtOnce() async throws {
         let mock = ServiceMock()
         let client = mock.client(of: EndpointBed.Service())

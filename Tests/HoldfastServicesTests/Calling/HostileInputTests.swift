@@ -36,7 +36,7 @@ private struct Moving: Request {
 @Suite("Typed calls and hostile input", .timeLimit(.minutes(20)))
 struct HostileInputTests {
     @Test(
-        "S31: a page may tell any number of pages",
+        "S31: a page may give any number of pages",
         arguments: [(Int.min, 1), (-1, 1), (0, 1), (1, 1), (2, 2), (Int.max, 3)]
     )
     func pageCounts(_ total: Int, _ read: Int) async throws {
@@ -52,7 +52,7 @@ struct HostileInputTests {
     }
 
     @Test(
-        "D-T24: a redirect by handle to another origin does not bear the pipeline's credential either",
+        "D-T24: a redirect by handle to another origin does not get the pipeline's credential either",
         arguments: [("https://other.example/b", nil), ("https://api.example.com/b", "Bearer secret")]
             as [(String, String?)]
     )
@@ -70,7 +70,7 @@ struct HostileInputTests {
     }
 
     @Test(
-        "What the pipeline's steps add goes with a redirect by handle to another origin only where that one is trusted",
+        "Fields from the pipeline's steps follow a redirect by handle to another origin only if that origin is trusted",
         arguments: [
             ("https://other.example/b", nil), ("https://api.example.com/b", "k"), ("https://trusted.example/b", "k"),
         ] as [(String, String?)]
@@ -88,7 +88,7 @@ struct HostileInputTests {
     }
 
     @Test(
-        "A method that is no token fails before anything is sent",
+        "A method that is not a token fails before anything is sent",
         arguments: ["GET /evil HTTP/1.1\r\nX-Injected: 1\r\nX-Rest:", "GET ", "", "GE\u{0}T", "GÉT"]
     )
     func method(_ method: String) async throws {
@@ -101,7 +101,7 @@ struct HostileInputTests {
         #expect(transport.sent.isEmpty)
     }
 
-    @Test("A mock's validate may look at the mock")
+    @Test("A mock's validate may access the mock")
     func validate() async throws {
         let mock = ServiceMock()
         mock.expect(.get, "/text", validate: { _ in #expect(mock.requests.count == 1 && mock.unmet.count == 1) })
@@ -109,7 +109,7 @@ struct HostileInputTests {
         try mock.verify()
     }
 
-    @Test("A logger shows the content that was sent, and has it made no second time")
+    @Test("A logger shows the content that was sent and does not build it a second time")
     func loggedContent() async throws {
         let count = CountWatch()
         let texts = LoggedTexts()
@@ -128,7 +128,7 @@ struct HostileInputTests {
         #expect(texts.joined.contains(#"{"n":1}"#))
     }
 
-    @Test("Content with more secrets than a logger can look for in it is not shown", arguments: [256, 257])
+    @Test("Content with more secrets than a logger can search for is not shown", arguments: [256, 257])
     func manySecrets(_ count: Int) async throws {
         let objects = (0..<count).map { #"{"key":"secret\#($0)","plain":"visible"}"# }
         let content = "[\(objects.joined(separator: ","))]"
@@ -145,7 +145,7 @@ struct HostileInputTests {
         #expect(texts.joined.contains("content of \(content.utf8.count) bytes is not shown") == (count > 256))
     }
 
-    @Test("A stream whose token never comes is not open in time")
+    @Test("A stream whose token never arrives fails to open in time")
     func streamToken() async throws {
         let gate = CountWatch()
         var service = CallFixtures.service()
@@ -165,7 +165,7 @@ struct HostileInputTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("A second reader of a stream, though cancelled, leaves the first one alone")
+    @Test("A second reader of a stream does not disturb the first, even when cancelled")
     func cancelledSecondReader() async throws {
         let transport = ScriptedStreamTransport()
         let client = ServiceClient(CallFixtures.service())
@@ -195,7 +195,7 @@ struct HostileInputTests {
         stream.close()
     }
 
-    @Test("An accent behind a divider does not hide it")
+    @Test("An accent after a separator does not hide it")
     func dividers() throws {
         #expect(try HttpRoute(path: "a/\u{301}b").encodedSegments == ["a", "%CC%81b"])
         #expect(try HttpQuery(encoded: "a=\u{301}b&\u{301}c=d").encoded == "a=%CC%81b&%CC%81c=d")

@@ -63,7 +63,7 @@ struct LoopbackCallsTests {
         ServiceClient(NotesService(port: server.port, log: log))
     }
 
-    @Test("S-T11, S-T14, S-T27: a 503 is retried, the answer decoded, and the second call is answered from the cache")
+    @Test("S-T11, S-T14, S-T27: a 503 is retried, the response decoded, and the second call answered from the cache")
     func retriedAndCached() async throws {
         let count = Mutex(0)
         let server = try LoopbackServer.start { _ in
@@ -107,7 +107,7 @@ struct LoopbackCallsTests {
         #expect(request.values(of: "Content-Length") == ["19"])
     }
 
-    @Test("S-T39: the caller gets the service's own error, process what happened")
+    @Test("S-T39: the caller gets the service's own error, and process gets the original one")
     func mapped() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(404) }
         defer { server.stop() }
@@ -116,7 +116,7 @@ struct LoopbackCallsTests {
         #expect(log.entries == ["a.schedule", "a.failure(unacceptable-status)", "process(unacceptable-status)"])
     }
 
-    @Test("S-T24: a call that is cancelled on its way ends at once, and its connection with it")
+    @Test("S-T24: a call that is cancelled in progress ends at once, together with its connection")
     func cancelled() async throws {
         let server = try LoopbackServer.start { _ in .never }
         defer { server.stop() }
@@ -130,7 +130,7 @@ struct LoopbackCallsTests {
         #expect(log.entries == ["a.schedule", "a.cancel"])
     }
 
-    @Test("Content that breaks off is a failure, told once")
+    @Test("Truncated content is a failure, reported once")
     func broken() async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(framing: .length(100), steps: [.send(#"{"id": "#), .close])
@@ -142,7 +142,7 @@ struct LoopbackCallsTests {
         #expect(log.entries.count == 3)
     }
 
-    @Test("Pages come over one connection, page by page")
+    @Test("Pages arrive over one connection, one after the other")
     func pages() async throws {
         let server = try LoopbackServer.start { request in
             let page = request.target.hasSuffix("page=2") ? 2 : 1

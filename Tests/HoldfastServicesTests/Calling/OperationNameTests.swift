@@ -14,7 +14,7 @@ import Testing
 
 /// What those who observe a pipeline know its calls by.
 @Suite(.timeLimit(.minutes(20))) struct OperationNameTests {
-    @Test("A logger among a pipeline's hooks shows the operation's name, and its filter hears it")
+    @Test("A logger among a pipeline's hooks shows the operation's name, and its filter can use it")
     func logger() async throws {
         let lines = Lines()
         var logger = CallLogger { lines.add($0) }

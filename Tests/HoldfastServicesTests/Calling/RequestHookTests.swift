@@ -15,7 +15,7 @@ import Testing
 private typealias Log = CallFixtures.Log
 private typealias NotingHook = CallFixtures.NotingHook
 
-@Suite("Request hooks: order and endings", .timeLimit(.minutes(20)))
+@Suite("Request hooks: order and outcomes", .timeLimit(.minutes(20)))
 struct RequestHookTests {
     private let log = CallFixtures.Log()
 
@@ -26,7 +26,7 @@ struct RequestHookTests {
         }
     }
 
-    @Test("S-T6: a hook's value is the result: nothing is sent, and nobody else is told")
+    @Test("S-T6: a hook's value is the result: nothing is sent, and no other hook is called")
     func answers() async throws {
         let transport = ScriptedTransport([])
         var service = CallFixtures.service(log, hooks: [NotingHook(name: "a", log: log, answer: "kept")])
@@ -38,7 +38,7 @@ struct RequestHookTests {
         #expect(log.entries == ["a.schedule"])
     }
 
-    @Test("S-T7: a slow hook is waited for before anything is sent")
+    @Test("S-T7: a slow hook delays the sending")
     func slowHook() async throws {
         let transport = ScriptedTransport([.fail(progress: .notSent)])
         let clock = ManualClock(autoAdvances: true)
@@ -51,7 +51,7 @@ struct RequestHookTests {
         #expect(log.entries == ["a.schedule"])
     }
 
-    @Test("S-T11: onSuccess comes once, with the final request and the decoded result, before the caller goes on")
+    @Test("S-T11: onSuccess is called once, with the final request and the decoded result, before the caller continues")
     func success() async throws {
         let log = log
         struct Seed: RequestHook {
@@ -69,7 +69,7 @@ struct RequestHookTests {
         #expect(log.entries == ["r ok", "caller"])
     }
 
-    @Test("S-T12: a refused status is sent once; onFailure, process, throw")
+    @Test("S-T12: a refused status is sent once, then reaches onFailure and process, and is thrown")
     func refused() async throws {
         let transport = ScriptedTransport([.respond(500)])
         let service = CallFixtures.service(log, hooks: [NotingHook(name: "a", log: log)])
@@ -85,7 +85,7 @@ struct RequestHookTests {
         )
     }
 
-    @Test("S-T13: content that cannot be decoded is one failure and no success, and not retried")
+    @Test("S-T13: content that cannot be decoded is one failure, no success, and not retried")
     func undecodable() async throws {
         struct Broken: JsonRequest {
             typealias Result = Int
@@ -104,7 +104,7 @@ struct RequestHookTests {
         #expect(log.entries == ["a.schedule", "a.failure(decoding-failed)", "process(decoding-failed)"])
     }
 
-    @Test("S-T36: a hook above the one that answered gets the success with its source, the others nothing")
+    @Test("S-T36: a hook above the one that answered gets the success with its source, the others get nothing")
     func answeredBelow() async throws {
         let hooks = [
             NotingHook(name: "a", log: log), NotingHook(name: "b", log: log, answer: "kept"),
@@ -115,7 +115,7 @@ struct RequestHookTests {
         #expect(log.entries == ["a.schedule", "b.schedule", "a.success(kept, synthesized)"])
     }
 
-    @Test("S-T36: the seed's onSuccess is not told of what another hook answered")
+    @Test("S-T36: the seed's onSuccess is not called for what another hook answered")
     func seedIsNotTold() async throws {
         struct Seed: RequestHook {
             func onSuccess<R: Request>(_ request: R, _ urlRequest: URLRequest, result: R.Result) {
@@ -127,7 +127,7 @@ struct RequestHookTests {
         #expect(try await CallFixtures.text().schedule(with: client) == "kept")
     }
 
-    @Test("Hooks go down in order and up in reverse; those of the client stand below the service's")
+    @Test("Hooks are called down in order and up in reverse; the client's are below the service's")
     func order() async throws {
         let transport = ScriptedTransport([.respond(200, body: "ok"), .respond(404)])
         let client = ServiceClient(
@@ -145,7 +145,7 @@ struct RequestHookTests {
         )
     }
 
-    @Test("S-T39: mapError makes what the caller is thrown; hooks and process see what happened")
+    @Test("S-T39: the caller gets the error that mapError makes; hooks and process get the original")
     func mapped() async throws {
         enum ApiError: Error, Equatable { case notFound, other }
         struct Mapping: HttpService {
@@ -167,7 +167,7 @@ struct RequestHookTests {
         #expect(log.entries == ["a.schedule", "a.failure(unacceptable-status)", "process(unacceptable-status)"])
     }
 
-    @Test("A hook in the shape of the seed, synchronous throughout, is a hook as it stands")
+    @Test("A synchronous hook written for the seed works unchanged")
     func seedShaped() async throws {
         final class SeedHook: RequestHook {
             private let kept = Mutex<[String]>([])

@@ -43,12 +43,12 @@ struct QueryArgumentTests {
         #expect(changed.isEmpty)
     }
 
-    @Test("A date that is no number is left out")
+    @Test("A date that is not a number is left out")
     func noDate() {
         #expect(QueryArgument.date(Date(timeIntervalSince1970: .nan)).values == [])
     }
 
-    @Test("E-T11: dates in an array are whole milliseconds as well")
+    @Test("E-T11: dates in an array are whole milliseconds too")
     func dateArray() {
         let dates = [Date(timeIntervalSince1970: 1), Date(timeIntervalSince1970: 0.5)]
         #expect(dates.queryArgument.values == ["1000", "500"])
@@ -63,7 +63,7 @@ struct QueryArgumentTests {
         #expect([1, nil, 3].queryArgument.values == ["1", "3"])
     }
 
-    @Test("E-T7, E-T8, E-T9: arrays keep their order, and what is empty or undefined in them is left out")
+    @Test("E-T7, E-T8, E-T9: arrays keep their order, and empty or undefined elements are left out")
     func arrays() {
         #expect(["a", "b", "c"].queryArgument.values == ["a", "b", "c"])
         #expect([String]().queryArgument.values == [])
@@ -76,7 +76,7 @@ struct QueryArgumentTests {
         #expect(ContiguousArray([1, 2]).queryArgument.values == ["1", "2"])
     }
 
-    @Test("E-T13: a set goes out sorted: in its elements' order where they have one, else in that of their texts")
+    @Test("E-T13: a set is sorted: by its elements if they are comparable, else by their texts")
     func sets() {
         #expect(Set([10, 9, 100, -1]).queryArgument.values == ["-1", "9", "10", "100"])
         #expect(Set(["b", "a", "é", "Z"]).queryArgument.values == ["Z", "a", "b", "é"])
@@ -102,13 +102,13 @@ struct QueryArgumentTests {
         for (value, text) in texts { #expect(value.queryArgument.values.joined() == text) }
     }
 
-    @Test("Literals make arguments")
+    @Test("Arguments can be written as literals")
     func literals() {
         let arguments: [QueryArgument] = ["x", 1, 2.5, true, nil, ["a", 1], "n\(1)"]
         #expect(arguments == [.text("x"), .text("1"), .text("2.5"), .boolean(true), .undefined, ["a", "1"], "n1"])
     }
 
-    @Test("A double's text reads back as the same double", arguments: [UInt64.random(in: 0...UInt64.max)])
+    @Test("The text of a double is read back as the same double", arguments: [UInt64.random(in: 0...UInt64.max)])
     func roundTrip(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<500 {

@@ -24,7 +24,7 @@ private struct Bar: Request {
     var header: HttpHeader { HttpHeader(part.allHTTPHeaderFields ?? [:]) }
 }
 
-@Suite("The service foo beneath a pipeline, through cache and retry", .timeLimit(.minutes(20)))
+@Suite("The service foo below a pipeline, with cache and retries", .timeLimit(.minutes(20)))
 struct FooPipelineTests {
     private let calls = CountWatch()
 
@@ -74,7 +74,7 @@ struct FooPipelineTests {
         #expect(calls.count == 2)
     }
 
-    @Test("P-T10: a service that forgets its closures once is asked again, like a server that hangs up")
+    @Test("P-T10: a service that drops its closures once is called again, like a server that hangs up")
     func forgetfulOnce() async throws {
         let request = try Foo.request { [calls] _, response, responseReturn, _, complete in
             calls.increment()
@@ -87,7 +87,7 @@ struct FooPipelineTests {
         #expect(response.attempts.map(\.errorCode) == [.protocolError, nil])
     }
 
-    @Test("A 304 of the service freshens what is stored")
+    @Test("A 304 from the service freshens the stored response")
     func revalidated() async throws {
         let request = try Foo.request { [calls] request, response, responseReturn, dataReturn, complete in
             calls.increment()
@@ -109,7 +109,7 @@ struct FooPipelineTests {
         #expect(calls.count == 2)
     }
 
-    @Test("A typed client calls it as it calls any API, and shows what cache and retrier did")
+    @Test("A typed client calls it like any API, and shows what cache and retrier did")
     func typed() async throws {
         let part = try Foo.request { [calls] request, response, responseReturn, dataReturn, complete in
             calls.increment()
@@ -137,7 +137,7 @@ struct FooPipelineTests {
         #expect(calls.count == 2)
     }
 
-    @Test("A service that never answers is ended by the attempt's timeout, and asked again")
+    @Test("A service that never answers is ended by the attempt timeout and called again")
     func silent() async throws {
         let kept = Mutex<[requestCompleteBlock]>([])
         let clock = ManualClock()

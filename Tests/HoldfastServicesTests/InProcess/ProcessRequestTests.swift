@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("processRequest and what is told of each call", .timeLimit(.minutes(20)))
+@Suite("processRequest and the metrics of each call", .timeLimit(.minutes(20)))
 struct ProcessRequestTests {
     /// A router whose service `s` answers with what it was asked.
     private func mirror(_ apiHostname: String = "pmapi", scheme: String = "http") -> ServiceRouter {
@@ -56,7 +56,7 @@ struct ProcessRequestTests {
         #expect(other.fields["X-URL"] == url)
     }
 
-    @Test("Host and scheme are the router's, and an identifier is encoded")
+    @Test("Host and scheme are the router's, and an identifier is percent-encoded")
     func hostAndScheme() async throws {
         let router = mirror("Local.Example", scheme: "https")
         #expect(try await router.processRequest(serviceId: "s").fields["X-URL"] == "https://local.example/s")
@@ -81,7 +81,9 @@ struct ProcessRequestTests {
         #expect(calls.count == 1)
     }
 
-    @Test("Metrics tell path, query, method, bytes both ways and the time by the call's clock, once the body ended")
+    @Test(
+        "Metrics have path, query, method, bytes in both directions and the time by the call's clock, once the body ended"
+    )
     func metrics() async throws {
         let foo = FooRouter()
         let clock = ManualClock()
@@ -113,7 +115,7 @@ struct ProcessRequestTests {
         #expect(metrics.error == nil)
     }
 
-    @Test("Metrics tell of a call that failed, and of one whose body was dropped, once")
+    @Test("A failed call, and one whose body was dropped, are reported once")
     func metricsOfFailures() async throws {
         let foo = FooRouter()
         _ = await foo.failure { _, _, _, _, complete in complete() }
@@ -141,7 +143,7 @@ struct ProcessRequestTests {
         #expect(foo.metrics.last?.status == .ok)
     }
 
-    @Test("Metrics are an event for the pipeline's observers, without query and credentials")
+    @Test("Metrics reach the pipeline's observers as an event, without query and credentials")
     func event() async throws {
         let recorder = EventRecorder()
         let clock = ManualClock()

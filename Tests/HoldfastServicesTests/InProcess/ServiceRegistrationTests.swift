@@ -64,7 +64,7 @@ private enum Slashed: Noting {
 
 @Suite("Registering services", .timeLimit(.minutes(20)))
 struct ServiceRegistrationTests {
-    @Test("P-T12: of two with one identifier the first stays, and the second is not told that it was registered")
+    @Test("P-T12: if two have one identifier the first stays, and the second gets no registered callback")
     func taken() async throws {
         let router = ServiceRouter()
         #expect(router.registerService(First.self))
@@ -79,7 +79,7 @@ struct ServiceRegistrationTests {
         #expect(Registrations.log(of: First.tag) == ["registered"])
     }
 
-    @Test("P-T13: unregistering what is not registered has no effect")
+    @Test("P-T13: unregistering a service that is not registered has no effect")
     func stranger() {
         let router = ServiceRouter()
         router.unregisterService(Stranger.self)
@@ -88,7 +88,7 @@ struct ServiceRegistrationTests {
         #expect(Registrations.log(of: Stranger.tag).isEmpty)
     }
 
-    @Test("P-T14: registered, unregistered and registered again are told in order")
+    @Test("P-T14: registering, unregistering and registering again calls back in order")
     func order() async throws {
         let router = ServiceRouter(types: [Returning.self])
         router.unregisterService(Returning.self)
@@ -98,7 +98,7 @@ struct ServiceRegistrationTests {
         #expect(try await router.processRequest(serviceId: "foo").status == .ok)
     }
 
-    @Test("P-T14: instances are told as well, one at a time and in order, however many tasks change the registry")
+    @Test("P-T14: instances get callbacks too, one at a time and in order, however many tasks change the registry")
     func orderUnderContention() async {
         let service = NotingInstance()
         let router = ServiceRouter()
@@ -114,7 +114,7 @@ struct ServiceRegistrationTests {
         for (index, note) in notes.enumerated() { #expect(note == index.isMultiple(of: 2)) }
     }
 
-    @Test("P-T14: a change made while a callback runs waits for nothing, and its own callback comes after that one")
+    @Test("P-T14: a change made during a callback does not wait, and its own callback comes after that one")
     func orderDuringCallback() async throws {
         let service = SlowInstance()
         let router = ServiceRouter()
@@ -135,7 +135,7 @@ struct ServiceRegistrationTests {
         #expect(try await router.processRequest(serviceId: "foo").status == .ok)
     }
 
-    @Test("P-T15: a call in flight finishes although its service is unregistered; the next finds none")
+    @Test("P-T15: a call in flight finishes after its service was unregistered, and the next one finds none")
     func inFlight() async throws {
         let foo = FooRouter()
         let entered = CountWatch()
@@ -157,7 +157,7 @@ struct ServiceRegistrationTests {
         #expect(try await foo.router.processRequest(serviceId: "foo").status == .notFound)
     }
 
-    @Test("An identifier that is no path component is refused")
+    @Test("An identifier that is not a path component is refused")
     func impossible() {
         let router = ServiceRouter()
         #expect(!router.register(Unnamed.self))
@@ -165,7 +165,7 @@ struct ServiceRegistrationTests {
         #expect(Registrations.log(of: Unnamed.tag).isEmpty)
     }
 
-    @Test("P-T16, P-T17, P-T18, P-T19: a service of closures is found as one of the other form is")
+    @Test("P-T16, P-T17, P-T18, P-T19: a service made of closures is found like any other")
     func found() async throws {
         let router = ServiceRouter(types: [Found.self], next: ScriptedTransport([.respond(299)], repeatsLastStep: true))
         let answers = [

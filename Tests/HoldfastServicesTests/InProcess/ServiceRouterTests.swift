@@ -38,7 +38,7 @@ struct ServiceRouterTests {
         try await router.send(request, body: body, context: CallContext())
     }
 
-    @Test("P-T1: the service of the first path component gets the very request")
+    @Test("P-T1: the service of the first path component gets exactly that request")
     func routed() async throws {
         let response = try await send(
             try request("http://pmapi/foo/bar?x=1"),
@@ -79,7 +79,7 @@ struct ServiceRouterTests {
         }
     }
 
-    @Test("P-T12, P-T13: the first of two with one identifier stays; unregistering a stranger has no effect")
+    @Test("P-T12, P-T13: the first of two with one identifier stays; unregistering an unknown service has no effect")
     func registering() async throws {
         let router = ServiceRouter()
         #expect(router.register(AnyInProcessService("foo") { _, _ in Response(status: .ok) }))
@@ -106,7 +106,7 @@ struct ServiceRouterTests {
         }
     }
 
-    @Test("P-T15: a call in flight finishes although its service is unregistered")
+    @Test("P-T15: a call in flight finishes after its service was unregistered")
     func unregisteredInFlight() async throws {
         let entered = CountWatch()
         let gate = CountWatch()
@@ -125,7 +125,7 @@ struct ServiceRouterTests {
         #expect(try await call.value.status == .ok)
     }
 
-    @Test("Beneath a pipeline a service is cached and retried like any origin")
+    @Test("Below a pipeline, a service is cached and retried like any origin")
     func underPipeline() async throws {
         let calls = CountWatch()
         let router = ServiceRouter(services: [

@@ -24,7 +24,7 @@ struct WrittenBodyTests {
         #expect(try await body.collect().isEmpty)
     }
 
-    @Test("A writer is no more than one chunk ahead of its reader")
+    @Test("A writer is at most one chunk ahead of its reader")
     func pace() async throws {
         let written = CountWatch()
         let body = ResponseBody(length: 100) { writer in
@@ -44,7 +44,7 @@ struct WrittenBodyTests {
         #expect(read == 100)
     }
 
-    @Test("What the writer throws the body fails with, once what was written is read")
+    @Test("After what was written, the body fails with the writer's error")
     func failure() async throws {
         let body = ResponseBody { writer in
             try await writer.write("half")
@@ -87,7 +87,7 @@ struct WrittenBodyTests {
         await #expect(throws: CancellationError.self) { try await reading.value }
     }
 
-    @Test("A body that is cancelled before it is read never begins")
+    @Test("A body that is cancelled before it is read never starts its writer")
     func neverBegun() async throws {
         let begun = CountWatch()
         let body = ResponseBody { _ in begun.increment() }

@@ -43,7 +43,7 @@ struct CallLoggerSecretsTests {
     private static func traces(_ number: Int) -> [String] { ["zq\(number)j", "jqz"] }
 
     @Test(
-        "Wherever secrets stand in a call, whatever they are made of, no message shows one",
+        "Wherever a secret is in a call, and whatever its form, no message shows it",
         arguments: [0, 64, 100_000]
     )
     func everywhere(_ bodyLimit: Int) async throws {
@@ -122,7 +122,7 @@ struct CallLoggerSecretsTests {
     }
 
     @Test(
-        "As a hook of typed calls: names are known, a credential in any field is not shown, and the filter is by name"
+        "As a hook of typed calls: names are known, no credential in any field is shown, and the filter is by name"
     )
     func typed() async throws {
         let url = try #require(URL(string: "https://example.com/api"))
@@ -162,7 +162,7 @@ struct CallLoggerSecretsTests {
     }
 
     @Test(
-        "Credentials under names that vendors gave them are hidden in fields, queries and forms",
+        "Credentials under vendor-specific names are hidden in fields, queries and forms",
         arguments: [
             "Ocp-Apim-Subscription-Key", "x-functions-key", "X-Auth", "X-Auth-Key", "subscription-key", "passcode",
             "SAMLResponse", "device_code", "subscriptionKey", "user.pin", "X-Sig",
@@ -183,7 +183,7 @@ struct CallLoggerSecretsTests {
     }
 
     @Test(
-        "What nobody knows to be harmless is shortened to a mark, the same for the same value, and shown where the program says so"
+        "An unknown value is replaced by a mark, the same for the same value, unless the program allows it"
     )
     func unknown() async throws {
         let texts = LoggedTexts()
@@ -209,7 +209,7 @@ struct CallLoggerSecretsTests {
         #expect(shown[0].contains("?tenant=contoso&") && shown[1].contains("  X-Tenant-Name: contoso"))
     }
 
-    @Test("Secrets in JSON within JSON, and in URLs that were encoded more than once, are hidden")
+    @Test("Secrets in JSON within JSON, and in URLs that were encoded several times, are hidden")
     func nested() async throws {
         let inner = #"{"list":[{"password":"s3cret-within"}]}"#
         let middle = String(decoding: try JSONEncoder().encode(["event": inner]), as: UTF8.self)
@@ -229,7 +229,7 @@ struct CallLoggerSecretsTests {
         #expect(!texts.joined.contains("s3cret"))
     }
 
-    @Test("A typed call that fails is written with its name and its kind of failure")
+    @Test("A failed typed call is logged with its name and its kind of failure")
     func failed() async throws {
         let texts = LoggedTexts()
         let url = try #require(URL(string: "https://example.com/api"))

@@ -40,7 +40,7 @@ struct CallLoggerTests {
         return request
     }
 
-    @Test("Request and response are written with fields and content, secrets left out")
+    @Test("Request and response are logged with fields and content, without secrets")
     func whole() async throws {
         let texts = LoggedTexts()
         let body = #"{"user":"ann","token":"t0psecret","list":[{"apiKey":"k3y-in-list","n":1}]}"#
@@ -77,7 +77,7 @@ struct CallLoggerTests {
         }
     }
 
-    @Test("A secret of the request is hidden where the response echoes it")
+    @Test("A secret of the request is hidden if the response echoes it")
     func echoed() async throws {
         let texts = LoggedTexts()
         let pipeline = pipeline(
@@ -104,7 +104,7 @@ struct CallLoggerTests {
         #expect(texts.all[1].contains("bad <redacted>"))
     }
 
-    @Test("Fields that the call names as credentials, and those the redaction names, are hidden")
+    @Test("Fields that the call or the redaction names as credentials are hidden")
     func named() async throws {
         let texts = LoggedTexts()
         var logger = texts.logger()
@@ -123,7 +123,7 @@ struct CallLoggerTests {
         for secret in ["odd1", "mine1", "prox1", "123-45", "path-secret"] { #expect(!texts.joined.contains(secret)) }
     }
 
-    @Test("Content is left out by default, cut at the limit, and never read from a stream or a file")
+    @Test("Content is not logged by default, is cut at the limit, and is never read from a stream or a file")
     func content() async throws {
         let silent = LoggedTexts()
         let json: HeaderFields = ["Content-Type": "application/json"]
@@ -156,7 +156,7 @@ struct CallLoggerTests {
         #expect(other.joined.contains("content of 13 bytes is not shown"))
     }
 
-    @Test("Failures and cancellations are written, once each, without what lies beneath")
+    @Test("Failures and cancellations are logged once each, without their causes")
     func endings() async throws {
         let texts = LoggedTexts()
         let failure = ServiceError(
@@ -174,7 +174,7 @@ struct CallLoggerTests {
         for secret in ["pw0rd", "abcd1234", "s3cret99", "\nforged"] { #expect(!texts.joined.contains(secret)) }
     }
 
-    @Test("A cancelled call is written as that")
+    @Test("A cancelled call is logged as cancelled")
     func cancelled() async throws {
         let cancelled = LoggedTexts()
         let transport = ScriptedTransport([.silence])
@@ -191,7 +191,7 @@ struct CallLoggerTests {
         #expect(cancelled.all.last?.hasSuffix("cancelled") == true)
     }
 
-    @Test("Only the hosts of the filter are written, and hosts beneath them")
+    @Test("Only hosts in the filter, and their subdomains, are logged")
     func hosts() async throws {
         let texts = LoggedTexts()
         var logger = texts.logger()

@@ -47,7 +47,7 @@ struct MockDataProviderTests {
         return String(decoding: try await response.body.collect(), as: UTF8.self)
     }
 
-    @Test("P24: a typed call is answered, cached and judged as if a server had answered")
+    @Test("P24: a typed call to a mock is cached and checked as if a server had answered")
     func typedCall() async throws {
         let provider = MockDataProvider([
             try MockData(
@@ -68,7 +68,7 @@ struct MockDataProviderTests {
         #expect(try await client.response(to: UserRequest()).response.source == .fresh)
     }
 
-    @Test("P24: a mocked failure is retried, and refused by the typed call in the end")
+    @Test("P24: a mocked failure is retried, and finally refused by the typed call")
     func retried() async throws {
         let client = ServiceClient(
             UserService(),
@@ -85,7 +85,7 @@ struct MockDataProviderTests {
         }
     }
 
-    @Test("P24: beneath a bare pipeline, a mocked response with a validator is cached and revalidated")
+    @Test("P24: below a bare pipeline, a mocked response with a validator is cached and revalidated")
     func barePipeline() async throws {
         let url = "http://pmapi/foo"
         let provider = MockDataProvider([
@@ -101,7 +101,7 @@ struct MockDataProviderTests {
     }
 
     @Test(
-        "The most specific mock answers: a query before fields before the method; of equals the first",
+        "The most specific mock answers: query before fields before method; of equal ones the first",
         arguments: [
             ("https://A.example/x", "GET", [:], "get"), ("https://a.example:443/x#f", "POST", [:], "any"),
             ("https://a.example/x?b=2&a=1", "GET", [:], "query"), ("https://a.example/x?a=1&b=3", "GET", [:], "get"),
@@ -126,11 +126,11 @@ struct MockDataProviderTests {
     }
 
     @Test(
-        "What no mock fits is an error that names the request without its secrets, and is not retried",
+        "A request that no mock matches fails with an error that names it without its secrets, and is not retried",
         arguments: [
-            ("https://api.example.com/b", "DELETE https://api.example.com/b;"),
-            ("https://me:secret@api.example.com/a/c?token=secret&x#secret", "https://api.example.com/a/c?token=…&x=…;"),
-            ("http://api.example.com/a", "http://api.example.com/a;"), ("https://api.example.com:1/a", ":1/a;"),
+            ("https://api.example.com/b", "DELETE https://api.example.com/b."),
+            ("https://me:secret@api.example.com/a/c?token=secret&x#secret", "https://api.example.com/a/c?token=…&x=…."),
+            ("http://api.example.com/a", "http://api.example.com/a."), ("https://api.example.com:1/a", ":1/a."),
         ]
     )
     func unmatched(_ url: String, named: String) async throws {
@@ -145,7 +145,10 @@ struct MockDataProviderTests {
         }
     }
 
-    @Test("P24: what no mock fits goes to the next transport only where that is switched on", arguments: [true, false])
+    @Test(
+        "P24: a request that no mock matches goes to the next transport only if that is turned on",
+        arguments: [true, false]
+    )
     func passing(_ passes: Bool) async throws {
         let next = ScriptedTransport([.respond(200, body: "real")], implicit: { _ in ["Cookie": "a=1"] })
         let mock = try MockData("https://a.example/mocked", content: .text("mock"))
@@ -166,7 +169,7 @@ struct MockDataProviderTests {
         }
     }
 
-    @Test("A file is read for each request; one that is missing is an error that names it; HEAD gets no content")
+    @Test("A file is read for each request; a missing one is an error that names it; HEAD gets no content")
     func bodyFile() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "mock-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -33,7 +33,7 @@ struct MockFileTests {
         return try await provider.send(request, body: .none, context: CallContext())
     }
 
-    @Test("P24: every key of a file is heard")
+    @Test("P24: every key of a file has an effect")
     func keys() async throws {
         let (provider, folder) = try provider(
             #"""
@@ -64,7 +64,7 @@ struct MockFileTests {
     }
 
     @Test(
-        "What is wrong with a file is said, with the mock and the key",
+        "An error in a file is reported with the mock and the key",
         arguments: [
             ("{", "is not valid JSON"), ("[]", "\"mocks\" is an array"), (#"{"mocks": {}}"#, "\"mocks\" is an array"),
             (#"{"mocks": [], "mock": 1}"#, "no key \"mock\""), (#"{"mocks": [1]}"#, "mock 1: it must be an object"),
@@ -92,7 +92,7 @@ struct MockFileTests {
         }
     }
 
-    @Test("A file that is not there is an error that names it")
+    @Test("A missing file is an error that names it")
     func missing() {
         #expect {
             try MockDataProvider(contentsOf: URL(fileURLWithPath: "/nowhere/mocks.json"))

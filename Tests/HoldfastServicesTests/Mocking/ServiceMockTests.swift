@@ -114,7 +114,7 @@ struct ServiceMockTests {
         #expect(mock.requests.map(\.path).last == "/api/v1/object/8")
     }
 
-    @Test("Endpoints that share a path are told apart, however many come at once")
+    @Test("Concurrent endpoints with the same path are distinguished")
     func sharedPath() async throws {
         for _ in 0..<20 {
             let mock = ServiceMock()
@@ -144,7 +144,7 @@ struct ServiceMockTests {
     }
 
     @Test(
-        "A path that is expected is compared exactly, and a URL with its origin",
+        "An expected path is compared exactly, and a URL with its origin",
         arguments: [
             ("", "https://a.example/", true), ("", "https://a.example", true), ("", "https://a.example/x", false),
             ("/x", "https://a.example/x", true), ("/x", "https://a.example/x/", false),
@@ -167,7 +167,7 @@ struct ServiceMockTests {
     }
 
     @Test(
-        "D-T26: no expectation, wrong type, wrong path and wrong input are four errors, sent once, and spend no expectation"
+        "D-T26: no expectation and wrong type, path or input are four errors, sent once, and use up no expectation"
     )
     func mismatches() async throws {
         let mock = ServiceMock()
@@ -196,7 +196,7 @@ struct ServiceMockTests {
         #expect(throws: MockFailure.self) { try mock.verify() }
     }
 
-    @Test("D-T26: input differs also in a query, in a form of parts, and where `validate` says so")
+    @Test("D-T26: input is also compared in a query, in a multipart form, and by `validate`")
     func otherInput() async throws {
         let mock = ServiceMock()
         let client = mock.client(of: Service(), configuration: configuration)
@@ -215,7 +215,7 @@ struct ServiceMockTests {
         #expect(mock.unmet == ["CheckStatus"])
     }
 
-    @Test("D-T27: a required credential that is missing fails before the mock, which keeps its expectation")
+    @Test("D-T27: a missing required credential fails before the mock, which keeps its expectation")
     func required() async throws {
         let mock = ServiceMock()
         mock.expect(Secret.self)
@@ -232,7 +232,7 @@ struct ServiceMockTests {
         try mock.verify()
     }
 
-    @Test("The whole pipeline is above the mock: a failure is retried, a status judged")
+    @Test("The whole pipeline is above the mock: a failure is retried, a status checked")
     func pipeline() async throws {
         let mock = ServiceMock()
         let client = mock.client(of: Service(), configuration: configuration)
@@ -248,7 +248,7 @@ struct ServiceMockTests {
         try mock.verify()
     }
 
-    @Test("D24: endpoints that are sent to the shared client are mocked for the tasks of one operation")
+    @Test("D24: endpoints sent to the shared client can be mocked for the tasks of one operation")
     func shared() async throws {
         let mock = ServiceMock()
         mock.expect(CheckStatus.self)
@@ -258,7 +258,7 @@ struct ServiceMockTests {
         try mock.verify()
     }
 
-    @Test("Requests of other faces are expected by method and path; a typed expectation needs the mock's own client")
+    @Test("Requests of other APIs are expected by method and path; a typed expectation needs the mock's own client")
     func plain() async throws {
         let mock = ServiceMock()
         let pipeline = Pipeline(transport: mock)
@@ -277,7 +277,7 @@ struct ServiceMockTests {
         #expect(mock.unmet == ["CheckStatus"])
     }
 
-    @Test("D25: one handler answers all that come while nothing is expected")
+    @Test("D25: one handler answers all requests while none is expected")
     func handler() async throws {
         let mock = ServiceMock()
         let client = mock.client(of: Service(), configuration: configuration)
@@ -290,7 +290,7 @@ struct ServiceMockTests {
     }
 
     @Test(
-        "Waiting ends when the last expectation is met, with an error when it is not met in time, and when it is cancelled"
+        "Waiting ends when the last expectation is met, or with an error on timeout or cancellation"
     )
     func waiting() async throws {
         let mock = ServiceMock()

@@ -205,7 +205,7 @@ struct EndpointsPageTests {
         #expect(server.requests.allSatisfy { $0.values(of: "Accept") == ["application/pdf"] })
     }
 
-    @Test("Tests of one's own")
+    @Test("Tests of your own")
     func testing() async throws {
         let transport = ScriptedTransport([.respond(body: #"{"success":true}"#)])
         try await MyService.withShared(ServiceClient(MyService(), transport: transport)) {

@@ -163,7 +163,7 @@ struct HttpServicePageTests {
         return ServiceClient(service, transport: transport, configuration: configuration)
     }
 
-    @Test("A first call, and what is shown of it")
+    @Test("A first call and its result")
     func quickStart() async throws {
         do {
             let client = ServiceClient(NotesApi())
@@ -218,7 +218,7 @@ struct HttpServicePageTests {
         #expect(transport.sent.map { $0.field("Authorization") } == ["Bearer old", "Bearer new", "Bearer new"])
     }
 
-    @Test("S36: twenty calls at once renew a token that is good for one renewal once, and all succeed")
+    @Test("S36: twenty concurrent calls renew a token that can be renewed only once, and all succeed")
     func refreshOnce() async throws {
         let accounts = ScriptedTransport([
             .respond(200, body: #"{"token": "new"}"#).delayed(by: .milliseconds(50)), .respond(403),
@@ -259,7 +259,7 @@ struct HttpServicePageTests {
         #expect(transport.sent.count == 3)
     }
 
-    @Test("Errors of one's own")
+    @Test("Errors of your own")
     func errors() async throws {
         let client = client(Page.MappedApi(), ScriptedTransport([.respond(404)]))
         let printed = Printed()

@@ -129,7 +129,7 @@ struct InProcessServicesPageTests {
         #expect(response.attempts.map(\.status) == [503, 200])
     }
 
-    @Test("As an offline fall-back")
+    @Test("As an offline fallback")
     func offline() async throws {
         let network = ScriptedTransport([.fail(.offline, progress: .notSent)])
         let request = URLRequest(url: try #require(url))

@@ -33,7 +33,7 @@ struct MigratingTypedPageTests {
         var query: HttpQuery { ["lang": "en"] }
     }
 
-    @Test("S-T37: a service that computes its hooks anew has one of each per client, so its cache hits")
+    @Test("S-T37: a service that recomputes its hooks has one of each per client, so its cache hits")
     func squid() async throws {
         let shop = ServiceClient(Shop())
         #expect(shop.pipeline.cache == nil)
@@ -104,7 +104,7 @@ struct MigratingTypedPageTests {
         func keep(_ token: String) { self.token = token }
     }
 
-    @Test("From Decree: the endpoints of its page, the token of a login borne by the next call")
+    @Test("From Decree: the endpoints of its page, and the login's token in the next call")
     func decree() async throws {
         let transport = ScriptedTransport([.respond(200, body: #"{"token": "t"}"#), .respond(204)])
         let base = try #require(URL(string: "https://example.com/api/v1"))

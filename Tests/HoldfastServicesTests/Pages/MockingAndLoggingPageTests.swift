@@ -29,7 +29,7 @@ struct MockingAndLoggingPageTests {
         var apiUrl: any UrlConvertible { "api.example.com" }
     }
 
-    @Test("Mocks as values, and other requests passed on")
+    @Test("Mocks as values, and other requests forwarded")
     func values() async throws {
         let mocks = MockDataProvider([
             try MockData(
@@ -125,7 +125,7 @@ struct MockingAndLoggingPageTests {
         }
     }
 
-    @Test("Expectations are met in order, a retry by one of its own, and verified")
+    @Test("Expectations are met in order, a retry by its own, and verified")
     func expectations() async throws {
         let configuration = Self.configuration
         let mock = ServiceMock()
@@ -142,7 +142,7 @@ struct MockingAndLoggingPageTests {
         #expect(mock.requests.map(\.path) == ["/v1/login", "/v1/status", "/v1/status"])
     }
 
-    @Test("Requests of other faces are expected by method and path, and judged by a closure")
+    @Test("Requests of other APIs are expected by method and path, and checked by a closure")
     func otherFaces() async throws {
         let mock = ServiceMock()
         mock.expect(.get, "/v1/items/7", validate: { try #require($0.query["lang"] == "en") }, respond: .content("{}"))
@@ -152,40 +152,40 @@ struct MockingAndLoggingPageTests {
         try mock.verify()
     }
 
-    @Test("Each mismatch says what was expected and what came, as the page's table has it")
+    @Test("Each mismatch says what was expected and what came, as in the page's table")
     func mismatches() async throws {
         let mock = ServiceMock()
         let client = mock.client(of: Shop(), configuration: Self.configuration)
         let proxy = WebServiceProxy(transport: mock, baseURL: Settings.shopURL)
         let status = await refusal { try await CheckStatus().makeRequest(to: client) }
-        #expect(status == "Nothing was expected; GET /v1/status came.")
+        #expect(status == "Nothing was expected, but GET /v1/status was received.")
 
         try mock.expect(Login.self, input: .init(username: "u", password: "p"), returning: .init(token: "t"))
         let type = await refusal { try await CheckStatus().makeRequest(to: client) }
-        #expect(type == "Expected Login; CheckStatus came, as GET /v1/status.")
+        #expect(type == "Expected Login, but received CheckStatus, as GET /v1/status.")
         let input = await refusal {
             _ = try await Login().makeRequest(to: client, with: .init(username: "u", password: "q"))
         }
-        #expect(input == "Login came with other input than was expected.")
+        #expect(input == "Login was received with other input than expected.")
         _ = try await Login().makeRequest(to: client, with: .init(username: "u", password: "p"))
 
         mock.expect(.get, "/v1/items/7")
         let method = await refusal { try await proxy.invoke(.post, path: "items/7") }
-        #expect(method == "Expected GET /v1/items/7; POST /v1/items/7 came.")
+        #expect(method == "Expected GET /v1/items/7, but received POST /v1/items/7.")
         try await proxy.invoke(.get, path: "items/7")
 
         mock.expect(CheckStatus.self, path: "health")
         let path = await refusal { try await CheckStatus().makeRequest(to: client) }
-        #expect(path == "Expected CheckStatus at health; it came at status.")
+        #expect(path == "Expected CheckStatus at health, but received it at status.")
         #expect(mock.failures.map(\.code) == [.noExpectation, .wrongType, .wrongInput, .wrongMethod, .wrongPath])
 
         let idle = ServiceMock()
         idle.expect(CheckStatus.self)
         let failure = #expect(throws: MockFailure.self) { try idle.verify() }
-        #expect(failure?.message == "Expected and not come: CheckStatus.")
+        #expect(failure?.message == "Expected but not received: CheckStatus.")
     }
 
-    @Test("Calls of other tasks are waited for, and what is not expected is handled")
+    @Test("Calls of other tasks are awaited, and unexpected ones are handled")
     func others() async throws {
         let mock = ServiceMock()
         let client = mock.client(of: Shop())
@@ -204,7 +204,7 @@ struct MockingAndLoggingPageTests {
         #expect(error?.status == 404)
     }
 
-    @Test("A script of failures, waits and responses, and a closure in the place of one")
+    @Test("A script of failures, waits and responses, and a closure in place of one")
     func scripts() async throws {
         let configuration = Self.configuration
         let transport = ScriptedTransport([
@@ -261,7 +261,7 @@ struct MockingAndLoggingPageTests {
         #expect(messages.withLock { $0.joined(separator: "\n") } == written)
     }
 
-    @Test("A logger of bare requests, and names and texts that are hidden besides")
+    @Test("A logger of bare requests, and more names and texts to hide")
     func redaction() async throws {
         let messages = Mutex<[String]>([])
         let transport = Self.answer()

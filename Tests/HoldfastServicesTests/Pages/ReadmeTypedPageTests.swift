@@ -33,7 +33,7 @@ struct ReadmeTypedPageTests {
         return product
     }
 
-    @Test("A request that knows what it is answered by")
+    @Test("A request that knows its result type")
     func typed() async throws {
         let transport = ScriptedTransport([.respond(200, body: #"{"name":"hat"}"#)])
         let shop = ServiceClient(Shop(), transport: transport)

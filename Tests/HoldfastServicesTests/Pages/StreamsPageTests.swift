@@ -80,7 +80,7 @@ struct StreamsPageTests {
         var streamTransport: any StreamTransport { LibraryTransport() }
     }
 
-    @Test("A stream of JSON over a library's sockets: sent, read, one message unreadable, closed")
+    @Test("A stream of JSON over a library's sockets: send, read, an unreadable message, close")
     func prices() async throws {
         let client = ServiceClient(PriceService())
         var prices: [Double] = []
@@ -98,7 +98,7 @@ struct StreamsPageTests {
         #expect(unreadable.count == 1)
     }
 
-    @Test("A stream request made of values")
+    @Test("A stream request made from values")
     func rooms() async throws {
         let client = ServiceClient(PriceService())
         let echo = AnyStreamRequest<String, String>(

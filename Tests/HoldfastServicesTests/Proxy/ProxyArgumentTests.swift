@@ -18,7 +18,7 @@ struct ProxyArgumentTests {
         return url.firstIndex(of: "?").map { String(url[url.index(after: $0)...]) }
     }
 
-    @Test("The seed's call sites with variables compile as they are")
+    @Test("The seed's call sites with variables compile unchanged")
     func callSites() async throws {
         let count = 8
         let when = Date(timeIntervalSince1970: 1_700_000_000.123)
@@ -38,7 +38,7 @@ struct ProxyArgumentTests {
         #expect(scripted.urls == ["https://h/api/test/fibonacci?" + sent])
     }
 
-    @Test("E-T6: numbers, booleans and text, percent-encoded so that the server reads the original")
+    @Test("E-T6: numbers, booleans and text are percent-encoded so that the server reads the original")
     func scalars() async throws {
         let text = "é&ø+?"
         let query = try await query(["n": 123, "b": true, "t": text])
@@ -47,12 +47,12 @@ struct ProxyArgumentTests {
         #expect(components?.queryItems?.last?.value == text)
     }
 
-    @Test("E-T6: a name is percent-encoded as well")
+    @Test("E-T6: a name is percent-encoded too")
     func names() async throws {
         #expect(try await query(["a b&c=": 1]) == "a%20b%26c%3D=1")
     }
 
-    @Test("E-T7: an array repeats the name in its order")
+    @Test("E-T7: an array repeats the name, in order")
     func arrays() async throws {
         #expect(try await query(["k": ["a", "b", "c"], "j": [3, 1, 2]]) == "j=3&j=1&j=2&k=a&k=b&k=c")
     }
@@ -72,7 +72,7 @@ struct ProxyArgumentTests {
         #expect(try await query(["k": empty, "n": 1]) == "n=1")
     }
 
-    @Test("E-T9: undefined is left out, also from within an array")
+    @Test("E-T9: undefined is left out, also inside an array")
     func undefined() async throws {
         #expect(try await query(["k": WebServiceProxy.undefined]) == nil)
         #expect(try await query(["k": [1, WebServiceProxy.undefined, 3]]) == "k=1&k=3")
@@ -89,7 +89,7 @@ struct ProxyArgumentTests {
         #expect(try await query(["d": Date(timeIntervalSince1970: seconds)]) == "d=" + sent)
     }
 
-    @Test("E-T11: dates in an array are numbers as well")
+    @Test("E-T11: dates in an array are numbers too")
     func arraysOfDates() async throws {
         let dates = [Date(timeIntervalSince1970: 2), Date(timeIntervalSince1970: 1)]
         #expect(try await query(["d": dates]) == "d=2000&d=1000")
@@ -126,7 +126,7 @@ struct ProxyArgumentTests {
         #expect(hook.failures == ["WebServiceError", "WebServiceError"])
     }
 
-    @Test("E-T15: the same arguments are the same URL, in whatever order a process keeps its dictionaries")
+    @Test("E-T15: the same arguments give the same URL, whatever the order of a process's dictionaries")
     func order() async throws {
         let names = (0..<40).map { "name\($0)" } + ["é", "Z", "a", "e\u{301}x", "~"]
         var orders: Set<[String]> = []

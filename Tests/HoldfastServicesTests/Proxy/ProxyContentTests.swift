@@ -31,7 +31,7 @@ private struct Refusal: Error, Equatable {}
 
 @Suite("Content of a proxy's calls", .timeLimit(.minutes(20)))
 struct ProxyContentTests {
-    @Test("E-T16: arguments and a body go out both, the one in the URL, the other as JSON")
+    @Test("E-T16: arguments and a body are both sent, in the URL and as JSON")
     func both() async throws {
         let scripted = try ScriptedProxy([.respond(200, body: #"{"name":"b","at":2}"#)])
         let event = Event(name: "a", at: Date(timeIntervalSince1970: 0.001))
@@ -56,7 +56,7 @@ struct ProxyContentTests {
         #expect(scripted.content == "")
     }
 
-    @Test("A type that the proxy's headers name wins over the defaults and loses to the call's own")
+    @Test("A type in the proxy's headers overrides the defaults, and the call's own overrides it")
     func headerContentType() async throws {
         let scripted = try ScriptedProxy([.respond()], repeatsLastStep: true)
         let proxy = scripted.proxy.with(headers: ["content-type": "application/vnd.api+json"])
@@ -93,7 +93,7 @@ struct ProxyContentTests {
         #expect(scripted.transport.sent.count == 2)
     }
 
-    @Test("E-T23: empty content is no JSON, but nil for an Optional", arguments: [200, 204])
+    @Test("E-T23: empty content is not JSON, but is nil for an Optional", arguments: [200, 204])
     func emptyContent(status: Int) async throws {
         let scripted = try ScriptedProxy([.respond(status)], repeatsLastStep: true)
         await #expect(throws: DecodingError.self) {
@@ -115,7 +115,7 @@ struct ProxyContentTests {
     }
 
     @Test(
-        "A DecodingError says which call it is of: method, URL without secrets, status, how the content begins",
+        "A DecodingError has the call's method, URL without secrets, status, and the beginning of the content",
         arguments: [
             (#"{"name":7,"at":1,"token":"s3cret-value"}"#, #"content is {"at":1,"name":7,"token":"<redacted>"}"#),
             ("", "content is empty"),
@@ -136,7 +136,7 @@ struct ProxyContentTests {
             )
         }
         let text = try #require(error.map { "\($0)" })
-        #expect(text.contains("the answer to POST https://h/api/events?key=REDACTED, status 201"), "\(text)")
+        #expect(text.contains("the response to POST https://h/api/events?key=REDACTED, status 201"), "\(text)")
         #expect(text.contains(shown), "\(text)")
         #expect(!text.contains("s3cret"), "\(text)")
         let response = try #require(error?.serviceError?.response)
@@ -144,7 +144,7 @@ struct ProxyContentTests {
         #expect(try await response.body.data() == Data(content.utf8))
     }
 
-    @Test("What a handler of the caller's own throws is not touched")
+    @Test("An error thrown by the caller's own handler is not changed")
     func decodingErrorOfAHandler() async throws {
         let scripted = try ScriptedProxy([.respond(200, body: "x")])
         let error = await #expect(throws: DecodingError.self) {
@@ -155,7 +155,7 @@ struct ProxyContentTests {
         #expect(error?.serviceError == nil)
     }
 
-    @Test("Content of another shape fails with its DecodingError; hooks are told of a failed call")
+    @Test("Content of another shape throws its DecodingError, and hooks see a failed call")
     func decodingError() async throws {
         let hook = RecordingRequestHook()
         let scripted = try ScriptedProxy([.respond(200, body: "{}")], requestHooks: [hook])
@@ -166,7 +166,7 @@ struct ProxyContentTests {
         #expect(hook.successes == 0)
     }
 
-    @Test("A response handler is given the content and its media type, without parameters and in lower case")
+    @Test("A response handler gets the content and its media type, without parameters and in lower case")
     func handler() async throws {
         let scripted = try ScriptedProxy([
             .respond(200, ["Content-Type": "Text/CSV; charset=utf-8"], body: "a,b"), .respond(204),
@@ -179,7 +179,7 @@ struct ProxyContentTests {
         }
     }
 
-    @Test("E-T25: what a response handler throws is thrown as it is; it is not called for a failure")
+    @Test("E-T25: an error of a response handler is thrown unchanged; the handler is not called for a failure")
     func handlerThrows() async throws {
         let scripted = try ScriptedProxy([.respond(200), .respond(200), .respond(404)])
         await #expect(throws: Refusal()) {
@@ -195,7 +195,7 @@ struct ProxyContentTests {
         #expect(failure?.statusCode == 404)
     }
 
-    @Test("E-T27: dates in JSON are the exact instant both ways")
+    @Test("E-T27: dates in JSON are the exact instant in both directions")
     func dates() async throws {
         let scripted = try ScriptedProxy([.respond(200, body: "[1700000000123]")], repeatsLastStep: true)
         let dates: [Date] = try await scripted.proxy.invoke(.get, path: "a")
@@ -206,7 +206,7 @@ struct ProxyContentTests {
     }
 
     @Test(
-        "E-T27: whole milliseconds stay whole far from 2001, and what lies between two stays between them",
+        "E-T27: whole milliseconds stay whole far from 2001, and instants between two stay between them",
         arguments: [
             (1.234, "[1234]"), (-1.5, "[-1500]"), (1_090_000_000.123, "[1090000000123]"),
             (253_402_300_799.999, "[253402300799999]"), (978_307_200.0005, "[978307200000.5]"),
@@ -218,7 +218,7 @@ struct ProxyContentTests {
         #expect(scripted.content == sent)
     }
 
-    @Test("E-T27: a date from a server goes back as the number it came as (seed 7)")
+    @Test("E-T27: a date from a server is sent back as the same number (seed 7)")
     func roundTrips() async throws {
         var generator = SeededGenerator(seed: 7)
         let numbers = (0..<500).map { _ in Int64.random(in: -2_000_000_000_000...4_000_000_000_000, using: &generator) }

@@ -36,7 +36,7 @@ struct ProxyFailureTests {
     }
 
     @Test(
-        "E-T20: text by its media type, letter case aside; anything else is the status in words, content kept",
+        "E-T20: text is recognized by media type; otherwise the status is the description, and content is kept",
         arguments: [
             (["Content-Type": "TEXT/PLAIN"], "gone", "gone"),
             (["Content-Type": " text/plain ;format=flowed"], "gone", "gone"),
@@ -53,7 +53,7 @@ struct ProxyFailureTests {
         #expect(error.content == Data(body.utf8))
     }
 
-    @Test("E-T21: a text/plain error that is not UTF-8 has the status for a description")
+    @Test("E-T21: a text/plain error that is not UTF-8 is described by its status")
     func notUTF8() async throws {
         let transport = ScriptedTransport([.respond(400, ["Content-Type": "text/plain"])])
         let hook = BodyReplacingHook(bytes: [0x6E, 0x61, 0xEF, 0x76, 0x65])
@@ -64,7 +64,7 @@ struct ProxyFailureTests {
     }
 
     @Test(
-        "Every status outside 200 to 299 is a failure, also one that nobody registered",
+        "Every status outside 200 to 299 is a failure, even an unregistered one",
         arguments: [199, 300, 418, 599]
     )
     func statuses(status: Int) async throws {
@@ -73,7 +73,7 @@ struct ProxyFailureTests {
         #expect(!error.localizedDescription.isEmpty)
     }
 
-    @Test("E-T24: a 301 without a place to go, or one that is handed up, and a 304 are failures")
+    @Test("E-T24: a 301 without a Location, one that is returned, and a 304 are failures")
     func redirections() async throws {
         let statuses = try await [
             failure(.respond(301)), failure(.respond(304)),
@@ -85,7 +85,7 @@ struct ProxyFailureTests {
         #expect(error?.response?.fields["Location"] == "/b")
     }
 
-    @Test("E-T24: a 301 is followed below, and with a cache a 304 is consumed there")
+    @Test("E-T24: a 301 is followed below, and a cache handles a 304 there")
     func consumedBelow() async throws {
         let scripted = try ScriptedProxy(
             [
@@ -104,13 +104,13 @@ struct ProxyFailureTests {
         #expect(scripted.field("If-None-Match") == "\"v\"")
     }
 
-    @Test("The wait that a server asks for stands in the error")
+    @Test("The error has the wait that the server asks for")
     func retryAfter() async throws {
         let error = try #require(try await failure(.respond(503, ["Retry-After": "7"])) as? WebServiceError)
         #expect(error.retryAfter == .seconds(7))
     }
 
-    @Test("An error response longer than the limit is still known by its status")
+    @Test("An error response longer than the limit still has its status")
     func longError() async throws {
         var scripted = try ScriptedProxy([.respond(500, body: "12345"), .respond(200, body: "12345")])
         scripted.proxy.contentLimit = 4
@@ -121,7 +121,7 @@ struct ProxyFailureTests {
         #expect(other?.serviceError?.code == .bodyTooLarge)
     }
 
-    @Test("Cancellation is a CancellationError")
+    @Test("A cancelled call throws CancellationError")
     func cancellation() async throws {
         let scripted = try ScriptedProxy([.silence]) { $0.clock = ManualClock() }
         let proxy = scripted.proxy

@@ -61,7 +61,7 @@ struct ProxyLoopbackTests {
         #expect(server.requests.map(\.target) == ["/test/fibonacci?count=8", "/test/fibonacci?count=8"])
     }
 
-    @Test("E-T16: a POST with arguments and a body arrives whole, through a transport of our own")
+    @Test("E-T16: a POST with arguments and a body arrives complete, through a custom transport")
     func post() async throws {
         let server = try LoopbackServer.start { request in
             LoopbackReply(fields: [("Content-Type", "application/json")], bytes: request.body)
@@ -85,7 +85,7 @@ struct ProxyLoopbackTests {
         #expect(request.text == #"{"at":1700000000123,"text":"naïve +"}"#)
     }
 
-    @Test("E-T19: a text/plain error, over a session and over a transport of our own", arguments: [false, true])
+    @Test("E-T19: a text/plain error, over a session and over a custom transport", arguments: [false, true])
     func plainError(usesSession: Bool) async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(404, fields: [("Content-Type", "text/plain; charset=utf-8")], body: "no such thing")
@@ -113,7 +113,7 @@ struct ProxyLoopbackTests {
         #expect(error?.serviceError?.code == .connect)
     }
 
-    @Test("E-T26: a silent server is a URLError, once its time is over")
+    @Test("E-T26: a silent server is a URLError when the time is over")
     func silent() async throws {
         let server = try LoopbackServer.start { _ in .never }
         defer { server.stop() }
@@ -124,7 +124,7 @@ struct ProxyLoopbackTests {
         #expect(error?.code == .timedOut)
     }
 
-    @Test("E-T26: a connection that breaks is a URLError whose code says so")
+    @Test("E-T26: a broken connection is a URLError whose code says so")
     func broken() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(before: [.reset]) }
         defer { server.stop() }

@@ -10,7 +10,7 @@ import Testing
 @Suite("Paths of a proxy", .timeLimit(.minutes(20)))
 struct ProxyPathTests {
     @Test(
-        "E-T1, E-T2: a path joins below the base, with one slash between them",
+        "E-T1, E-T2: a path is appended to the base, with one slash between them",
         arguments: [
             ("https://h/api/", "a/b", "https://h/api/a/b"),
             ("https://h/api", "a", "https://h/api/a"),
@@ -28,7 +28,7 @@ struct ProxyPathTests {
         #expect(scripted.urls == [sent])
     }
 
-    @Test("E-T3: a slash at the beginning stays below the base")
+    @Test("E-T3: a leading slash stays below the base")
     func leadingSlash() async throws {
         let scripted = try ScriptedProxy()
         try await scripted.proxy.invoke(.get, path: "/a")
@@ -36,7 +36,7 @@ struct ProxyPathTests {
     }
 
     @Test(
-        "E-T3: a path that is a URL of its own, or that parsers read in several ways, is refused and nothing is sent",
+        "E-T3: a path that is itself a URL, or that parsers read differently, is refused and nothing is sent",
         arguments: [
             "https://evil/x", "HTTP:x", "http:", "  https://evil/x", "//evil/x", "///evil", "file:///etc/passwd",
             "javascript:alert(1)", "x+y-z.1:a", "\\\\evil\\x", "/\\evil", "a\\..\\b", "a\r\nHost: evil", "a\tb",
@@ -67,7 +67,7 @@ struct ProxyPathTests {
     }
 
     @Test(
-        "A colon is fine behind the first segment, behind a dot, and behind what is no scheme",
+        "A colon is fine after the first segment, after a dot, and after what is not a scheme",
         arguments: [
             ("items/1:cancel", "items/1:cancel"), ("./items:batch", "items:batch"), ("1:2", "1:2"), ("/a:b", "a:b"),
         ]
@@ -105,7 +105,7 @@ struct ProxyPathTests {
     }
 
     @Test(
-        "Percent-escapes in a path are kept, and what cannot stand in a path is escaped",
+        "Percent escapes in a path are kept, and characters that a path cannot have are escaped",
         arguments: [
             ("a%2Fb/%41", "a%2Fb/%41"), ("a b", "a%20b"), ("é", "%C3%A9"), ("100%", "100%25"), ("%zz%4", "%25zz%254"),
             ("a#b", "a%23b"), ("a#\u{301}?x=1", "a%23%CC%81?x=1"), ("a?\u{301}", "a?%CC%81"),
@@ -133,7 +133,7 @@ struct ProxyPathTests {
     }
 
     @Test(
-        "Dot segments that lead above the base are refused, also those that only some servers see",
+        "Dot segments that lead above the base are refused, also those that only some servers recognize",
         arguments: [
             "..", "../x", "/../x", "a/../../x", "%2e%2E/x", ".%2e/x", "a/..%2f..%2f..%2fx", "..%5Cx", "a/..;/..;x=1/b",
         ]
@@ -147,7 +147,7 @@ struct ProxyPathTests {
         #expect(scripted.transport.sent.isEmpty)
     }
 
-    @Test("A refusal repeats nothing of the path, which may bear a credential")
+    @Test("A refusal quotes nothing of the path, which may hold a credential")
     func discretion() async throws {
         let scripted = try ScriptedProxy()
         let error = await #expect(throws: WebServiceError.self) {

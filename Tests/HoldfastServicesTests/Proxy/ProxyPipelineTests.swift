@@ -75,7 +75,7 @@ struct ProxyPipelineTests {
         #expect(scripted.transport.sent.count == 2)
     }
 
-    @Test("Headers go with each call, a copy's with the copy's, and both share one cache divided by credentials")
+    @Test("Headers go with each call, a copy's with the copy's, and both share one cache partitioned by credentials")
     func headers() async throws {
         let scripted = try ScriptedProxy(
             [
@@ -96,7 +96,7 @@ struct ProxyPipelineTests {
         #expect(scripted.proxy.headers.isEmpty)
     }
 
-    @Test("Options travel with each call: a reload goes past what is stored")
+    @Test("Options go with each call: a reload ignores what is stored")
     func options() async throws {
         let scripted = try ScriptedProxy(
             [
@@ -111,7 +111,7 @@ struct ProxyPipelineTests {
         #expect(try await reloading.invoke(.get, path: "a") == [2])
     }
 
-    @Test("Hooks are told of requests and results, once for a call")
+    @Test("Hooks see requests and results, once for each call")
     func hooks() async throws {
         let hook = RecordingRequestHook()
         let scripted = try ScriptedProxy(
@@ -127,7 +127,7 @@ struct ProxyPipelineTests {
     }
 
     @Test(
-        "E17: every method, PATCH and HEAD and those of one's own included",
+        "E17: every method, PATCH, HEAD and custom ones included",
         arguments: [.get, .post, .put, .delete, .patch, .head, "PURGE"] as [WebServiceProxy.Method]
     )
     func methods(method: WebServiceProxy.Method) async throws {
@@ -137,7 +137,7 @@ struct ProxyPipelineTests {
         #expect(scripted.urls == ["https://h/api/a?n=1"])
     }
 
-    @Test("The other forms tell how a call went as well")
+    @Test("The other forms also say how a call went")
     func responses() async throws {
         let scripted = try ScriptedProxy([.respond(201, ["Location": "/7"], body: "7")], repeatsLastStep: true)
         let plain = try await scripted.proxy.response(.post, path: "a", content: Data("x".utf8))

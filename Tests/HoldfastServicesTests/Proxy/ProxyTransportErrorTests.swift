@@ -18,7 +18,7 @@ struct ProxyTransportErrorTests {
         return await #expect(throws: (any Error).self) { try await scripted.proxy.invoke(.get, path: "a") }
     }
 
-    @Test("E-T26: a timeout is a URLError with all that is known underneath")
+    @Test("E-T26: a timeout is a URLError with everything known as its cause")
     func timeout() async throws {
         let scripted = try ScriptedProxy([.silence]) { $0.attemptTimeout = .seconds(3) }
         let error = await #expect(throws: URLError.self) { try await scripted.proxy.invoke(.get, path: "a") }
@@ -28,7 +28,7 @@ struct ProxyTransportErrorTests {
         #expect(error?.localizedDescription == error?.serviceError?.message)
     }
 
-    @Test("E-T26: so is the end of the time that the proxy allows a call")
+    @Test("E-T26: so is the end of the proxy's time limit for a call")
     func deadline() async throws {
         let silent = try ScriptedProxy([.silence])
         var proxy = silent.proxy
@@ -40,7 +40,7 @@ struct ProxyTransportErrorTests {
     }
 
     @Test(
-        "E-T26: a failure that URLSession has a word for is a URLError",
+        "E-T26: a failure that has a URLSession code is a URLError",
         arguments: [
             (.resolve, .cannotFindHost), (.connect, .cannotConnectToHost), (.timeout, .timedOut),
             (.deadlineExceeded, .timedOut), (.tls, .secureConnectionFailed),
@@ -59,7 +59,7 @@ struct ProxyTransportErrorTests {
     }
 
     @Test(
-        "E-T26: a cause that agrees says it best; one that does not gives way",
+        "E-T26: a cause that agrees is used for the error; one that does not is not",
         arguments: [
             (.certificate, .serverCertificateHasBadDate, .serverCertificateHasBadDate),
             (.resolve, .dnsLookupFailed, .dnsLookupFailed),
@@ -77,7 +77,7 @@ struct ProxyTransportErrorTests {
         #expect((error.serviceError?.cause as? URLError)?.code == cause)
     }
 
-    @Test("E-T26: a URLError of a transport passes through, and so does an error of its own")
+    @Test("E-T26: a transport's URLError passes through, and so does an error of its own")
     func passThrough() async throws {
         struct Odd: Error {}
         let error = try #require(try await failure(URLError(.cannotLoadFromNetwork)) as? URLError)
@@ -87,7 +87,7 @@ struct ProxyTransportErrorTests {
     }
 
     @Test(
-        "A failure that URLSession has no word for is a ServiceError",
+        "A failure without a URLSession code is a ServiceError",
         arguments: [
             .throttled, .circuitOpen, .tooManyInFlight, .authorizationFailed, .unsupported, .badRequest, .other,
         ]

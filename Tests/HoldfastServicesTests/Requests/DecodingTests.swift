@@ -58,14 +58,14 @@ struct DecodingTests {
         #expect(try await result(Words(), .respond(200)) == "")
     }
 
-    @Test("JSON has its keys in snake_case, unless the decoder says otherwise")
+    @Test("JSON keys are in snake_case unless the decoder says otherwise")
     func json() async throws {
         let expected = User(firstName: "A")
         #expect(try await result(OneUser(), .respond(200, body: #"{"first_name": "A"}"#)) == expected)
         #expect(try await result(PlainUser(), .respond(200, body: #"{"firstName": "A"}"#)) == expected)
     }
 
-    @Test("Content that is missing is nil for an Optional, and an error for all else")
+    @Test("Missing content is nil for an Optional and an error for anything else")
     func missing() async throws {
         #expect(try await result(PerhapsUser(), .respond(204)) == nil)
         #expect(try await result(PerhapsUser(), .respond(200, body: "null")) == nil)

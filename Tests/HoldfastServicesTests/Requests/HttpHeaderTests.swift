@@ -7,7 +7,7 @@ import Testing
 
 @Suite("HttpHeader", .timeLimit(.minutes(20)))
 struct HttpHeaderTests {
-    @Test("S23: the right one's lines take the place of the left one's, letter case aside, and no value ends a line")
+    @Test("S23: the right side's lines replace the left side's, letter case aside, and no value ends a line")
     func merging() {
         let left: HttpHeader = ["authorization": "s", "Accept": "a", "Accept": "b", "X": "1"]
         let right: HttpHeader = ["Authorization": "r", "accept": "c", "Y": "2\r\nZ: 3"]

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("HttpQuery", .timeLimit(.minutes(20)))
 struct HttpQueryTests {
-    @Test("A literal takes values of all kinds, variables too")
+    @Test("A literal takes values of all kinds, including variables")
     func literal() throws {
         let number = 7
         let maybe: Int? = nil
@@ -33,7 +33,7 @@ struct HttpQueryTests {
         #expect(try HttpQuery(numbers).encoded == "a=1&b=2")
     }
 
-    @Test("E-T15: sorted by the bytes of names, in their own order within a name, whatever order they came in")
+    @Test("E-T15: sorted by the bytes of names, stable within a name, whatever order they came in")
     func sorting() throws {
         let names = ["b", "a", "Z", "é", "aa", "ﬁ", "😀", "_"]
         let sorted = "Z=0&_=0&a=0&aa=0&b=0&%C3%A9=0&%EF%AC%81=0&%F0%9F%98%80=0"
@@ -46,7 +46,7 @@ struct HttpQueryTests {
         #expect(HttpQuery(["x": 1, "y": 2, "z": 3]) == ["z": 3, "y": 2, "x": 1])
     }
 
-    @Test("S23: the right one's values win, all of a name at once")
+    @Test("S23: the right side's values win, all of a name at once")
     func merging() throws {
         let left: HttpQuery = ["a": [1, 2], "b": 1]
         #expect(try (left + ["a": 3, "c": 4]).encoded == "a=3&b=1&c=4")
@@ -54,13 +54,13 @@ struct HttpQueryTests {
         #expect(try (left + HttpQuery()).encoded == "a=1&a=2&b=1")
     }
 
-    @Test("E-T6: what is special is encoded, plus as %2B and space as %20")
+    @Test("E-T6: special characters are encoded, plus as %2B and space as %20")
     func encoding() throws {
         #expect(try (["k": "é&ø+?"] as HttpQuery).encoded == "k=%C3%A9%26%C3%B8%2B%3F")
         #expect(try (["a b": "=#%/ ~-._*'"] as HttpQuery).encoded == "a%20b=%3D%23%25%2F%20~-._%2A%27")
     }
 
-    @Test("E-T14: an argument without a name is refused, also where it is left out")
+    @Test("E-T14: an argument without a name is refused, even if it would be left out")
     func emptyName() {
         for query in [["": 1], ["": nil], ["a": 1, "": "x"]] as [HttpQuery] {
             #expect(!query.isValid)
@@ -71,7 +71,7 @@ struct HttpQueryTests {
         #expect((["a": 1] as HttpQuery).isValid)
     }
 
-    @Test("A name's value can be read, replaced and taken out")
+    @Test("A name's value can be read, replaced and removed")
     func byName() throws {
         var query: HttpQuery = ["a": [1, 2], "b": "x", "b": "y"]
         #expect(query["a"] == [1, 2])
@@ -85,7 +85,7 @@ struct HttpQueryTests {
     }
 
     @Test(
-        "A query is read as servers do",
+        "A query is parsed as servers do",
         arguments: [
             ("a=1&b", ["a": "1", "b": .flag]), ("a+b=c+d%2B", ["a b": "c d+"]), ("&&a==&", ["a": "="]),
             ("%zz=%4", ["%zz": "%4"]), ("%FF=%C3%A9", ["\u{FFFD}": "é"]), ("", [:]),
@@ -95,7 +95,7 @@ struct HttpQueryTests {
         #expect(HttpQuery(encoded: text) == HttpQuery(arguments))
     }
 
-    @Test("Any text survives: encoded, and read as a server does", arguments: [UInt64.random(in: 0...UInt64.max)])
+    @Test("Any text survives being encoded and parsed as a server does", arguments: [UInt64.random(in: 0...UInt64.max)])
     func roundTrip(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<200 {

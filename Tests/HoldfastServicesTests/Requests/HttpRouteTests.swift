@@ -24,7 +24,7 @@ struct HttpRouteTests {
         #expect(HttpRoute().isEmpty)
     }
 
-    @Test("A segment stays one, whatever its text")
+    @Test("A segment stays one segment, whatever its text")
     func encoding() throws {
         #expect(
             try path(["a/b", "c?d#e", "%20", "é ö", "..;x=1,2", "..a", "a..", "..."])
@@ -33,7 +33,7 @@ struct HttpRouteTests {
     }
 
     @Test(
-        "What would name another place is refused",
+        "A segment that would name another place is refused",
         arguments: [
             [".."], ["."], ["a", "..", "b"], ["a", ""], ["", "a"], ["a", nil], HttpRoute(path: "a/../b"),
             HttpRoute(path: "./a"), HttpRoute(path: ".."),
@@ -46,7 +46,7 @@ struct HttpRouteTests {
     }
 
     @Test(
-        "D-T1, D-T3: a path by its text",
+        "D-T1, D-T3: a path from text",
         arguments: [
             ("status", "status"), ("/a/b", "a/b"), ("//a", "a"), ("a/", "a/"), ("a//b", "a//b"), ("", ""), ("/", ""),
             ("a?x", "a%3Fx"), ("a b", "a%20b"), ("a%20b", "a%2520b"),
@@ -56,7 +56,7 @@ struct HttpRouteTests {
         #expect(try path(HttpRoute(path: text)) == encoded)
     }
 
-    @Test("S23: routes follow each other, with one slash between them")
+    @Test("S23: routes are joined with one slash between them")
     func concatenation() throws {
         #expect(try path(["a"] + ["b", 1]) == "a/b/1")
         #expect(try path(HttpRoute(path: "a/") + ["b"]) == "a/b")

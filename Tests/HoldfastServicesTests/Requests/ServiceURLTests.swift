@@ -28,7 +28,7 @@ struct ServiceURLTests {
     }
 
     @Test(
-        "S-T38, D-T1: the scheme gives way to a request's own word, and what stands in the base stays",
+        "S-T38, D-T1: a request's own scheme overrides the base's, and the rest of the base stays",
         arguments: [
             Case("api.example.com", is: "https://api.example.com/a", ["a"]),
             Case("http://api.example.com/", is: "https://api.example.com/a", ["a"]),
@@ -78,7 +78,7 @@ struct ServiceURLTests {
     }
 
     @Test(
-        "What names no host is refused, and neither user nor query is shown, which may bear a credential",
+        "A base without a host is refused, without showing user or query, which may hold a credential",
         arguments: [
             "", "https://", "/v1", "?key=SECRET", "#x", "user:SECRET@", "file:///etc/passwd",
             "u:SECRET@a b.example/x?k=SECRET",
@@ -96,7 +96,7 @@ struct ServiceURLTests {
     }
 
     @Test(
-        "A scheme in the base decides where the request has no word of its own",
+        "A scheme in the base decides if the request has none of its own",
         arguments: [
             ("http://h.example", true, "http://h.example/a"), ("HTTP://h.example", true, "http://h.example/a"),
             ("https://h.example", false, "https://h.example/a"), ("h.example", true, "https://h.example/a"),
@@ -117,7 +117,7 @@ struct ServiceURLTests {
         #expect(url.absoluteString == expected)
     }
 
-    @Test("URL, URLComponents and parts of text name a URL")
+    @Test("A URL, URLComponents or parts of text name a URL")
     func convertible() throws {
         var components = URLComponents()
         components.scheme = "https"

@@ -7,10 +7,10 @@ import Testing
 @testable import HoldfastSimulation
 @testable import HoldfastStorage
 
-@Suite("Sizes of caches")
+@Suite("Cache sizes")
 struct CacheSizeTests {
     @Test(
-        "shares and bytes as people write them",
+        "Shares and bytes as people write them",
         arguments: [
             ("0.1%", 1_000), ("1%", 10_000), ("10%", 100_000), ("100%", 1_000_000), ("200%", 2_000_000),
             ("4096", 4_096),
@@ -26,7 +26,7 @@ struct CacheSizeTests {
     }
 
     @Test(
-        "anything else is no size",
+        "Anything else is not a size",
         arguments: [
             "", "%", "0", "0%", "-1", "1e3", "many", "1 MB", "nan%", "inf", "1.2.3%", "0x10", "MB",
             "99999999999999999999",
@@ -37,7 +37,7 @@ struct CacheSizeTests {
         #expect(CacheSize(text) == nil)
     }
 
-    @Test("lists, in which 'curve' stands for twenty sizes; each counts once")
+    @Test("Lists in which 'curve' stands for twenty sizes; each size counts once")
     func lists() throws {
         #expect(try #require(CacheSize.list("1%,64MB,1%")).map(\.description) == ["1%", "64MB"])
         #expect(try #require(CacheSize.list("curve,100%,5%")).count == 21)
@@ -46,7 +46,7 @@ struct CacheSizeTests {
         #expect(curve.count == 20 && curve == curve.sorted() && curve.first == 100_000 && curve.last == 1_000_000_000)
     }
 
-    @Test("a sample's sizes in bytes are those of the whole; shares are the same")
+    @Test("A sample's sizes in bytes are those of the whole, and shares are the same")
     func samples() throws {
         #expect(try #require(CacheSize("256MB")).bytes(uniqueBytes: 1_000, rate: 0.1) == 25_600_000)
         #expect(try #require(CacheSize("10%")).bytes(uniqueBytes: 1_000, rate: 0.1) == 100)

@@ -14,12 +14,12 @@ struct MissRatioCurveTests {
             .map { MissRatioCurve.Point(size: $0.0, missRatio: $0.1) }
     )
 
-    @Test("points are in the order of their sizes; what is no size is left out")
+    @Test("Points are in the order of their sizes, and invalid sizes are left out")
     func order() {
         #expect(curve.points.map(\.size) == [10, 100, 1_000])
     }
 
-    @Test("between two points the line is straight over the logarithm; outside nothing is guessed")
+    @Test("Between two points the line is straight over the logarithm; outside nothing is extrapolated")
     func between() throws {
         #expect(curve.missRatio(at: 10) == 0.8 && curve.missRatio(at: 1_000) == 0.2)
         #expect(abs(try #require(curve.missRatio(at: 1_000.0.squareRoot())) - 0.7) < 1e-12)
@@ -28,14 +28,14 @@ struct MissRatioCurveTests {
         #expect(MissRatioCurve(name: "", points: []).missRatio(at: 1) == nil)
     }
 
-    @Test("the smallest size that misses no more than asked")
+    @Test("The smallest size with at most the given miss ratio")
     func smallest() {
         #expect(curve.smallestSize(missingAtMost: 0.6) == 100)
         #expect(curve.smallestSize(missingAtMost: 0.59) == 1_000)
         #expect(curve.smallestSize(missingAtMost: 0.1) == nil)
     }
 
-    @Test("a policy's curve is what it misses at each size, in either measure")
+    @Test("A policy's curve is its miss ratio at each size, in either measure")
     func ofPolicy() throws {
         var trace = RequestTrace()
         for key: UInt64 in [1, 2, 1, 2, 3, 1] { trace.append(key: key, size: key == 3 ? 20 : 10) }
@@ -47,7 +47,7 @@ struct MissRatioCurveTests {
         #expect(bytes.name == "lru")
     }
 
-    @Test("the curve of a sample has the sizes of the whole")
+    @Test("The curve of a sample has the sizes of the whole")
     func ofSample() throws {
         var trace = RequestTrace()
         for key: UInt64 in [1, 2, 1, 2] { trace.append(key: key, size: 10) }

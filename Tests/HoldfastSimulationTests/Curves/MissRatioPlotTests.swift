@@ -10,7 +10,7 @@ import Testing
     import FoundationXML
 #endif
 
-@Suite("Pictures of miss-ratio curves")
+@Suite("Plots of miss-ratio curves")
 struct MissRatioPlotTests {
     private func curve(_ name: String, _ points: [(Double, Double)]) -> MissRatioCurve {
         MissRatioCurve(name: name, points: points.map { MissRatioCurve.Point(size: $0.0, missRatio: $0.1) })
@@ -20,13 +20,13 @@ struct MissRatioPlotTests {
         MissRatioPlot(title: "t", axis: axis, curves: curves)
     }
 
-    @Test("a size lies by its logarithm, a ratio from the bottom up")
+    @Test("A size is placed by its logarithm, a ratio from the bottom up")
     func coordinates() {
         let svg = plot([curve("a", [(1e3, 1), (1e4, 0.5), (1e5, 0)])]).svg
         #expect(svg.contains(#"points="70,70 425,250 780,430""#))
     }
 
-    @Test("marks stand at powers of ten, or closer where these are few")
+    @Test("Ticks are at powers of ten, or closer if these are few")
     func ticks() {
         let wide = PlotFrame([curve("a", [(500, 1), (2e6, 0)])], form: .bytes)
         #expect(wide.ticks.map(\.name) == ["1 kB", "10 kB", "100 kB", "1 MB"])
@@ -40,7 +40,7 @@ struct MissRatioPlotTests {
     }
 
     @Test(
-        "every point lies inside the frame",
+        "Every point lies inside the frame",
         arguments: [[], [(5, 0.5)], [(1, 2), (1e18, -1)], [(1e-300, 0), (1e300, 1)]]
     )
     func inside(_ points: [(Double, Double)]) {
@@ -53,7 +53,7 @@ struct MissRatioPlotTests {
         #expect(frame.ticks.allSatisfy { (PlotFrame.left - 0.1...PlotFrame.right + 0.1).contains($0.x) })
     }
 
-    @Test("the picture is well-formed and has a line and a word for each curve, whatever their names")
+    @Test("The picture is well-formed and has a line and a label for each curve, whatever their names")
     func wellFormed() throws {
         var many = (0..<33).map { curve("policy \($0)", [(10, 0.5), (100, Double($0) / 33)]) }
         many.append(curve("<&\"'\u{1}>", [(10, 0.5)]))
@@ -67,7 +67,7 @@ struct MissRatioPlotTests {
         #expect(svg.components(separatedBy: "<circle").count == 2)
     }
 
-    @Test("the first 16 lines differ by colour or dash, neighbours by both")
+    @Test("The first 16 lines differ by color or dash, neighbors by both")
     func styles() {
         let svg = plot((0..<16).map { curve("\($0)", [(1, 1), (2, 0)]) }).svg
         let styles = svg.split(separator: "\n").filter { $0.hasPrefix("<path stroke=") }
@@ -76,7 +76,7 @@ struct MissRatioPlotTests {
         #expect(Set(styles).count == 16)
     }
 
-    @Test("the picture refers to nothing outside and sets no background")
+    @Test("The picture refers to nothing outside and sets no background")
     func selfContained() {
         let svg = plot([curve("a", [(1, 1), (10, 0)])]).svg
         #expect(svg.components(separatedBy: "http").count == 2)

@@ -16,7 +16,7 @@ struct StackDistancesTests {
         return simulator.results[0]
     }
 
-    @Test("hand-computed: a b c a a b with sizes 10, 20, 30")
+    @Test("Computed manually: a b c a a b with sizes 10, 20, 30")
     func byHand() {
         var trace = RequestTrace()
         for key: UInt64 in [1, 2, 3, 1, 1, 2] { trace.append(key: key, size: UInt32(key) * 10) }
@@ -41,7 +41,7 @@ struct StackDistancesTests {
         return trace
     }
 
-    @Test("agrees with LRU itself at every size that holds the largest entry", arguments: [1, 2, 3] as [UInt64])
+    @Test("It agrees with LRU itself at every size that holds the largest entry", arguments: [1, 2, 3] as [UInt64])
     func agrees(seed: UInt64) {
         let trace = random(seed, changes: false)
         let distances = StackDistances(trace)
@@ -52,7 +52,7 @@ struct StackDistancesTests {
         }
     }
 
-    @Test("is near to LRU where sizes change, and the same without a bound", arguments: [4, 5, 6] as [UInt64])
+    @Test("It is close to LRU if sizes change, and equal without a bound", arguments: [4, 5, 6] as [UInt64])
     func changes(seed: UInt64) {
         let trace = random(seed, changes: true)
         let distances = StackDistances(trace)
@@ -64,7 +64,7 @@ struct StackDistancesTests {
         #expect(distances.hitRatio(capacity: .max, .byte) == trace.unboundedByteHitRatio, "seed \(seed)")
     }
 
-    @Test("the curve goes from the first hit to the last there is to have")
+    @Test("The curve goes from the first possible hit to the last")
     func curve() throws {
         var trace = RequestTrace()
         for key: UInt64 in [1, 2, 3, 1, 1, 2] { trace.append(key: key, size: UInt32(key) * 10) }

@@ -9,7 +9,7 @@ import Testing
 @testable import Holdfast
 @testable import HoldfastSimulation
 
-@Suite("Measuring: what another size would have given", .timeLimit(.minutes(20)))
+@Suite("Measuring: the hit ratio of another size", .timeLimit(.minutes(20)))
 struct EstimateTests {
     /// Requests for keys with a few favourites among many, sizes by key.
     private static func requests(_ count: Int, seed: UInt64) -> [(key: Int, size: Int)] {
@@ -21,7 +21,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("Everything recorded: the replay is the simulation of the requests themselves")
+    @Test("If everything is recorded, the replay equals the simulation of the requests")
     func direct() {
         let recorder = HitRateRecorder()
         var simulator = HitRateSimulator()
@@ -41,7 +41,7 @@ struct EstimateTests {
         #expect(estimates.map(\.policy) == ["lru", "lru"])
     }
 
-    @Test("A sample at a rate tells about what the whole would, at a size that is scaled")
+    @Test("A sample at a rate predicts about the same as the whole, at a scaled size")
     func sample() throws {
         let whole = HitRateRecorder(secret: (5, 6))
         let sample = HitRateRecorder(rate: 0.2, secret: (5, 6))
@@ -59,7 +59,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("What the sample has in requests beyond its share is taken from its hits, by hand")
+    @Test("Requests of the sample beyond its share are subtracted from its hits, computed manually")
     func adjusted() {
         var simulator = HitRateSimulator()
         simulator.add(.lru, capacity: 1_000)
@@ -76,7 +76,10 @@ struct EstimateTests {
         #expect(none.byteHitRatio == 0)
     }
 
-    @Test("One line answers the question, and nothing recorded is no trap", arguments: [0, -1, 256 << 20, Int.max])
+    @Test(
+        "One line answers the question, and an empty recording does not trap",
+        arguments: [0, -1, 256 << 20, Int.max]
+    )
     func oneLine(capacity: Int) {
         for rate in [1, 0.5] {
             let recorder = HitRateRecorder(rate: rate, secret: (1, 1))
@@ -89,7 +92,7 @@ struct EstimateTests {
         }
     }
 
-    @Test("Policies and sizes come in the order asked for")
+    @Test("Policies and sizes come in the requested order")
     func order() {
         let recorder = HitRateRecorder()
         recorder.record("a", size: 1)

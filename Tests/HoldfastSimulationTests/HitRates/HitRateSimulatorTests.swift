@@ -22,7 +22,7 @@ struct HitRateSimulatorTests {
         return simulator.results[0]
     }
 
-    @Test("hand-computed: LRU of 100 bytes")
+    @Test("Computed manually: LRU of 100 bytes")
     func byHand() {
         // a b hit(a) c evicts b, d is too large, hit(a), b evicts c.
         let trace = trace([(1, 40), (2, 40), (1, 40), (3, 40), (4, 101), (1, 40), (2, 40)])
@@ -36,14 +36,14 @@ struct HitRateSimulatorTests {
         #expect(result.policy == "lru" && result.capacity == 100)
     }
 
-    @Test("nothing replayed is no hit, and divides by nothing")
+    @Test("No requests means no hits and no division by zero")
     func nothing() {
         let result = result(RequestTrace(), capacity: 10)
         #expect(result.requests == 0 && result.objectHitRatio == 0 && result.byteHitRatio == 0)
         #expect(result.writesPerByte == 0)
     }
 
-    @Test("another size is another version: a miss that replaces the copy, and no eviction")
+    @Test("Another size is another version: a miss that replaces the copy, without an eviction")
     func versions() {
         let result = result(trace([(1, 40), (1, 40), (1, 50), (1, 50), (2, 10), (1, 40)]), capacity: 100)
         #expect(result.hits == 2 && result.hitBytes == 90)
@@ -51,7 +51,7 @@ struct HitRateSimulatorTests {
         #expect(result.writtenBytes == 40 + 50 + 10 + 40)
     }
 
-    @Test("where sizes tell no versions, a held key is a hit, whatever its size")
+    @Test("If sizes do not mark versions, a stored key is a hit, whatever its size")
     func sizesWithoutVersions() {
         var simulator = HitRateSimulator(sizesTellVersions: false)
         simulator.add(.lru, capacity: 100)
@@ -61,7 +61,7 @@ struct HitRateSimulatorTests {
         #expect(result.hits == 3 && result.hitBytes == 160 && result.writtenBytes == 90 && result.evictions == 0)
     }
 
-    @Test("a copy past its life is revalidated, and lives as long as the request's answer that renewed it")
+    @Test("An expired copy is revalidated, and gets the lifetime of the request that renewed it")
     func lives() {
         var trace = RequestTrace()
         func request(at now: Int64, until end: Int64?) {
@@ -84,7 +84,7 @@ struct HitRateSimulatorTests {
         #expect(result.writtenBytes == 10)
     }
 
-    @Test("a new version of a copy past its life is a miss, not a revalidation")
+    @Test("A new version of an expired copy is a miss, not a revalidation")
     func changedPastLife() {
         var trace = RequestTrace()
         trace.append(key: 1, size: 10, at: StoreInstant(milliseconds: 0), freshUntil: StoreInstant(milliseconds: 5))
@@ -94,7 +94,7 @@ struct HitRateSimulatorTests {
         #expect(result.hits == 1 && result.revalidations == 0 && result.misses == 2)
     }
 
-    @Test("the warm-up fills the cache and is in no count", arguments: [1, 2, 3, 100])
+    @Test("The warm-up fills the cache and is not counted", arguments: [1, 2, 3, 100])
     func warmUp(every: Int) {
         let trace = trace([(1, 40), (2, 40), (1, 40), (3, 40), (1, 40)])
         var simulator = HitRateSimulator(warmUp: 2)
@@ -107,7 +107,7 @@ struct HitRateSimulatorTests {
         #expect(self.result(trace, capacity: 100, warmUp: 6).requests == 0)
     }
 
-    @Test("progress is told, and what it throws ends the replay")
+    @Test("Progress is reported, and an error from it ends the replay")
     func progress() {
         struct Enough: Error {}
         let trace = trace((0..<10).map { (UInt64($0), 1) })
@@ -145,7 +145,7 @@ struct HitRateSimulatorTests {
     }
 
     @Test(
-        "one pass over many policies and sizes is the same as a pass for each, in pieces of any length",
+        "One pass over many policies and sizes equals a pass for each, in pieces of any length",
         arguments: [(1, false, false), (2, true, false), (3, false, true), (4, true, true)] as [(UInt64, Bool, Bool)]
     )
     func onePass(seed: UInt64, changes: Bool, lives: Bool) {
@@ -170,7 +170,7 @@ struct HitRateSimulatorTests {
         }
     }
 
-    @Test("single requests, numbered or hashed, count as the whole trace does", arguments: [5, 6] as [UInt64])
+    @Test("Single requests, numbered or hashed, count like the whole trace", arguments: [5, 6] as [UInt64])
     func singly(seed: UInt64) {
         let trace = random(seed, changes: true, lives: false)
         var numbered = HitRateSimulator()
@@ -185,7 +185,7 @@ struct HitRateSimulatorTests {
         #expect(hashed.results == numbered.results, "seed \(seed)")
     }
 
-    @Test("a policy of one's own can be added")
+    @Test("A custom policy can be added")
     func ownPolicy() {
         var simulator = HitRateSimulator()
         simulator.add(LRUPolicy(capacity: 100), name: "mine")
@@ -193,7 +193,7 @@ struct HitRateSimulatorTests {
         #expect(simulator.results[0].policy == "mine" && simulator.results[0].hits == 1)
     }
 
-    @Test("a cache without a bound hits what the trace says it does", arguments: [7, 8] as [UInt64])
+    @Test("A cache without a bound has the hits that the trace predicts", arguments: [7, 8] as [UInt64])
     func unbounded(seed: UInt64) {
         let trace = random(seed, changes: true, lives: false)
         let result = result(trace, capacity: .max)

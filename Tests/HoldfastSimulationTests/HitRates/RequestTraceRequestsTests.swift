@@ -14,7 +14,7 @@ struct RequestTraceRequestsTests {
         RequestHead(method: method, target: try TargetURI(url), fields: fields)
     }
 
-    @Test("two requests are of one key when the cache would look both up by one key")
+    @Test("Two requests have one key if the cache would look both up under one key")
     func keys() throws {
         var trace = RequestTrace()
         for url in ["https://a.example/x", "https://A.example:443/x#part", "https://a.example/y", "http://a.example/x"]
@@ -27,7 +27,7 @@ struct RequestTraceRequestsTests {
         #expect(trace.keyCount == 4)
     }
 
-    @Test("the rules for keys apply, and a variant is a key of its own")
+    @Test("The rules for keys apply, and each variant has its own key")
     func rulesAndVariants() throws {
         var options = CacheOptions()
         options.rules = [
@@ -54,7 +54,7 @@ struct RequestTraceRequestsTests {
         #expect(trace.requests.map(\.key) == [0, 0, 1, 2, 1, 3, 4, 3])
     }
 
-    @Test("only GET is added; lengths out of range are the nearest in it")
+    @Test("Only GET is added; lengths out of range become the nearest valid one")
     func limits() throws {
         var trace = RequestTrace()
         for method in [RequestMethod.head, .post, .query, .delete] {
@@ -66,7 +66,7 @@ struct RequestTraceRequestsTests {
         #expect(trace.requests.map(\.size) == [.max, 0])
     }
 
-    @Test("times and lives reach the simulator: what is past its freshness is revalidated")
+    @Test("Times and lifetimes reach the simulator: a stale copy is revalidated")
     func lives() throws {
         var trace = RequestTrace()
         for second: Int64 in [0, 5, 20] {

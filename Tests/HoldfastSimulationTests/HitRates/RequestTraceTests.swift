@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Request traces")
 struct RequestTraceTests {
-    @Test("keys are numbered by first appearance, whatever they are")
+    @Test("Keys are numbered by first appearance, whatever they are")
     func numbers() {
         var trace = RequestTrace()
         for key in [UInt64.max, 7, 0, 7, .max] { trace.append(key: key, size: 10) }
@@ -20,7 +20,7 @@ struct RequestTraceTests {
         #expect(!trace.hasLives && trace.changes == 0)
     }
 
-    @Test("another size of a key is a change, and no cache without a bound hits it")
+    @Test("Another size of a key is a change, and no cache without a bound hits it")
     func changes() {
         var trace = RequestTrace()
         for size: UInt32 in [10, 10, 30, 30, 10] { trace.append(key: 1, size: size) }
@@ -30,7 +30,7 @@ struct RequestTraceTests {
         #expect(trace.unboundedByteHitRatio == 40.0 / 90)
     }
 
-    @Test("a request without a time happens with the one before; one without a life lives for ever")
+    @Test("A request without a time happens with the one before; one without a lifetime never expires")
     func times() {
         var trace = RequestTrace()
         trace.append(key: 1, size: 1)
@@ -41,7 +41,7 @@ struct RequestTraceTests {
         #expect(trace.hasLives)
     }
 
-    @Test("the hash of a name is the same everywhere: FNV-1a's published values, their bits mixed")
+    @Test("The hash of a name is the same everywhere: published FNV-1a values with mixed bits")
     func hash() {
         #expect(RequestTrace.hash(of: "".utf8) == SplitMix64.mixed(0xCBF2_9CE4_8422_2325))
         #expect(RequestTrace.hash(of: "a".utf8) == SplitMix64.mixed(0xAF63_DC4C_8601_EC8C))
@@ -52,7 +52,7 @@ struct RequestTraceTests {
         #expect(trace.keyCount == 1)
     }
 
-    @Test("when the numbers are used up, requests for new keys are left out and others are not")
+    @Test("When the numbers are used up, requests for new keys are left out, and others are not")
     func numbersUsedUp() {
         var trace = RequestTrace(maximumKeys: 2)
         let kept = [10, 20, 30, 20].map { (key: UInt64) in trace.append(key: key, size: 1) }
@@ -60,7 +60,7 @@ struct RequestTraceTests {
         #expect(trace.requests.count == 3 && trace.totalBytes == 3)
     }
 
-    @Test("a file's bytes give the requests back, keys by their numbers", arguments: [1, 2, 3] as [UInt64])
+    @Test("A file's bytes give the same requests, with keys by number", arguments: [1, 2, 3] as [UInt64])
     func roundTrip(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var trace = RequestTrace()
@@ -75,7 +75,7 @@ struct RequestTraceTests {
         #expect(RequestTrace(decoding: trace.encoded.dropLast(5) + []).requests.count == 999)
     }
 
-    @Test("the form of a file: key in 8 bytes, size in 4, little-endian")
+    @Test("The format of a file: key in 8 bytes, size in 4, little-endian")
     func form() {
         let bytes: [UInt8] = [1, 2, 0, 0, 0, 0, 0, 0x80, 0x10, 0x20, 0, 0]
         let record = TraceReader.records(in: bytes)

@@ -24,7 +24,7 @@ struct TraceFileTests {
         return trace
     }
 
-    @Test("what is written is read again: at once, in pieces, and by a simulator that keeps only keys")
+    @Test("A written trace is read back: at once, in pieces, and by a simulator that keeps only keys")
     func roundTrip() throws {
         defer { directory.remove() }
         let trace = sample(200_000)
@@ -52,7 +52,7 @@ struct TraceFileTests {
         #expect(told == [90_000, 180_000, 200_000])
     }
 
-    @Test("a file that is replaced is replaced whole, and one that cannot be written leaves nothing behind")
+    @Test("A file is replaced as a whole, and one that cannot be written leaves nothing behind")
     func writing() throws {
         defer { directory.remove() }
         try sample(10).write(to: path("a.trace"))
@@ -66,7 +66,7 @@ struct TraceFileTests {
     }
 
     @Test(
-        "a file that is no trace is refused with a word on what to do",
+        "A file that is not a trace is refused with advice on what to do",
         arguments: [
             ([], TraceError.Code.empty, "record"), ([UInt8](repeating: 1, count: 25), .malformed, "12 bytes"),
         ]
@@ -82,7 +82,7 @@ struct TraceFileTests {
         #expect(throws: TraceError.self) { try simulator.replay(contentsOf: path("x.trace")) }
     }
 
-    @Test("a missing file, and a directory, cannot be read")
+    @Test("A missing file, and a directory, cannot be read")
     func unreadable() throws {
         defer { directory.remove() }
         for path in [path("none"), directory.path] {
@@ -93,7 +93,7 @@ struct TraceFileTests {
         }
     }
 
-    @Test("more keys than numbers are an error, not a wrong figure")
+    @Test("More keys than numbers are an error, not a wrong result")
     func tooManyKeys() throws {
         defer { directory.remove() }
         try sample(10).write(to: path("a.trace"))
@@ -103,7 +103,7 @@ struct TraceFileTests {
         #expect(error.code == .tooManyKeys)
     }
 
-    @Test("a link to a trace is followed, and a pipe is read to its end")
+    @Test("A link to a trace is followed, and a pipe is read to its end")
     func linksAndPipes() throws {
         defer { directory.remove() }
         let trace = sample(1_000)

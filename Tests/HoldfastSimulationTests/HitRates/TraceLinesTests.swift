@@ -22,7 +22,7 @@ struct TraceLinesTests {
     }
 
     @Test(
-        "keys and sizes between tabs, spaces or commas, whatever the pieces they come in",
+        "Keys and sizes are separated by tabs, spaces or commas, however the input is split",
         arguments: [
             "/a 10\n/b 20\n/a 10\n", "/a\t10\n/b\t20\n/a\t10", "/a,10\n/b,20\n/a,10\r\n", "/a,  10\n/b, 20\n\n/a 10\n",
             "key,size\n/a,10\n/b,20\n/a,10\n", "# url bytes\n  /a 10  \n\n/b 20 \n/a   10\n",
@@ -38,27 +38,27 @@ struct TraceLinesTests {
         #expect(try read(text, pieces: pieces, limit: 2).requests.count == 2)
     }
 
-    @Test("a key may have commas where spaces separate, and spaces where tabs do")
+    @Test("A key may have commas if spaces separate, and spaces if tabs do")
     func keysWithSeparators() throws {
         #expect(try read("/a,1 10\n/a,2 10\n").keyCount == 2)
         #expect(try read("/a 1\t10\n/a 2\t10\n").keyCount == 2)
     }
 
-    @Test("times and lives are seconds; a life counts from its time")
+    @Test("Times and lifetimes are seconds, and a lifetime counts from its time")
     func times() throws {
         let trace = try read("a 1 0.5 2\na 1 2.4999 1.25\na 1 3\na 1 99999999999999999999 1\n")
         #expect(trace.times.instants.map(\.milliseconds) == [500, 2_499, 3_000, .max])
         #expect(trace.times.freshUntil.map(\.milliseconds) == [2_500, 3_749, .max, .max])
     }
 
-    @Test("a size that 32 bits cannot hold is the largest they can")
+    @Test("A size beyond 32 bits becomes the largest that fits")
     func largeSizes() throws {
         let trace = try read("a 4294967295\nb 4294967296\nc 99999999999999999999999\n")
         #expect(trace.requests.map(\.size) == [.max, .max, .max])
     }
 
     @Test(
-        "a line that is no request is named",
+        "A line that is not a request is named",
         arguments: [
             ("a 1\nb\n", 2), ("a 1\n\nb x\n", 3), ("key size\na 1\nb -1\n", 3), ("a 1 noon\n", 1), ("a 1 1 x\n", 1),
             ("a 1 1.\n", 1), ("a 1 1.5.2\n", 1), ("key size\nkey size\n", 2),
@@ -70,7 +70,7 @@ struct TraceLinesTests {
         #expect(error.message.contains("t.txt, line \(line) "), "\(error)")
     }
 
-    @Test("a line longer than 64 KiB is no text, and is not gathered without end")
+    @Test("A line longer than 64 KiB is not text, and is not buffered without end")
     func longLine() throws {
         let text = String(repeating: "a", count: 1 << 17)
         for pieces in [1_000, 1 << 20] {

@@ -56,7 +56,7 @@ struct HoldfastSimulationCatalogTests {
         #expect(simulator.results.allSatisfy { $0.capacity < 4 << 20 || $0.hits <= best.hits })
     }
 
-    @Test("Trying a policy of retrying")
+    @Test("Trying a retry policy")
     func storm() async throws {
         var rules = RetryRules.default
         rules.budget = .ratio(0.2)

@@ -29,7 +29,7 @@ struct MeasuringPageTests {
         return trace
     }
 
-    @Test("In your own program: policies and sizes in one pass, one's own policy among them")
+    @Test("In your own program: policies and sizes in one pass, a custom policy among them")
     func simulator() throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -54,7 +54,7 @@ struct MeasuringPageTests {
         #expect(streaming.results[0] == simulator.results[1])
     }
 
-    @Test("In your own program: curves, their picture, and LRU's whole curve from one pass")
+    @Test("In your own program: curves, their plot, and LRU's whole curve from one pass")
     func curves() throws {
         let trace = shop()
         let curves = [EvictionStrategy.memory, .lru].map { MissRatioCurve($0, trace: trace) }

@@ -16,7 +16,7 @@ import Testing
 /// The code of docs/measuring/measuring-retries.md; its test stands above as the page has it.
 @Suite("The page on measuring retries", .timeLimit(.minutes(20)))
 struct MeasuringRetriesPageTests {
-    @Test("A retrier of one's own")
+    @Test("A custom retrier")
     func ownRetrier() async throws {
         let reports = try await Storm(.brownout(30)).run { process, seed in MyRetrierFactory(seed: seed) }
         #expect(reports.figures.stranded == 0)

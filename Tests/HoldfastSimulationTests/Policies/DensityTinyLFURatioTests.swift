@@ -53,7 +53,7 @@ struct DensityTinyLFURatioTests {
     }
 
     @Test(
-        "Single cells of the study, with half a point to spare",
+        "Single cells of the study, with half a point of tolerance",
         .enabled(if: OpenTraces.arePresent, "needs the public traces"),
         arguments: [
             ("c2k_web07", 0.01, 0.4331), ("lirs_multi3", 0.01, 0.2239),

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Eviction invariants", .timeLimit(.minutes(20)))
 struct EvictionInvariantTests {
-    @Test("Random calls leave what a model holds", arguments: EvictionStrategy.all)
+    @Test("After random calls the policy holds what a model holds", arguments: EvictionStrategy.all)
     func random(strategy: EvictionStrategy) {
         for seed in 1...6 as ClosedRange<UInt64> {
             var generator = SeededGenerator(seed: seed)
@@ -91,7 +91,7 @@ struct EvictionInvariantTests {
     private static let learners: Set<EvictionStrategy> = [.threeLCache, .threeLCacheForBytes]
 
     @Test(
-        "A full cache takes 24 bytes of memory an entry at most, one that learns 300",
+        "A full cache takes at most 24 bytes of memory per entry, a learning one 300",
         arguments: EvictionStrategy.all
     )
     func metadata(strategy: EvictionStrategy) {

@@ -163,13 +163,13 @@ struct PolicyHistories {
         #expect(run.owner.policy.metadataBytes <= bound, "\(note), seed \(History.seed): memory grew")
     }
 
-    @Test("Many keys seen and few held", arguments: strategies)
+    @Test("Many keys seen and few stored", arguments: strategies)
     func seenAndGone(strategy: EvictionStrategy) {
         let steps = max(3_000, History.steps(percent: 8, among: Self.strategies.count))
         judge(.seenAndGone(strategy, steps: steps), "\(strategy), seen and gone")
     }
 
-    @Test("Each that comes and goes leaves one behind", arguments: strategies)
+    @Test("Every entry that comes and goes leaves one behind", arguments: strategies)
     func oneStays(strategy: EvictionStrategy) {
         judge(
             .oneStays(strategy, steps: History.steps(percent: 8, among: Self.strategies.count)),
@@ -190,7 +190,7 @@ struct PolicyHistories {
         }
     }
 
-    @Test("Time that wraps, in the entries and in the sketch")
+    @Test("Time that wraps, in entries and in the sketch")
     func wrappingTime() {
         let steps = History.steps(percent: 3, among: 2)
         for start in [UInt64.max - 4_000_000_000, UInt64(UInt32.max) << 23 - 1_000_000_000] {
@@ -206,7 +206,7 @@ struct PolicyHistories {
         }
     }
 
-    @Test("The trials take any numbers, and their time may jump")
+    @Test("The trials accept any numbers, and their time may jump")
     func trials() {
         var generator = History.generator("trials")
         var trials = WindowTrials(beta: 1_024, seed: 1)
@@ -231,7 +231,7 @@ struct PolicyHistories {
         #expect(rarities.isSuperset(of: 0...31), "seed \(History.seed): \(rarities.sorted())")
     }
 
-    @Test("Weights stay within their bounds, whatever is in the bits")
+    @Test("Weights stay within their bounds, whatever the bits are")
     func weights() {
         var generator = History.generator("weights")
         let samples: [Int32] = [.min, -1, 0, 1, DensityWeight.highest, .max]

@@ -39,7 +39,7 @@ struct PublishedOrderTests {
         #expect(victims(.lru, capacity: 3, [1, 2, 3, 1, 4, 5]) == [[], [], [], [], [2], [3]])
     }
 
-    @Test("SIEVE: the hand passes over what was used, and stays where it evicted")
+    @Test("SIEVE: the hand skips used entries, and stays where it evicted")
     func sieve() {
         // 1 is used: the hand clears it, evicts 2 and stands at 3, which leaves next although 1 is older.
         #expect(victims(.sieve, capacity: 3, [1, 2, 3, 1, 4, 5, 6]) == [[], [], [], [], [2], [3], [4]])
@@ -47,7 +47,7 @@ struct PublishedOrderTests {
         #expect(victims(.sieve, capacity: 2, [1, 2, 1, 2, 3]) == [[], [], [], [], [1]])
     }
 
-    @Test("GDSF: the fewest uses for each byte leave, the new entry among them")
+    @Test("GDSF: the entry with the fewest uses per byte leaves, even the new one")
     func gdsf() {
         // Priorities: 1 has 3 uses, 2 has 1, 3 comes with 1: of equals the one used longest ago leaves.
         #expect(victims(.gdsf, capacity: 2, [1, 1, 1, 2, 3]) == [[], [], [], [], [2]])
@@ -58,7 +58,7 @@ struct PublishedOrderTests {
         #expect(victims(.gdsf, capacity: 1, requests) == [[], [], [2], [1], [3], [4]])
     }
 
-    @Test("S3-FIFO: what was used twice in the small queue moves on, what comes back goes to the main one")
+    @Test("S3-FIFO: an entry used twice in the small queue moves on, one that returns goes to the main queue")
     func s3fifo() {
         // 20 entries, 2 of them in the small queue; 3 to 20 fill the main queue while nothing was evicted.
         let fill = Array(1...20 as ClosedRange<UInt32>)
@@ -72,7 +72,7 @@ struct PublishedOrderTests {
         #expect(victims(.s3fifo, capacity: 20, [1, 2], size: { Int($0) }) == [[], [2]])
     }
 
-    @Test("W-TinyLFU: what leaves the window stays only when it was asked for more often")
+    @Test("W-TinyLFU: an entry that leaves the window stays only if it was requested more often")
     func wtinylfu() {
         // The window has room for 1 of 100: 1 to 99 move on. 100 was asked for no more often than 1 and leaves.
         let fill = Array(1...100 as ClosedRange<UInt32>)

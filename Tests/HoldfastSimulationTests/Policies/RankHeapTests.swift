@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Ranks and ghosts", .timeLimit(.minutes(20)))
 struct RankHeapTests {
-    @Test("The heap gives what a search over all slots gives", arguments: [1, 2, 3] as [UInt64])
+    @Test("The heap agrees with a search over all slots", arguments: [1, 2, 3] as [UInt64])
     func heap(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var heap = RankHeap()
@@ -32,7 +32,7 @@ struct RankHeapTests {
         }
     }
 
-    @Test("A ghost is known until as many bytes left after it as the limit has, and is taken once")
+    @Test("A ghost is known until the limit's bytes left after it, and is taken once")
     func ghosts() {
         var ghosts = GhostQueue(limit: 90)
         for mark in 1...20 as ClosedRange<UInt32> { ghosts.note(mark, size: 10, entries: 100) }
@@ -41,7 +41,7 @@ struct RankHeapTests {
         #expect((1...20).allSatisfy { !ghosts.takes($0) })
     }
 
-    @Test("Ghosts stay forgotten when their ages have gone round")
+    @Test("Ghosts stay forgotten when their ages wrap")
     func wrap() {
         var ghosts = GhostQueue(limit: 1_000)
         // Spread over the table, so that the first one is not overwritten by the others.

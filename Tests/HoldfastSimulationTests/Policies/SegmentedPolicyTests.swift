@@ -12,7 +12,7 @@ import Testing
 struct SegmentedPolicyTests {
     private static func hash(_ key: UInt32) -> UInt64 { SplitMix64.mixed(UInt64(key)) }
 
-    @Test("Room for a long entry is made at once, whatever little stands in its way", .timeLimit(.minutes(1)))
+    @Test("Room for a large entry is made at once, whatever small entries are in the way", .timeLimit(.minutes(1)))
     func longAfterShort() {
         var policy = SegmentedPolicy(capacity: 4_000_000_000, seed: 7)
         var victims: [UInt32] = []
@@ -22,7 +22,7 @@ struct SegmentedPolicyTests {
     }
 
     @Test(
-        "bytes stay within the capacity, and every slot is held until it is handed out once",
+        "Bytes stay within the capacity, and every slot is held until it is handed out once",
         arguments: [0, 1, 7, 90, 5_000, 300_000]
     )
     func promises(_ capacity: Int) {
@@ -61,7 +61,7 @@ struct SegmentedPolicyTests {
         }
     }
 
-    @Test("the same calls give the same answers")
+    @Test("The same calls give the same answers")
     func deterministic() {
         func run() -> [UInt32] {
             var generator = SeededGenerator(seed: 4)
@@ -80,7 +80,7 @@ struct SegmentedPolicyTests {
         #expect(run() == run())
     }
 
-    @Test("a popular set outlives a flood of keys asked for once")
+    @Test("A popular set survives a flood of keys requested once")
     func flood() {
         var policy = SegmentedPolicy(capacity: 64_000, seed: 7)
         var victims: [UInt32] = []
@@ -103,7 +103,7 @@ struct SegmentedPolicyTests {
         #expect(hits > 26_667 * 95 / 100)
     }
 
-    @Test("insertions and removals alone leave nothing behind")
+    @Test("Insertions and removals alone leave nothing behind")
     func churn() {
         var policy = SegmentedPolicy(capacity: 6_400, seed: 7)
         var victims: [UInt32] = []
@@ -117,7 +117,7 @@ struct SegmentedPolicyTests {
     }
 
     @Test(
-        "long entries that come and go leave nothing behind, and no more segments than can be told apart",
+        "Large entries that come and go leave nothing behind, and no more segments than can be numbered",
         arguments: [true, false]
     )
     func longEntriesComeAndGo(leavesOne: Bool) {
@@ -133,7 +133,7 @@ struct SegmentedPolicyTests {
         #expect(owner.policy.metadataBytes < (leavesOne ? 2_000_000 : 30_000))
     }
 
-    @Test("entries of large segments fit into no number of small ones")
+    @Test("Entries of large segments do not fit into any number of small ones")
     func segmentsBecomeSmaller() {
         var owner = PolicyOwner(.disk, capacity: 64 << 20, seed: 1, looksAtAllEvery: 100_000)
         for key in 0..<30_000 as Range<UInt64> { owner.request(key, size: 100) }
@@ -143,7 +143,7 @@ struct SegmentedPolicyTests {
         #expect(owner.faults == [])
     }
 
-    @Test("an entry takes at most 24 bytes of memory")
+    @Test("An entry takes at most 24 bytes of memory")
     func memory() {
         var policy = SegmentedPolicy(capacity: 1_200_000, seed: 7)
         var victims: [UInt32] = []
@@ -161,7 +161,7 @@ struct SegmentedPolicyTests {
         #expect(perEntry <= 24, "\(perEntry) bytes an entry")
     }
 
-    @Test("entries as large as the capacity, alone in their segments, come and go without end")
+    @Test("Entries as large as the capacity, alone in their segments, come and go without end")
     func largeEntries() {
         var owner = PolicyOwner(.disk, capacity: 1_000, seed: 1)
         for step in 0..<3_000 as Range<UInt64> { owner.request(step % 7, size: [1_000, 700, 300, 1][Int(step % 4)]) }
@@ -170,7 +170,7 @@ struct SegmentedPolicyTests {
 
     /// With the bar at 35 to 40 % of the bytes a pass over the main log gives back that much, so not much more than half of
     /// what is put is copied.
-    @Test("carrying writes half as much again as is put, at most", arguments: [1, 2, 3] as [UInt64])
+    @Test("Carrying writes at most half as much again as is put", arguments: [1, 2, 3] as [UInt64])
     func amplification(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var policy = SegmentedPolicy(capacity: 1 << 20, seed: seed)

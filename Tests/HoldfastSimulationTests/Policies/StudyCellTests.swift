@@ -27,7 +27,7 @@ struct StudyCellTests {
     ]
 
     @Test(
-        "Each policy hits what it hit in the study",
+        "Each policy has the hits that it had in the study",
         .enabled(if: StudyFigures.areTracesThere, "the open traces are not beside the package"),
         arguments: StudyFigures.chosen
     )

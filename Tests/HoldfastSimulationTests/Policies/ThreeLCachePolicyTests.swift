@@ -29,7 +29,7 @@ struct ThreeLCachePolicyTests {
         return simulator.results[0]
     }
 
-    @Test("Until it has learnt enough it is LRU", arguments: objectives)
+    @Test("It is LRU until it has learned enough", arguments: objectives)
     func untaught(objective: ThreeLCachePolicy.Objective) {
         let requests = Self.requests(20_000, seed: 1)
         let policy = ThreeLCachePolicy(capacity: 2_000, objective: objective, seed: 1)
@@ -41,7 +41,7 @@ struct ThreeLCachePolicyTests {
         #expect(learnt != lru)
     }
 
-    @Test("With a model it keeps what comes back from among what does not", arguments: objectives)
+    @Test("With a model it keeps the entries that return", arguments: objectives)
     func taught(objective: ThreeLCachePolicy.Objective) {
         let requests = Self.requests(60_000, seed: 2)
         let policy = ThreeLCachePolicy(capacity: 2_000, objective: objective, seed: 1, lessons: 2_000)
@@ -52,7 +52,7 @@ struct ThreeLCachePolicyTests {
     }
 
     @Test(
-        "Random calls leave what a model holds, whatever was learnt",
+        "After random calls it holds what a model holds, whatever it learned",
         arguments: objectives,
         1...4 as ClosedRange<UInt64>
     )
@@ -87,7 +87,7 @@ struct ThreeLCachePolicyTests {
         ]
 
     @Test(
-        "It hits what its authors' program hits",
+        "It has the hits of its authors' program",
         .enabled(if: StudyFigures.areTracesThere, "the open traces are not beside the package"),
         arguments: reference.indices
     )
@@ -112,7 +112,7 @@ struct BoostedTreesTests {
         row.withUnsafeBufferPointer { trees.predict($0) }
     }
 
-    @Test("They learn steps in one value from among others that say nothing")
+    @Test("They learn a step in one feature among others that say nothing")
     func steps() {
         var random = SeededGenerator(seed: 1)
         var rows: [Double] = []
@@ -131,7 +131,7 @@ struct BoostedTreesTests {
         }
     }
 
-    @Test("Without rows they say 0, and where all labels are the same, that one")
+    @Test("Without rows they predict 0, and if all labels are the same, that label")
     func plain() {
         #expect(prediction(BoostedTrees(rows: [], width: 2, labels: [], seed: 1), [1, 2]) == 0)
         let rows: [Double] = (0..<200).flatMap { number -> [Double] in [Double(number), 1] }

@@ -9,7 +9,7 @@ import Testing
 @Suite("Storms with Retry-After", .timeLimit(.minutes(20)))
 struct AdviceTests {
     @Test(
-        "E6, complaint 3 of 12: of 1,000 clients told 5 s at once none is early, and the peak is a tenth of a burst at most",
+        "E6, complaint 3 of 12: none of 1,000 clients told 5 s at once is early; the peak is at most a tenth of a burst",
         arguments: [StormSubject("default", rules: .default), StormSubject("patient", rules: .patient)]
     )
     func advisedHerd(_ subject: StormSubject) async throws {
@@ -22,7 +22,7 @@ struct AdviceTests {
         #expect((figures.peakRate ?? .infinity) <= 1_000)
     }
 
-    @Test("E6, defect 8 of 15: rules that do not heed Retry-After are all early, which the simulator sees")
+    @Test("E6, defect 8 of 15: rules that ignore Retry-After are all early, and the simulator shows it")
     func unheeded() async throws {
         var scenario = StormScenario.advisedHerd
         scenario.seeds = [1]
@@ -42,7 +42,7 @@ struct AdviceTests {
     }()
 
     @Test(
-        "E7: behind a closed gate a partition sends one attempt a second at most",
+        "E7: behind a closed gate a partition sends at most one attempt a second",
         arguments: [
             StormSubject("default", rules: .default), StormSubject("patient", rules: .patient),
             StormSubject("none", rules: .none),

@@ -22,14 +22,14 @@ struct ContentionStudyTests {
         )
     }
 
-    @Test("The table is whole: 5 algorithms by 19 numbers of clients")
+    @Test("The table is complete: 5 algorithms by 19 numbers of clients")
     func whole() {
         #expect(ContentionBaseline.all.count == 95)
         #expect(ContentionBaseline.all.allSatisfy { $0.backoff != nil && (10...190).contains($0.clients) })
     }
 
     @Test(
-        "E1: calls and time of our backoffs within 3 standard errors of the study's, 10 and 20 clients",
+        "E1: calls and time of our backoffs are within 3 standard errors of the study's, for 10 and 20 clients",
         arguments: ContentionBaseline.all.filter { $0.clients <= 20 }
     )
     func few(_ row: ContentionBaseline) throws {
@@ -40,7 +40,7 @@ struct ContentionStudyTests {
 
     /// Of 190 comparisons at 3 standard errors half a one lies outside by chance; two have a probability of 9 %, at 4 of none.
     @Test(
-        "E1 whole: all 95 rows; at most two comparisons of 190 beyond 3 standard errors, none beyond 4",
+        "E1 complete: all 95 rows; at most two of 190 comparisons beyond 3 standard errors, none beyond 4",
         .enabled(if: ProcessInfo.processInfo.environment["HOLDFAST_LONG_TESTS"] == "1")
     )
     func all() throws {
@@ -64,7 +64,7 @@ struct ContentionStudyTests {
         #expect(study.run(trials: 3, seed: 4) != study.run(trials: 3, seed: 5))
     }
 
-    @Test("One client alone writes once, after four ways through the network; a number below 1 counts as 1")
+    @Test("A single client writes once, after four trips through the network; a number below 1 counts as 1")
     func alone() {
         var study = ContentionStudy(clients: 0, backoff: Backoff())
         study.networkDeviation = .zero

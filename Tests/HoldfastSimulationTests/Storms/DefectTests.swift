@@ -6,7 +6,7 @@ import HoldfastSimulation
 import Testing
 
 /// Defects of other retriers that only a fleet shows (RETRY §1, §6), each beside Holdfast's default.
-@Suite("Defects that a fleet shows", .timeLimit(.minutes(20)))
+@Suite("Defects that only a fleet shows", .timeLimit(.minutes(20)))
 struct DefectTests {
     /// A tenth of a scenario's fleet and server, one seed.
     private static func tenth(_ scenario: StormScenario) -> StormScenario {
@@ -27,7 +27,7 @@ struct DefectTests {
     }()
 
     @Test(
-        "complaint 8 of 12: without a budget ten slow seconds keep the server down for good, with the default they do not"
+        "Complaint 8 of 12: without a budget ten slow seconds keep the server down for good, with the default they do not"
     )
     func metastable() async throws {
         let none = try await Storm(Self.slow).run(RetryRules.none).figures
@@ -39,7 +39,7 @@ struct DefectTests {
         }
     }
 
-    @Test("defect 5 of 15: a reserve of 10 retries a second for each process defeats its budget")
+    @Test("Defect 5 of 15: a reserve of 10 retries a second for each process defeats its budget")
     func reserve() async throws {
         var rules = StormSubject.fullJitter.rules
         rules.budget = .finagle
@@ -47,7 +47,7 @@ struct DefectTests {
         #expect(try await Storm(Self.slow).run(finagle).figures.recovers == false)
     }
 
-    @Test("defect 11 of 15, complaint 11 of 12: waits without jitter bring the herd back all at once")
+    @Test("Defect 11 of 15, complaint 11 of 12: waits without jitter bring all clients back at once")
     func jitterless() async throws {
         let scenario = Self.tenth(.herd)
         let capacity = scenario.server.capacity
@@ -57,7 +57,7 @@ struct DefectTests {
         #expect((jittered.peakRate ?? .infinity) <= 2 * capacity)
     }
 
-    @Test("E13, defect 15 of 15, complaint 9 of 12: a budget that an outage has drained is there again after it")
+    @Test("E13, defect 15 of 15, complaint 9 of 12: a budget that an outage drained is available again after it")
     func liveness() async throws {
         var scenario = Self.tenth(.brownout(10))
         scenario.horizon = 60

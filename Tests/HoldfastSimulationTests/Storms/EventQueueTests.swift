@@ -8,7 +8,7 @@ import Testing
 @Suite("Event queue")
 struct EventQueueTests {
     @Test(
-        "Things come out by time, then in the order in which they were put in, as from a sorted list",
+        "Events come out by time, then in the order of insertion, as from a sorted list",
         arguments: 1...20
     )
     func order(_ seed: UInt64) {

@@ -27,7 +27,7 @@ struct PassLineTests {
     // MARK: Small clients
 
     @Test(
-        "S1, S2, S2d: of N calls that each meet one failure every one succeeds: cold, after idle minutes, after an outage",
+        "S1, S2, S2d: N calls that each meet one failure all succeed: cold, after idle minutes, after an outage",
         arguments: [2, 8, 32, 64]
     )
     func blips(_ calls: Int) async throws {
@@ -50,7 +50,7 @@ struct PassLineTests {
         #expect(figures.success >= (Self.isLong ? 0.99 : 0.983), "\(figures.success)")
     }
 
-    @Test("S4: a fleet of clients that call seldom, down for a minute: load 1.3, return at 1.2 times the capacity")
+    @Test("S4: clients that rarely call, down for a minute: load 1.3, return at 1.2 times the capacity")
     func apps() async throws {
         let figures = try await Storm(Self.sized(.apps, seeds: [1])).run(RetryRules.default).figures
         let capacity = Self.sized(.apps).server.capacity
@@ -74,7 +74,7 @@ struct PassLineTests {
         return short
     }
 
-    @Test("S5: one resource that asks for a pause slows no other down, and is itself asked once more a spell at most")
+    @Test("S5: a resource that asks for a pause slows no other down, and gets at most one extra request per pause")
     func oneResource() async throws {
         let scenario = Self.short(.oneResource)
         var healthy = scenario
@@ -98,7 +98,7 @@ struct PassLineTests {
         #expect(figures.earlySends <= figures.closedSeconds + 2, "\(figures.earlySends) in \(figures.closedSeconds) s")
     }
 
-    @Test("S7: quickstart's load: an answer in 300 with Retry-After costs a fifth of p99 at most")
+    @Test("S7: quickstart's load: one response in 300 with Retry-After costs at most a fifth of p99")
     func quickstart() async throws {
         let advised = try await Storm(Self.short(.quickstart())).run(RetryRules.default).figures
         let unadvised = try await Storm(Self.short(.quickstart(advises: false))).run(RetryRules.default).figures
@@ -108,7 +108,7 @@ struct PassLineTests {
 
     // MARK: Fleets
 
-    @Test("E2: an outage is answered with 1.1 attempts a call at most")
+    @Test("E2: an outage causes at most 1.1 attempts a call")
     func outage() async throws {
         let figures = try await Storm(Self.sized(.outage, seeds: [1])).run(RetryRules.default).figures
         #expect((figures.loadInFault ?? .infinity) <= 1.1)
@@ -133,7 +133,7 @@ struct PassLineTests {
         #expect((figures.recoverySeconds ?? .infinity) <= none + (Self.isLong ? 1 : 4))
     }
 
-    @Test("E5: the whole herd succeeds with at most 2.5 attempts a call and 60 % of the capacity")
+    @Test("E5: all clients succeed with at most 2.5 attempts a call and 60 % of the capacity")
     func herd() async throws {
         let scenario = Self.sized(.herd)
         let figures = try await Storm(scenario).run(RetryRules.patient).figures

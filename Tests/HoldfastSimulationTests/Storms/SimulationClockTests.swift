@@ -24,7 +24,7 @@ struct SimulationClockTests {
         }
     }
 
-    @Test("Sleepers wake one at a time by deadline, then in the order of falling asleep; the time is theirs")
+    @Test("Sleepers wake one at a time by deadline, then in the order of falling asleep, at their own time")
     func order() {
         for (name, seconds) in [("b", 2.0), ("a", 1), ("c", 2), ("d", 3)] { _ = sleeper(name, until: seconds) }
         #expect(clock.sleeperCount == 0)
@@ -45,7 +45,7 @@ struct SimulationClockTests {
         #expect(clock.now.sinceOrigin == .seconds(3))
     }
 
-    @Test("A cancelled sleeper wakes at once and is not waited for; so does who is cancelled before, or comes too late")
+    @Test("A cancelled sleeper wakes at once and is not waited for; so does one cancelled before, or too late")
     func cancellation() {
         let early = sleeper("early", until: 5)
         early.cancel()
@@ -62,7 +62,7 @@ struct SimulationClockTests {
         #expect(log.words.last == "late" && clock.sleeperCount == 0)
     }
 
-    @Test("Jobs run in the order in which they came, those they queue included, and only when told")
+    @Test("Jobs run in the order of arrival, including those that they queue, and only when told")
     func jobs() {
         for name in ["a", "b"] {
             _ = Task(executorPreference: executor) { [log] in

@@ -27,7 +27,7 @@ struct StormFiguresTests {
         return StormFigures(scenario, book: book)
     }
 
-    @Test("Success and load are counted over all, and over the fault by the begin of the call")
+    @Test("Success and load are counted in total, and for the fault by the start of the call")
     func shares() {
         let figures = figures(
             [(0, 1, true), (2, 5, true), (3.9, 4.1, false), (4, 4.5, true)],
@@ -38,7 +38,7 @@ struct StormFiguresTests {
         #expect(figures.p99SuccessSeconds == 3 && abs((figures.p99FailureSeconds ?? 0) - 0.2) < 1e-9)
     }
 
-    @Test("It recovers at the first of five good seconds in a row; one bad second begins them anew")
+    @Test("It recovers at the first of five good seconds in a row, and one bad second restarts the count")
     func recovery() {
         func calls(_ bad: Set<Int>) -> [(Double, Double, Bool)] {
             (0..<20).map { (Double($0), Double($0) + 0.5, !bad.contains($0)) }
@@ -52,14 +52,14 @@ struct StormFiguresTests {
         #expect(burst.recovers == nil && burst.lastSuccessSeconds == 19.5)
     }
 
-    @Test("The peak is that of a tenth of a second after the fault, as a rate")
+    @Test("The peak is the highest rate over a tenth of a second after the fault")
     func peak() {
         #expect(figures([], attempts: [1, 1, 1, 1, 4.01, 4.02, 4.03, 4.11, 5]).peakRate == 30)
         #expect(figures([], attempts: [1, 1]).peakRate == 0)
         #expect(figures([], attempts: [1]) { $0.faults[0].to = 20 }.peakRate == nil)
     }
 
-    @Test("A mean is of those runs that have the figure; it recovers only where every run does")
+    @Test("A mean covers the runs that have the figure; recovery needs every run to recover")
     func means() throws {
         var (first, second) = (StormFigures(), StormFigures())
         (first.load, second.load) = (1, 2)

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Storm scenarios")
 struct StormScenarioTests {
-    @Test("Every scenario of the study is valid and the same after a way through JSON", arguments: StormScenario.study)
+    @Test("Every scenario of the study is valid and survives a round trip through JSON", arguments: StormScenario.study)
     func coding(_ scenario: StormScenario) throws {
         try scenario.validate()
         let data = try JSONEncoder().encode(scenario)
@@ -31,7 +31,7 @@ struct StormScenarioTests {
         #expect(StormScenario.brownout(2.5).name == "brownout-2.5")
     }
 
-    @Test("A file needs a name and a load; all else has its default")
+    @Test("A file needs a name and a load; the rest has defaults")
     func defaults() throws {
         let scenario = try JSONDecoder().decode(StormScenario.self, from: Data(#"{"name": "x", "burst": 3}"#.utf8))
         #expect(scenario == StormScenario("x", burst: 3))
@@ -49,7 +49,7 @@ struct StormScenarioTests {
     }
 
     @Test(
-        "A value that makes no sense is refused by its name",
+        "An invalid value is refused by its name",
         arguments: [
             ("processes", #""rate": 1, "processes": 0"#), ("horizon", #""rate": 1, "horizon": -1"#),
             ("burst", #""burst": 0"#), ("rate", #""rate": 0"#), ("rate", #""rate": 1e6, "horizon": 3600"#),

@@ -21,7 +21,7 @@ struct StormServerTests {
         return StormServer(scenario, seed: 1)
     }
 
-    @Test("Requests are served in the order of arrival, as many at a time as there are workers")
+    @Test("Requests are served in order of arrival, as many at a time as there are workers")
     func queue() {
         var one = server()
         let first = one.submit(now: .zero, limit: nil)
@@ -32,7 +32,7 @@ struct StormServerTests {
         #expect(two.submit(now: .zero, limit: nil).time == second.time - first.time)
     }
 
-    @Test("Who would wait longer than the longest wait is refused after 5 ms, and takes no worker's time")
+    @Test("A request that would wait longer than the maximum is refused after 5 ms and takes no worker's time")
     func full() {
         var server = server(maxWait: 0.2, mean: 10)
         let end = server.submit(now: .zero, limit: nil).time
@@ -41,7 +41,7 @@ struct StormServerTests {
         #expect(server.submit(now: end, limit: nil).ending == .served)
     }
 
-    @Test("A request whose sender gives up is served all the same: the work is wasted and the worker taken")
+    @Test("A request whose sender gives up is still served: the work is wasted and the worker occupied")
     func wasted() {
         var (left, awaited) = (server(maxWait: 100, mean: 10), server(maxWait: 100, mean: 10))
         let answer = left.submit(now: .zero, limit: .milliseconds(1))
@@ -54,7 +54,7 @@ struct StormServerTests {
         #expect(left.wasted == 2)
     }
 
-    @Test("Faults hold from their start up to but not including their end; of those that overlap each does its part")
+    @Test("Faults last from their start to just before their end, and overlapping ones all apply")
     func faults() {
         var down = server(faults: [StormFault(.down, from: 1, to: 2)])
         #expect(down.submit(now: .milliseconds(999), limit: nil).ending == .served)

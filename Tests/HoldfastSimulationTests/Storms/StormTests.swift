@@ -29,7 +29,7 @@ struct StormTests {
         #expect(reports[4].fingerprint != reports[5].fingerprint)
     }
 
-    @Test("§5.2: with hedging as well, since its copies and timers run where the simulation does; none is stranded")
+    @Test("§5.2: also with hedging, because copies and timers run in the simulation; none is stranded")
     func hedged() async throws {
         var scenario = Self.small
         scenario.seeds = [7, 7, 7]
@@ -45,7 +45,7 @@ struct StormTests {
         #expect(plain[0].fingerprint != reports[0].fingerprint)
     }
 
-    @Test("Without a budget an outage is answered with every attempt there is; none is stranded")
+    @Test("Without a budget an outage uses every attempt; none is stranded")
     func outage() async throws {
         let figures = try await Storm(Self.small).run(StormSubject.immediate).figures
         #expect(figures.stranded == 0)

@@ -21,7 +21,7 @@ struct BrokenStoreTests {
         }
     }
 
-    @Test("A broken promise is found by its law", arguments: BrokenStore.Defect.allCases)
+    @Test("Each broken store is found by the law it breaks", arguments: BrokenStore.Defect.allCases)
     func found(defect: BrokenStore.Defect) async throws {
         let laws = StoreConformance.laws.filter { $0.name.contains(defect.rawValue) }
         let law = try #require(laws.first, "no law is called that")

@@ -5,7 +5,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("Every store keeps the promises of the port", .timeLimit(.minutes(20)))
+@Suite("Every store passes the store conformance suite", .timeLimit(.minutes(20)))
 struct StoreConformanceTests {
     @Test("Law", arguments: StoreFactory.all, StoreConformance.laws)
     func law(factory: StoreFactory, law: StoreConformance.Law) async {
@@ -13,13 +13,13 @@ struct StoreConformanceTests {
         #expect(findings.isEmpty, "\(findings)")
     }
 
-    @Test("Every law has a name of its own")
+    @Test("Every law has a unique name")
     func names() {
         #expect(Set(StoreConformance.laws.map(\.name)).count == StoreConformance.laws.count)
         #expect(StoreConformance.laws.contains { $0.isOfRestarts })
     }
 
-    @Test("All laws at once give what each gives")
+    @Test("Running all laws at once gives the same results as one by one")
     func all() async {
         let findings = await StoreConformance.findings(of: .memory, seeds: [3])
         #expect(findings.isEmpty, "\(findings)")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("DiskStore: changes beside walks, long bodies and full devices", .timeLimit(.minutes(20)))
+@Suite("DiskStore: changes during listings, long bodies and full devices", .timeLimit(.minutes(20)))
 struct DiskChangesTests {
     private static func open(_ files: SimulatedFileSystem, capacity: Int = 8 << 20) async throws -> DiskStore {
         try await DiskStore.open(directory: "/store", capacity: capacity, fileSystem: files, now: .at(0))
@@ -46,7 +46,7 @@ struct DiskChangesTests {
         }
     }
 
-    @Test("A purge by a predicate takes entries that are freshened and pinned meanwhile")
+    @Test("A purge by predicate removes entries that are freshened and pinned meanwhile")
     func purgeMatching() async throws {
         let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))
         let keys = (0..<600).map { "k\($0)" }
@@ -68,7 +68,7 @@ struct DiskChangesTests {
         await store.close()
     }
 
-    @Test("A body that is appended at once lets others write in between")
+    @Test("A body that is appended in one call lets others write in between")
     func longAppend() async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await Self.open(files, capacity: 256 << 20)
@@ -98,7 +98,7 @@ struct DiskChangesTests {
         await store.close()
     }
 
-    @Test("Purges by tag stay short however many there were")
+    @Test("Purges by tag stay fast however many there were")
     func manyTags() async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await Self.open(files)
@@ -123,7 +123,7 @@ struct DiskChangesTests {
     }
 
     @Test(
-        "A prefix of any length takes its keys and nothing else, and no entry becomes suspect",
+        "A prefix of any length removes its keys and nothing else, and no entry becomes suspect",
         arguments: [5_000, 2 << 20]
     )
     func longPrefix(length: Int) async throws {
@@ -141,7 +141,7 @@ struct DiskChangesTests {
         await second.close()
     }
 
-    @Test("On a device without room a purge of all works, and the store uses its own segments again")
+    @Test("On a full device purging everything works, and the store reuses its own segments")
     func fullDevice() async throws {
         let files = SimulatedFileSystem(capacity: 6 << 20, remembersUnsynced: false)
         let store = try await Self.open(files, capacity: 32 << 20)

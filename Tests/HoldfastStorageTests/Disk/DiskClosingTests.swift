@@ -77,7 +77,7 @@ struct DiskClosingTests {
         }
     }
 
-    @Test("A commit that was acknowledged while the store was closed holds, and takes nothing from the next one")
+    @Test("A commit acknowledged while the store was closing is durable and takes nothing from the next one")
     func closeUnderWriters() async throws {
         for round in 0..<8 {
             let directory = try TemporaryDirectory()
@@ -105,7 +105,7 @@ struct DiskClosingTests {
         }
     }
 
-    @Test("Nothing is left of the files of writers under which the store was closed, once it is opened again")
+    @Test("Files of writers that were open when the store closed are gone after it is opened again")
     func nothingLeft() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -120,7 +120,7 @@ struct DiskClosingTests {
         }
     }
 
-    @Test("Whoever follows a body hears of it when the store is closed under its writer", arguments: [1_000, 200_000])
+    @Test("The readers of a body are told when the store is closed under its writer", arguments: [1_000, 200_000])
     func followers(size: Int) async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open("/store", files)
@@ -138,7 +138,7 @@ struct DiskClosingTests {
 
     // MARK: Bodies
 
-    @Test("Bodies that are open are read on after the store was closed, also of entries that are gone")
+    @Test("Open bodies can be read on after the store was closed, even those of removed entries")
     func bodiesAfterClose() async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open("/store", files)
@@ -192,7 +192,7 @@ struct DiskClosingTests {
         await next.close()
     }
 
-    @Test("What outlives a dropped store works on and then lets go of every file")
+    @Test("What outlives a released store keeps working and then closes every file")
     func dropped() async throws {
         let files = SimulatedFileSystem()
         var store: DiskStore? = try await Self.open("/store", files)
@@ -227,7 +227,7 @@ struct DiskClosingTests {
 
     // MARK: Waiting
 
-    @Test("A cancelled read of a disk that hangs ends at once", arguments: [true, false])
+    @Test("A cancelled read of a hanging disk ends at once", arguments: [true, false])
     func cancelledRead(ofBody: Bool) async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -250,7 +250,7 @@ struct DiskClosingTests {
         await store.close()
     }
 
-    @Test("Short reads one after the other fetch each chunk of the file once")
+    @Test("Consecutive short reads fetch each chunk of the file once")
     func shortReads() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }

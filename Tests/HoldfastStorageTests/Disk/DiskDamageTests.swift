@@ -5,7 +5,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("DiskStore: damage that an opening finds", .timeLimit(.minutes(20)))
+@Suite("DiskStore: damage found when opening", .timeLimit(.minutes(20)))
 struct DiskDamageTests {
     /// A small store with one of everything, and how its process ended.
     private struct Original {
@@ -117,7 +117,7 @@ struct DiskDamageTests {
         return (0..<used(path, original)).filter { !path.hasSuffix("FORMAT") || bytes[$0] != 0 || $0 % 61 == 0 }
     }
 
-    @Test("Nothing damaged: all is there", arguments: [true, false])
+    @Test("Without damage everything is there", arguments: [true, false])
     func undamaged(isClosed: Bool) async throws {
         let original = try await Self.original(isClosed: isClosed)
         let served = try await Self.check(original.files.crashed(.process), original, "whole")
@@ -125,7 +125,7 @@ struct DiskDamageTests {
     }
 
     @Test(
-        "Every byte flipped in turn: it opens, serves no wrong byte, and what comes back is to be validated",
+        "With any byte flipped it opens, serves no wrong byte, and what comes back needs validation",
         arguments: [true, false]
     )
     func flips(isClosed: Bool) async throws {
@@ -154,7 +154,7 @@ struct DiskDamageTests {
     }
 
     @Test(
-        "Every length of every file: it opens, serves no wrong byte, and what comes back is to be validated",
+        "With any file cut to any length it opens, serves no wrong byte, and what comes back needs validation",
         arguments: [true, false]
     )
     func truncations(isClosed: Bool) async throws {

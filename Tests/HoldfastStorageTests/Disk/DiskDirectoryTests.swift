@@ -29,7 +29,7 @@ struct DiskDirectoryTests {
         await second.close()
     }
 
-    @Test("Links, files and what others can write are refused; so are paths and capacities that cannot be")
+    @Test("Links, files and directories writable by others are refused, and so are invalid paths and capacities")
     func unsafeDirectories() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -58,7 +58,7 @@ struct DiskDirectoryTests {
         #expect(code == .badConfiguration)
     }
 
-    @Test("A foreign owner is refused, of the directory and of those within", arguments: ["", "/segments", "/blobs"])
+    @Test("A foreign owner of the directory or of files in it is refused", arguments: ["", "/segments", "/blobs"])
     func foreignOwner(part: String) async throws {
         let files = SimulatedFileSystem()
         let first = try await Self.open(files)
@@ -71,7 +71,7 @@ struct DiskDirectoryTests {
         await (try Self.open(files)).close()
     }
 
-    @Test("Directories get mode 0700, files 0600, and no name tells of a key")
+    @Test("Directories get mode 0700, files 0600, and no name reveals a key")
     func modes() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -89,7 +89,7 @@ struct DiskDirectoryTests {
         await store.close()
     }
 
-    @Test("An unknown or damaged format is set aside and a new store made; what is not ours stays", arguments: [8, 20])
+    @Test("An unknown or damaged format is set aside and a new store made; foreign files stay", arguments: [8, 20])
     func unknownFormat(damaged place: Int) async throws {
         let files = SimulatedFileSystem()
         let first = try await Self.open(files)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("DiskStore: each step of the file system fails", .timeLimit(.minutes(60)))
+@Suite("DiskStore: each file system step fails", .timeLimit(.minutes(60)))
 struct DiskFaultTests {
     /// How one step goes wrong, and how the process ends after the run.
     struct Case: Sendable, CustomTestStringConvertible {
@@ -63,7 +63,7 @@ struct DiskFaultTests {
     }
 
     @Test(
-        "Each step refused once: nothing acknowledged is undone, nothing comes back, the next call is served",
+        "If any step fails once, nothing acknowledged is undone, nothing comes back, and the next call works",
         arguments: Case.all
     )
     func eachStepOnce(_ kind: Case) async throws {
@@ -95,7 +95,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test("A crash after each step, or within it: what was acknowledged is there and whole", arguments: [false, true])
+    @Test("After a crash at or within any step, what was acknowledged is there and whole", arguments: [false, true])
     func crashAtEachStep(isWithin: Bool) async throws {
         for fills in [false, true] {
             for step in stride(from: 0, to: try await Self.steps(fills: fills), by: fills ? 3 : 1) {

@@ -6,7 +6,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("DiskStore: damage and failures under an open store", .timeLimit(.minutes(20)))
+@Suite("DiskStore: damage and failures while the store is open", .timeLimit(.minutes(20)))
 struct DiskLiveDamageTests {
     private static func open(_ files: SimulatedFileSystem) async throws -> DiskStore {
         try await DiskStore.open(directory: "/store", capacity: 4 << 20, fileSystem: files, now: .at(0))
@@ -21,7 +21,7 @@ struct DiskLiveDamageTests {
         throw StoreError(.io, "not found")
     }
 
-    @Test("A record damaged under an open store is refused, counted and removed", arguments: [false, true])
+    @Test("A record damaged while the store is open is refused, counted and removed", arguments: [false, true])
     func record(isBody: Bool) async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
@@ -45,7 +45,7 @@ struct DiskLiveDamageTests {
         await again.close()
     }
 
-    @Test("A blob damaged under an open store: whole chunks are served, the damaged one is refused and the entry goes")
+    @Test("In a blob damaged while the store is open, whole chunks are served, then the entry is refused and removed")
     func blob() async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
@@ -72,7 +72,7 @@ struct DiskLiveDamageTests {
     }
 
     @Test(
-        "A blob that is cut or vanishes under an open store is a miss",
+        "A blob truncated or removed while the store is open is a miss",
         arguments: [nil, 0, 1, 65_536, 65_537, 70_015]
     )
     func blobGone(size: Int?) async throws {
@@ -88,7 +88,7 @@ struct DiskLiveDamageTests {
         await store.close()
     }
 
-    @Test("A directory that vanishes under an open store: errors of the store's own kind, and it can be opened anew")
+    @Test("If the directory vanishes, the store throws its own errors, and it can be opened again")
     func vanished() async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
@@ -106,7 +106,7 @@ struct DiskLiveDamageTests {
         await again.close()
     }
 
-    @Test("A store rests while the device fails and resumes within bounds", arguments: [true, false])
+    @Test("A store pauses while the device fails and resumes within bounds", arguments: [true, false])
     func rests(clockMoves: Bool) async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
@@ -135,7 +135,7 @@ struct DiskLiveDamageTests {
         await store.close()
     }
 
-    @Test("Removals are tried while the store rests, and hold in memory even when the device refuses")
+    @Test("Removals are tried during a pause, and hold in memory even if the device refuses them")
     func removalWhileResting() async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("DiskStore: entries that are put in one step", .timeLimit(.minutes(20)))
+@Suite("DiskStore: entries put in one step", .timeLimit(.minutes(20)))
 struct DiskPutTests {
     private static func put(_ store: DiskStore, _ key: String, _ count: Int) async throws(StoreError) -> StoredEntry {
         try await store.put(
@@ -20,7 +20,7 @@ struct DiskPutTests {
     }
 
     @Test(
-        "An invalidation that comes while an entry is put takes it, after a restart too",
+        "An invalidation during a put removes the entry, also after a restart",
         arguments: [1_000, 400_000],
         ["key", "all", "predicate"]
     )
@@ -75,7 +75,7 @@ struct DiskPutTests {
         await again.close()
     }
 
-    @Test("What waits for room has a writer that stands for it, and leaves none behind")
+    @Test("An entry that waits for room has a writer that represents it, and leaves none behind")
     func waiting() async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await DiskStore.open(directory: "/store", capacity: 1 << 20, fileSystem: files, now: .at(0))
@@ -94,7 +94,7 @@ struct DiskPutTests {
         await store.close()
     }
 
-    @Test("A failed write of a put leaves no entry, and its bytes are given back", arguments: [1_000, 400_000])
+    @Test("A failed write in a put leaves no entry, and its bytes are released", arguments: [1_000, 400_000])
     func failing(count: Int) async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await DiskStore.open(directory: "/store", capacity: 8 << 20, fileSystem: files, now: .at(0))

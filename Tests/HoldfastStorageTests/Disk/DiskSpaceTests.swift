@@ -39,7 +39,7 @@ struct DiskSpaceTests {
     }
 
     @Test(
-        "Random work never takes more than the capacity on the disk, and the sum agrees with the files",
+        "Random operations never exceed the capacity on disk, and the count agrees with the files",
         arguments: 1...6
     )
     func neverMore(seed: UInt64) async throws {
@@ -86,7 +86,7 @@ struct DiskSpaceTests {
         await again.close()
     }
 
-    @Test("A body that a reader holds open counts until it is closed, though its file is unlinked")
+    @Test("A body that a reader holds open counts until it is closed, although its file is unlinked")
     func heldBodies() async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await Self.open(files)
@@ -133,7 +133,7 @@ struct DiskSpaceTests {
         await store.close()
     }
 
-    @Test("A device that takes for ever to sync holds up one segment: the rest are reclaimed, and nothing is refused")
+    @Test("A device that never finishes a sync holds up one segment: the rest is reclaimed, and nothing is refused")
     func slowSync() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -159,7 +159,7 @@ struct DiskSpaceTests {
         await again.close()
     }
 
-    @Test("An abandoned body leaves the disk and the sum", arguments: [true, false])
+    @Test("An abandoned body is removed from the disk and from the count", arguments: [true, false])
     func abandoned(drops: Bool) async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await Self.open(files)
@@ -175,7 +175,7 @@ struct DiskSpaceTests {
         await store.close()
     }
 
-    @Test("A body of 200 MiB streams through, read while it is written, and fits to the byte")
+    @Test("A body of 200 MiB streams through, is read while it is written, and is counted to the byte")
     func longBody() async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await DiskStore.open(

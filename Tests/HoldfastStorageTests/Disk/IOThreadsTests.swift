@@ -7,14 +7,14 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("The threads of a store", .timeLimit(.minutes(5)))
+@Suite("A store's threads", .timeLimit(.minutes(5)))
 struct IOThreadsTests {
     /// How many reads are made now, and how many ever were at a time.
     private final class Inside: Sendable {
         let counts = Mutex((now: 0, most: 0))
     }
 
-    @Test("Reads are made several at a time, and no more than there are readers")
+    @Test("Several reads run at a time, but no more than there are readers")
     func readsSideBySide() async throws {
         let threads = try IOThreads()
         defer { threads.stop() }
@@ -40,7 +40,7 @@ struct IOThreadsTests {
         #expect(inside.counts.withLock { $0.most } == IOThreads.readers)
     }
 
-    @Test("A lane that is drained has done all that it was given before", arguments: IOThreads.Lane.allCases)
+    @Test("A drained lane has finished everything it was given before", arguments: IOThreads.Lane.allCases)
     func drains(_ lane: IOThreads.Lane) async throws {
         let threads = try IOThreads()
         defer { threads.stop() }
@@ -53,7 +53,7 @@ struct IOThreadsTests {
     }
 
     @Test(
-        "What is given to the other lanes comes one after the other, in order",
+        "Work for the other lanes runs one at a time, in order",
         arguments: [IOThreads.Lane.changes, .writes, .syncs]
     )
     func order(_ lane: IOThreads.Lane) async throws {
@@ -65,7 +65,7 @@ struct IOThreadsTests {
         #expect(seen.withLock { $0 } == Array(0..<5_000))
     }
 
-    @Test("Threads that are stopped do what they were given, and take no more")
+    @Test("Stopped threads finish what they were given and accept no more")
     func stops() async throws {
         for _ in 0..<100 {
             let threads = try IOThreads()

@@ -26,7 +26,7 @@ struct LogStateTests {
         TableRow(primary: 1, variant: 1, place: UInt32(place.offset / 16), order: 1, units: 4, kind: .entry)
     }
 
-    @Test("A segment that is kept for the reclaimer counts as room that it has")
+    @Test("A segment reserved for the reclaimer counts as free space")
     func carriedSpare() throws {
         var log = LogState(segmentSize: size)
         #expect(log.roomAhead == 0)
@@ -40,7 +40,7 @@ struct LogStateTests {
     }
 
     @Test(
-        "Blobs fill a caller's segment when they weigh a 32nd of the store, from one to four segments",
+        "Blobs fill a caller's segment if they weigh a 32nd of the store, from one to four segments",
         arguments: [(0, 1), (16, 1), (64, 2), (96, 3), (256, 4), (4_096, 4)]
     )
     func blobLimit(segments: Int, filling: Int) throws {
@@ -56,7 +56,7 @@ struct LogStateTests {
         #expect(!log.hasRoom(.small, length: 64, hasBlob: true))
     }
 
-    @Test("What was set aside for a record stays so, though blobs of others fill the segment meanwhile")
+    @Test("Space reserved for a record stays reserved, although other blobs fill the segment meanwhile")
     func setAside() throws {
         var log = LogState(segmentSize: size)
         log.begin(LogState.Open(segment: try segment(), tail: SegmentHeader.size), .small)

@@ -19,7 +19,7 @@ struct RestDecisionTests {
         instants.map { judge.admits(now: $0) }
     }
 
-    @Test("Failures in a row begin a rest, a success between them prevents it")
+    @Test("Consecutive failures start a pause, and a success between them prevents it")
     func begins() {
         var judge = RestDecision()
         for _ in 0..<(RestDecision.failuresBeforeRest - 1) { judge.failed(now: .at(0)) }
@@ -34,7 +34,7 @@ struct RestDecisionTests {
         #expect(rests && refused == [false])
     }
 
-    @Test("A rest ends at its instant")
+    @Test("A pause ends at its instant")
     func endsByClock() {
         var judge = resting()
         let end = 1_000 + RestDecision.restMilliseconds
@@ -42,7 +42,7 @@ struct RestDecisionTests {
         #expect(all == [false, true, true])
     }
 
-    @Test("Without a clock, or with one that runs backwards, a rest ends after a bounded number of operations")
+    @Test("Without a clock, or with one that runs backwards, a pause ends after a bounded number of operations")
     func endsByCount() {
         for now in [nil, StoreInstant.at(-5)] {
             var judge = resting()
@@ -52,7 +52,7 @@ struct RestDecisionTests {
         }
     }
 
-    @Test("The first failure after a rest begins another; the end of time does not overflow")
+    @Test("The first failure after a pause starts another; the end of time does not overflow")
     func failsAgain() {
         var judge = resting()
         let rested = answers(&judge, .at(100_000))

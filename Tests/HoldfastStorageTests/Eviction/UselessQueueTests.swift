@@ -6,9 +6,9 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("What is of no use, in order", .timeLimit(.minutes(20)))
+@Suite("Useless entries, in order", .timeLimit(.minutes(20)))
 struct UselessQueueTests {
-    @Test("The queue gives what a search over all slots gives", arguments: [1, 2, 3] as [UInt64])
+    @Test("The queue agrees with a search over all slots", arguments: [1, 2, 3] as [UInt64])
     func useless(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var queue = UselessQueue()

@@ -12,7 +12,7 @@ extension POSIXFileSystemTests {
         (0..<count).map { UInt8(truncatingIfNeeded: ($0 &+ first) &* 31) }
     }
 
-    @Test("A gathered write puts head and body down without a gap", arguments: lengths)
+    @Test("A gathered write writes head and body without a gap", arguments: lengths)
     func gathered(_ head: Int, _ body: Int) throws {
         try withDirectory { directory in
             let file = try files.open(directory.path + "/f", .create)
@@ -25,7 +25,7 @@ extension POSIXFileSystemTests {
         }
     }
 
-    @Test("Writes and reads at places no file has are refused and do not trap", arguments: [-1, Int.min, Int.max])
+    @Test("Reads and writes at impossible offsets are refused and do not trap", arguments: [-1, Int.min, Int.max])
     func places(_ offset: Int) throws {
         try withDirectory { directory in
             let file = try files.open(directory.path + "/f", .create)
@@ -38,7 +38,7 @@ extension POSIXFileSystemTests {
         }
     }
 
-    @Test("A read of what is cached gives all of the bytes or nil, and past the end nil")
+    @Test("A read of cached bytes gives all of them or nil, and nil past the end")
     func readIfCached() throws {
         try withDirectory { directory in
             let file = try files.open(directory.path + "/f", .create)
@@ -56,7 +56,7 @@ extension POSIXFileSystemTests {
         }
     }
 
-    @Test("A read into memory of the caller's gives what the others give", arguments: [true, false])
+    @Test("A read into the caller's memory gives the same bytes", arguments: [true, false])
     func readInto(waits: Bool) throws {
         try withDirectory { directory in
             let file = try files.open(directory.path + "/f", .create)
@@ -78,7 +78,7 @@ extension POSIXFileSystemTests {
         }
     }
 
-    @Test("Allocating gives a length, keeps the bytes and cuts nothing")
+    @Test("Allocating extends the file, keeps its bytes and truncates nothing")
     func allocate() throws {
         try withDirectory { directory in
             let file = try files.open(directory.path + "/f", .create)
@@ -100,7 +100,7 @@ extension POSIXFileSystemTests {
         }
     }
 
-    @Test("Files and directories are synced; a directory that is none is refused")
+    @Test("Files and directories are synced; a path that is not a directory is refused")
     func sync() throws {
         try withDirectory { directory in
             let file = try files.open(directory.path + "/f", .create)
@@ -114,7 +114,7 @@ extension POSIXFileSystemTests {
         }
     }
 
-    @Test("The boot identity is short and stays as it is")
+    @Test("The boot identity is short and constant")
     func bootIdentity() {
         let identity = files.bootIdentity
         #expect(identity.count <= 64)

@@ -24,7 +24,7 @@ struct POSIXFileSystemTests {
         }
     }
 
-    @Test("Bytes are written and read where they belong, reads end with the file")
+    @Test("Bytes are written and read at their offsets, and reads end with the file")
     func readAndWrite() throws {
         try withDirectory { directory in
             let path = directory.path + "/f"

@@ -15,7 +15,7 @@ struct SimulatedFileSystemCrashTests {
         files.close(file)
     }
 
-    @Test("A killed process loses nothing it wrote; its files are closed, its locks free, the boot the same")
+    @Test("A killed process loses nothing it wrote; its files are closed, its locks released, the boot unchanged")
     func process() throws {
         let files = SimulatedFileSystem()
         try put(files, "/f", [1, 2, 3])
@@ -35,7 +35,7 @@ struct SimulatedFileSystemCrashTests {
         #expect(next.stepCount == 2)
     }
 
-    @Test("A loss of power keeps what was synced, names and bytes, whatever the dice say")
+    @Test("A power loss keeps what was synced, names and bytes, whatever the seed")
     func synced() throws {
         let files = SimulatedFileSystem()
         try files.createDirectory("/d")
@@ -53,7 +53,7 @@ struct SimulatedFileSystemCrashTests {
         #expect(!boots.contains(files.bootIdentity))
     }
 
-    @Test("Each sector of an unsynced write is of one write or another, and all mixtures come")
+    @Test("Each sector of an unsynced write comes from one write or another, and all mixtures occur")
     func sectors() throws {
         let files = SimulatedFileSystem()
         try put(files, "/f", Array(repeating: 1, count: 4_096), syncs: true)
@@ -73,7 +73,7 @@ struct SimulatedFileSystemCrashTests {
         for set in [[1], [3], [1, 2, 3], [2, 3]] as [Set<UInt8>] { #expect(seen.contains(set), "\(set)") }
     }
 
-    @Test("An unsynced file grows to anything up to its size, and what is missing in it is zero")
+    @Test("An unsynced file can have any length up to its size, with zeros for what is missing")
     func sizes() throws {
         let files = SimulatedFileSystem()
         try put(files, "/f", [], syncs: true)
@@ -89,7 +89,7 @@ struct SimulatedFileSystemCrashTests {
         #expect(sizes.contains(0) && sizes.contains(3_000) && sizes.count > 10)
     }
 
-    @Test("An unsynced cut is kept or lost")
+    @Test("An unsynced truncation is kept or lost")
     func cuts() throws {
         let files = SimulatedFileSystem()
         try put(files, "/f", Array(repeating: 5, count: 2_048), syncs: true)
@@ -106,7 +106,7 @@ struct SimulatedFileSystemCrashTests {
         #expect(seen.contains(Array(repeating: 5, count: 512)) && seen.contains(Array(repeating: 5, count: 2_048)))
     }
 
-    @Test("Names made, moved and removed since the directory was synced are kept or lost; a rename as a whole")
+    @Test("Names created, moved and removed since the last directory sync are kept or lost; a rename as a whole")
     func names() throws {
         let files = SimulatedFileSystem()
         try put(files, "/old", [1], syncs: true)
@@ -128,7 +128,7 @@ struct SimulatedFileSystemCrashTests {
         #expect(seen == Set(withMade + withMade.map { "/gone[2] " + $0 }))
     }
 
-    @Test("The same seed loses the same; a second loss of power loses nothing more")
+    @Test("The same seed loses the same; a second power loss loses nothing more")
     func deterministic() throws {
         func run(_ seed: UInt64) throws -> [[UInt8]?] {
             let files = SimulatedFileSystem()
@@ -144,7 +144,7 @@ struct SimulatedFileSystemCrashTests {
         #expect(try run(1) != run(2))
     }
 
-    @Test("Without memory of what is unsynced, nothing is lost and nothing is kept of the unlinked")
+    @Test("Without tracking of unsynced data nothing is lost, and nothing unlinked is kept")
     func unrecorded() throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         try put(files, "/f", [1])

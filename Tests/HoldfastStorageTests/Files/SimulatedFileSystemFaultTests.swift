@@ -45,7 +45,7 @@ struct SimulatedFileSystemFaultTests {
         (.stop(within: 1), [nil, EIO, EIO, EIO, EIO], "abcdab", true),
     ]
 
-    @Test("A planned fault hits its steps and no other", arguments: plans)
+    @Test("A planned fault affects its steps and no others", arguments: plans)
     func plan(_ fault: Fault, _ outcomes: [Int32?], _ left: String, _ stops: Bool) throws {
         let files = SimulatedFileSystem()
         let file = try files.open("/f", .create)
@@ -57,7 +57,7 @@ struct SimulatedFileSystemFaultTests {
         #expect(files.isStopped == stops)
     }
 
-    @Test("A gathered write is one step and tears as a whole")
+    @Test("A gathered write is one step and is torn as a whole")
     func gathered() throws {
         let files = SimulatedFileSystem()
         let file = try files.open("/f", .create)
@@ -69,7 +69,7 @@ struct SimulatedFileSystemFaultTests {
         #expect(files.contents(of: "/f") == Array("headbody".utf8))
     }
 
-    @Test("Steps are counted from the plan and logged with what they were about")
+    @Test("Steps are counted from the plan on and logged with their file")
     func log() throws {
         let files = SimulatedFileSystem()
         let file = try files.open("/f", .create)
@@ -83,7 +83,7 @@ struct SimulatedFileSystemFaultTests {
         }
     }
 
-    @Test("Reads that must not wait are answered by the pattern, and never in part")
+    @Test("Non-blocking reads follow the pattern, and are never partial")
     func cachedReads() throws {
         let files = SimulatedFileSystem()
         let file = try files.open("/f", .create)
@@ -99,7 +99,7 @@ struct SimulatedFileSystemFaultTests {
         #expect(try answers() == [false, false, false, false, false])
     }
 
-    @Test("Threads may share it: no step is lost")
+    @Test("Threads can share it, and no step is lost")
     func threads() async throws {
         let files = SimulatedFileSystem()
         await withTaskGroup(of: Void.self) { group in

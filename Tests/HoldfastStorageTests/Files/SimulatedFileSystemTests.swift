@@ -33,7 +33,7 @@ struct SimulatedFileSystemTests {
         #expect(simulated.openFileCount == 0, "the law closed what it opened")
     }
 
-    @Test("The same script gives the same answers as the machine's files, errors included")
+    @Test("The same script gives the same results as real files, errors included")
     func script() throws {
         var answers: [[String]] = []
         try onBoth { files, root in
@@ -105,7 +105,10 @@ struct SimulatedFileSystemTests {
         #expect(answers[0].count == answers[1].count)
     }
 
-    @Test("Random writes, cuts and reads give what the machine's files give", arguments: 0..<20 as Range<UInt64>)
+    @Test(
+        "Random writes, truncations and reads give the same results as real files",
+        arguments: 0..<20 as Range<UInt64>
+    )
     func random(_ seed: UInt64) throws {
         var answers: [[UInt8]] = []
         try onBoth { files, root in
@@ -128,7 +131,7 @@ struct SimulatedFileSystemTests {
         #expect(answers[0] == answers[1], "seed \(seed)")
     }
 
-    @Test("Blocks are counted: holes are free, open files without a name are not, and the peak stays")
+    @Test("Blocks are counted: holes are free, open unlinked files are not, and the peak is kept")
     func space() throws {
         let files = SimulatedFileSystem(capacity: 5 * 4_096 + 100)
         #expect(files.capacity == 5 * 4_096)
@@ -155,7 +158,7 @@ struct SimulatedFileSystemTests {
         #expect(files.usedBytes == 4_096)
     }
 
-    @Test("A file that another takes the name of is freed")
+    @Test("A file that is replaced by a rename is freed")
     func replaced() throws {
         let files = SimulatedFileSystem()
         for name in ["/a", "/b"] {
@@ -169,7 +172,7 @@ struct SimulatedFileSystemTests {
         #expect(files.paths == ["/b"])
     }
 
-    @Test("Damage by the test's hand: bits, sizes, contents, links, attributes, and all of a directory")
+    @Test("Damage made by the test: bits, sizes, contents, links, attributes, and a whole directory")
     func damage() throws {
         let files = SimulatedFileSystem()
         try files.createDirectory("/d")

@@ -5,10 +5,10 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Index rows and places in their bits")
+@Suite("Index rows and locations, bit by bit")
 struct IndexRowTests {
     @Test(
-        "A place keeps its 58 bits",
+        "A location keeps its 58 bits",
         arguments: [
             RecordPlace(slot: 0, unit: 0, units: 0),
             RecordPlace(slot: 4_094, unit: 1 << 30 - 1, units: .max),
@@ -54,7 +54,7 @@ struct IndexRowTests {
         #expect(withUnsafeBytes(of: PackedRow.empty) { $0.allSatisfy { $0 == 0 } })
     }
 
-    @Test("Numbers too large or small for their bits are kept as the nearest one")
+    @Test("Numbers out of range are stored as the nearest one in range")
     func clamped() {
         var row = Self.rows[0]
         row.order = 0
@@ -64,7 +64,7 @@ struct IndexRowTests {
         #expect(!PackedRow(row).row.isPinned)
     }
 
-    @Test("A mark keeps its 8 bits and disturbs nothing", arguments: rows)
+    @Test("A mark keeps its 8 bits and changes nothing else", arguments: rows)
     func mark(row: IndexRow) {
         var packed = PackedRow(row)
         for mark in 0...255 as ClosedRange<UInt8> {

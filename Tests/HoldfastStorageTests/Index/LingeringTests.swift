@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Keys that linger after failed writes")
 struct LingeringTests {
-    @Test("Nothing lingers at first, and what is noted does until it is forgotten")
+    @Test("Nothing lingers at first, and a noted key lingers until it is forgotten")
     func notedAndForgotten() {
         var lingering = Lingering()
         #expect(lingering.isEmpty)
@@ -20,7 +20,7 @@ struct LingeringTests {
         #expect(lingering.isEmpty)
     }
 
-    @Test("64 keys are told apart; one more and every key lingers until all is forgotten")
+    @Test("64 keys are tracked individually; with one more every key lingers until all is forgotten")
     func bound() {
         var lingering = Lingering()
         for key in 0..<64 { lingering.note(UInt64(key)) }

@@ -46,7 +46,7 @@ struct RowPagesTests {
         return keys
     }
 
-    @Test("The invariants outlive any insertions and removals", arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
+    @Test("The invariants survive any insertions and removals", arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
     func invariants(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         guard var pages = RowPages(bytes: 1, spare: 20) else {
@@ -80,7 +80,7 @@ struct RowPagesTests {
         }
     }
 
-    @Test("Copies into more and into fewer slots keep every row, or say that they cannot")
+    @Test("Copies into more or fewer slots keep every row, or report that they cannot")
     func copies() throws {
         var generator = SeededGenerator(seed: 3)
         let page = MappedPages.pageSize
@@ -104,7 +104,7 @@ struct RowPagesTests {
         #expect(tiny.copy(pages) == false)
     }
 
-    @Test("Every key is its own or a lower key's successor's slot, however long the run of rows")
+    @Test("Every key is in its own slot or the next one after a lower key, however long the run")
     func longRuns() throws {
         guard var pages = RowPages(bytes: 64 * MappedPages.pageSize, spare: 5_000) else {
             Issue.record("no memory")

@@ -16,7 +16,7 @@ struct RowTableMemoryTests {
         )
     }
 
-    @Test("Memory the system cannot give is refused, not trapped on", arguments: [1 << 48, 1 << 58, Int.max])
+    @Test("If the system has no memory, the table refuses and does not trap", arguments: [1 << 48, 1 << 58, Int.max])
     func refused(_ rows: Int) throws {
         var table = RowTable()
         _ = try table.insert(Self.row(1))
@@ -28,7 +28,7 @@ struct RowTableMemoryTests {
         if MappedPages(bytes: .max) != nil { Issue.record("more memory than there is") }
     }
 
-    @Test("A table that cannot grow takes rows until it is nearly full, then refuses new ones and keeps the rest")
+    @Test("A table that cannot grow accepts rows until it is nearly full, then refuses new ones and keeps the rest")
     func limit() throws {
         let page = MappedPages.pageSize
         var table = RowTable(limit: 2 * page)

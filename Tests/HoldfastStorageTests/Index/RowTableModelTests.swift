@@ -52,7 +52,7 @@ struct RowTableModelTests {
         #expect(wrong.isEmpty, note)
     }
 
-    @Test("Rows are there or not exactly as in a dictionary", arguments: Spread.allCases, [1, 2, 3] as [UInt64])
+    @Test("Rows are present exactly as in a dictionary", arguments: Spread.allCases, [1, 2, 3] as [UInt64])
     func model(_ spread: Spread, seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var table = RowTable()

@@ -47,7 +47,7 @@ struct RowTableTests {
         #expect(count == 5)
     }
 
-    @Test("Changing and removing want the place")
+    @Test("Changing and removing need the location")
     func place() throws {
         var table = RowTable()
         _ = try table.insert(Self.row(1, 1, number: 4))
@@ -71,7 +71,7 @@ struct RowTableTests {
         #expect(count == 0)
     }
 
-    @Test("A fragment's rows are used together, and a row is changed wherever it lies")
+    @Test("A fragment's rows are marked as used together, and a row can be changed wherever it is")
     func together() throws {
         var table = RowTable()
         for (fragment, variant) in [(7, 1), (7, .max), (8, 0)] as [(UInt64, UInt32)] {
@@ -99,7 +99,7 @@ struct RowTableTests {
         #expect(table.rows(7) == .many(expected))
     }
 
-    @Test("Rows come in ascending order, whole or in steps between which others change")
+    @Test("Rows come in ascending order, whole or in steps between which others make changes")
     func steps() throws {
         var table = RowTable()
         for number in (0..<1_000).reversed() { _ = try table.insert(Self.row(UInt64(number) << 33, 1)) }
@@ -113,7 +113,7 @@ struct RowTableTests {
         #expect(second.map(\.fragment) == Array(seen[10...]))
     }
 
-    @Test("Of many rows put in at once the highest order of an identity stays", arguments: [true, false])
+    @Test("Of many rows inserted at once the highest order of an identity remains", arguments: [true, false])
     func fill(sorted: Bool) throws {
         var generator = SeededGenerator(seed: 11)
         var rows = (0..<20_000).map { number in
@@ -144,7 +144,7 @@ struct RowTableTests {
         #expect(count == held.count)
     }
 
-    @Test("Memory follows the rows, up and down")
+    @Test("Memory follows the number of rows, up and down")
     func memory() throws {
         var table = RowTable()
         var generator = SeededGenerator(seed: 5)
@@ -166,7 +166,7 @@ struct RowTableTests {
         #expect(table.bytes == 0)
     }
 
-    @Test("Room once reserved is enough")
+    @Test("Reserved capacity is sufficient")
     func reserve() throws {
         var table = RowTable()
         try table.reserve(30_000)

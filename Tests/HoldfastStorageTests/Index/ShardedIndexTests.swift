@@ -34,7 +34,7 @@ struct ShardedIndexTests {
         }
     }
 
-    @Test("Rows are found, counted and touched by their primary key's hash alone")
+    @Test("Rows are found, counted and marked by their primary key's hash alone")
     func rows() throws {
         let index = ShardedIndex()
         var generator = SeededGenerator(seed: 31)
@@ -57,7 +57,7 @@ struct ShardedIndexTests {
         }
     }
 
-    @Test("A key that left and comes back is known to have been asked for")
+    @Test("A key that left and comes back is known to have been requested")
     func comesBack() throws {
         let index = ShardedIndex()
         let marks = try index.shard(of: 5).state.withLock { shard throws(StoreError) in
@@ -144,7 +144,7 @@ struct ShardedIndexTests {
     }
 
     @Test(
-        "Four threads of readers see whole rows while a fifth puts in, replaces and removes",
+        "Four reader threads see whole rows while a fifth inserts, replaces and removes",
         arguments: [41] as [UInt64]
     )
     func manyReaders(seed: UInt64) async {

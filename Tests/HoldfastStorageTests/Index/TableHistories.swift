@@ -36,7 +36,7 @@ struct TableHistories {
         )
     }
 
-    @Test("Rows are there or not as in a dictionary, from none to a million", arguments: [40, 3_000, 1_000_000])
+    @Test("Rows are present as in a dictionary, from none to a million", arguments: [40, 3_000, 1_000_000])
     func rows(range: Int) throws {
         var faults = HistoryFaults()
         let steps = History.steps(percent: 9, among: 3)
@@ -126,7 +126,7 @@ struct TableHistories {
         #expect(faults.all == [], "seed \(History.seed)")
     }
 
-    @Test("The index in shards holds what a dictionary holds")
+    @Test("The sharded index holds what a dictionary holds")
     func shards() throws {
         var faults = HistoryFaults()
         var generator = History.generator("shards")
@@ -166,7 +166,7 @@ struct TableHistories {
         #expect(faults.all == [], "seed \(History.seed)")
     }
 
-    @Test("What was evicted last is known, and memory follows the entries")
+    @Test("Recently evicted keys are known, and memory follows the entries")
     func ghosts() {
         var faults = HistoryFaults()
         var generator = History.generator("ghosts")
@@ -228,7 +228,7 @@ struct TableHistories {
         #expect(faults.all == [], "seed \(History.seed)")
     }
 
-    @Test("The queue of useless slots gives the earliest, and time may jump back")
+    @Test("The queue of useless slots returns the earliest, and time may jump back")
     func useless() {
         var faults = HistoryFaults()
         var generator = History.generator("useless")
@@ -257,7 +257,7 @@ struct TableHistories {
         #expect(faults.all == [], "seed \(History.seed)")
     }
 
-    @Test("The tiers' ledger counts changes and promotions as lists do")
+    @Test("The tiers' ledger counts changes and promotions like simple lists")
     func tiers() {
         var faults = HistoryFaults()
         var generator = History.generator("tiers")
@@ -303,7 +303,7 @@ struct TableHistories {
         #expect(faults.all == [], "seed \(History.seed)")
     }
 
-    @Test("What is granted on the disk, pinned there and being written in memory adds up")
+    @Test("Space granted on disk, pinned there and being written in memory adds up")
     func ledgers() {
         var faults = HistoryFaults()
         var generator = History.generator("ledgers")

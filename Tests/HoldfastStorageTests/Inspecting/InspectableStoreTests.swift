@@ -6,9 +6,9 @@ import HoldfastTesting
 import Synchronization
 import Testing
 
-@Suite("Verifying and packing")
+@Suite("Verifying and compacting")
 struct InspectableStoreTests {
-    @Test("A store in memory counts what it holds, finds no fault and has nothing to give back")
+    @Test("A store in memory counts its entries, finds no damage and has nothing to free")
     func memory() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         try await store.put("a", Array(repeating: 1, count: 100))
@@ -26,7 +26,7 @@ struct InspectableStoreTests {
         #expect(store.statistics.lookups == 0)
     }
 
-    @Test("A closed store is neither verified nor packed")
+    @Test("A closed store is neither verified nor compacted")
     func closed() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         await store.close()
@@ -35,14 +35,14 @@ struct InspectableStoreTests {
     }
 
     @Test(
-        "Progress is a part of the whole, whatever the numbers",
+        "Progress is a fraction of the whole, whatever the numbers",
         arguments: [(0, 0, 1.0), (1, 4, 0.25), (4, 4, 1), (9, 4, 1), (-1, 4, 0), (.max, .max, 1), (1, -1, 1)]
     )
     func progress(_ read: Int, _ total: Int, _ fraction: Double) {
         #expect(VerificationProgress(entries: 0, bytesRead: read, bytesTotal: total).fraction == fraction)
     }
 
-    @Test("Findings are kept up to a bound, and one alone is no clean bill")
+    @Test("Findings are kept up to a bound, and a single one makes the report unclean")
     func findings() {
         var report = VerificationReport()
         #expect(report.isClean)

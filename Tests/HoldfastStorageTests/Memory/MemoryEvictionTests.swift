@@ -8,7 +8,7 @@ import Testing
 
 @Suite("What leaves memory first")
 struct MemoryEvictionTests {
-    @Test("What was used longest ago leaves first")
+    @Test("The least recently used entry leaves first")
     func leastRecentlyUsed() async throws {
         let store = MemoryStore(capacity: 400_000, policy: .lru)
         let body = [UInt8](repeating: 1, count: 60_000)
@@ -22,7 +22,7 @@ struct MemoryEvictionTests {
         #expect(try await store.get("k7").count == 1)
     }
 
-    @Test("What is past use leaves before anything else, however lately it was used")
+    @Test("A useless entry leaves before anything else, however recently it was used")
     func uselessFirst() async throws {
         let store = MemoryStore(capacity: 400_000)
         let body = [UInt8](repeating: 1, count: 60_000)
@@ -35,7 +35,7 @@ struct MemoryEvictionTests {
         #expect(try await store.get("useful", now: .at(11)).count == 1)
     }
 
-    @Test("Keys that are put and taken away again, over and over, do no harm", arguments: EvictionStrategy.all)
+    @Test("Keys that are put and removed repeatedly do no harm", arguments: EvictionStrategy.all)
     func putAndRemoved(policy: EvictionStrategy) async throws {
         let store = MemoryStore(capacity: 64 << 20, policy: policy)
         for number in 0..<5_000 {
@@ -49,7 +49,7 @@ struct MemoryEvictionTests {
         #expect(store.statistics.entriesRemoved == 5_000)
     }
 
-    @Test("A store without capacity refuses to write and answers", arguments: [0, -5])
+    @Test("A store without capacity refuses writes and answers reads", arguments: [0, -5])
     func noCapacity(capacity: Int) async throws {
         let store = MemoryStore(capacity: capacity)
         #expect(await errorCode { _ = try await store.put("a", [1]) } == .tooLarge)

@@ -36,7 +36,7 @@ struct MemoryPolicyTests {
         #expect(store.statistics.bytesUsed <= 10_000)
     }
 
-    @Test("Of several variants the one whose body is opened counts as used")
+    @Test("Of several variants, the one whose body is opened counts as used")
     func variants() async throws {
         let store = MemoryStore(capacity: 10_000, policy: .lru, maximumEntrySize: 5_000)
         let body = [UInt8](repeating: 1, count: 1_500)
@@ -49,7 +49,7 @@ struct MemoryPolicyTests {
         #expect(try await store.get("a").map(\.variant) == [StoreKey("1")])
     }
 
-    @Test("A follower reads on when the policy does not keep what it follows")
+    @Test("A reader continues when the policy does not keep the entry it reads")
     func follower() async throws {
         let store = Self.picky(10_000, entrySize: 9_000)
         let writer = try await store.write(
@@ -69,7 +69,7 @@ struct MemoryPolicyTests {
         #expect(try await follower.whole() == body)
     }
 
-    @Test("The same steps over the same seed leave the same entries")
+    @Test("The same steps with the same seed leave the same entries")
     func deterministic() async throws {
         var seen: [[StoreKey]] = []
         for _ in 0..<2 {
@@ -90,7 +90,7 @@ struct MemoryPolicyTests {
         #expect(seen[0].count > 20)
     }
 
-    @Test("Hits that nobody drained are told to the policy before it decides")
+    @Test("Pending hits are reported to the policy before it decides")
     func drained() async throws {
         let store = MemoryStore(capacity: 100_000, policy: .lru)
         let body = [UInt8](repeating: 1, count: 4_000)
@@ -101,7 +101,7 @@ struct MemoryPolicyTests {
     }
 
     @Test(
-        "A store hits what the simulator says its policy hits",
+        "A store has the hits that the simulator predicts for its policy",
         arguments: [.memory, .lru, .s3fifo] as [EvictionStrategy]
     )
     func simulated(strategy: EvictionStrategy) async throws {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("MemoryStore", .timeLimit(.minutes(20)))
 struct MemoryStoreTests {
-    @Test("An entry costs its parts and 704 bytes, neither more nor less")
+    @Test("An entry costs its parts plus 704 bytes exactly")
     func exactCost() async throws {
         let store = MemoryStore(capacity: 10_000, maximumEntrySize: 10_000)
         let description = EntryDescription("12345", tags: ["ab", "é"])
@@ -29,7 +29,7 @@ struct MemoryStoreTests {
         #expect(store.statistics.bytesUsed == 0)
     }
 
-    @Test("An abandoned or dropped writer gives its bytes back at once")
+    @Test("An abandoned or released writer returns its bytes at once")
     func abandonedBytes() async throws {
         let store = MemoryStore(capacity: 1_000_000)
         var writer: (any EntryWriter)? = try await store.write(
@@ -45,7 +45,7 @@ struct MemoryStoreTests {
         #expect(store.statistics.bytesUsed == 0)
     }
 
-    @Test("A committed body lies in memory in one piece, however it was written")
+    @Test("A committed body is contiguous in memory, however it was written")
     func bytesInMemory() async throws {
         let store = MemoryStore(capacity: 1_000_000)
         let writer = try await store.write(
@@ -64,7 +64,7 @@ struct MemoryStoreTests {
         #expect(try await store.body(of: entry).bytesInMemory?.array == bytes)
     }
 
-    @Test("Trimming evicts what is used least and leaves pins")
+    @Test("Trimming evicts the least used entries and keeps pins")
     func trim() async throws {
         let store = MemoryStore(capacity: 1_000_000, policy: .lru)
         for number in 0..<10 { try await store.put("k\(number)", [UInt8](repeating: 0, count: 10_000)) }
@@ -79,7 +79,7 @@ struct MemoryStoreTests {
         #expect(store.statistics.entryCount == 1)
     }
 
-    @Test("An entry that leaves no room for hope evicts nothing")
+    @Test("An entry that cannot fit evicts nothing")
     func nothingInVain() async throws {
         let store = MemoryStore(capacity: 100_000, maximumEntrySize: 100_000)
         let pinned = try await store.put("p", [UInt8](repeating: 0, count: 40_000))

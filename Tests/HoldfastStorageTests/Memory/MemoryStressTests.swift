@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("A memory store under many hands", .timeLimit(.minutes(20)))
+@Suite("A memory store under concurrent use", .timeLimit(.minutes(20)))
 struct MemoryStressTests {
     private static let capacity = 200_000
 
@@ -57,7 +57,7 @@ struct MemoryStressTests {
         }
     }
 
-    @Test("No key shows another's body, and the bytes stay within the capacity", arguments: [1, 2] as [UInt64])
+    @Test("No key returns another's body, and the bytes stay within the capacity", arguments: [1, 2] as [UInt64])
     func many(seed: UInt64) async throws {
         let store = MemoryStore(capacity: Self.capacity)
         let bad = Findings()
@@ -79,7 +79,7 @@ struct MemoryStressTests {
         #expect(try await store.list(after: nil, limit: .max, now: .at(0)).listed.isEmpty)
     }
 
-    @Test("A purge is seen by all keys at once", arguments: 0..<4)
+    @Test("A purge takes effect for all keys at once", arguments: 0..<4)
     func purge(form: Int) async throws {
         let store = MemoryStore(capacity: 10 << 20)
         let keys = (0..<200).map { StoreKey("key \($0)") }

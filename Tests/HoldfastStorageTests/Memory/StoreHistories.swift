@@ -354,7 +354,7 @@ struct StoreHistories {
     }
 
     @Test(
-        "What is shown was written last, nothing is over the capacity, and the counts add up",
+        "Reads return the last write, the capacity is never exceeded, and the counts add up",
         arguments: StoreHistories.strategies
     )
     func store(strategy: EvictionStrategy) async throws {

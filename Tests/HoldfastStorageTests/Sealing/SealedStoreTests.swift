@@ -7,7 +7,7 @@ import HoldfastTesting
 import Testing
 
 /// A disk store that seals what it writes: nothing in clear, keys that change, parts that cannot be moved.
-@Suite("A sealed store", .timeLimit(.minutes(20)))
+@Suite("An encrypted store", .timeLimit(.minutes(20)))
 struct SealedStoreTests {
     private static let capacity = 8 << 20
     private static let key = "https://origin.example/secret-path?q=needle-in-key"
@@ -83,7 +83,7 @@ struct SealedStoreTests {
         }
     }
 
-    @Test("No file shows a key, variant, tag, field, prefix or stretch of a body; unsealed, each of them shows")
+    @Test("No file shows a key, variant, tag, field, prefix or piece of a body; without encryption each is visible")
     func nothingInClear() async throws {
         for seal in [TestSeal(), nil] {
             try await Self.withDirectory { directory in
@@ -107,7 +107,7 @@ struct SealedStoreTests {
         }
     }
 
-    @Test("What was sealed is there after a restart, whole")
+    @Test("Encrypted entries are complete after a restart")
     func restart() async throws {
         try await Self.withDirectory { directory in
             let store = try await Self.open(directory, TestSeal())
@@ -122,7 +122,7 @@ struct SealedStoreTests {
     }
 
     @Test(
-        "After a change of keys old entries are read; freshened ones go over to the new key, their blobs stay readable"
+        "After a key change old entries can be read; freshened ones use the new key, and their blobs stay readable"
     )
     func rotation() async throws {
         try await Self.withDirectory { directory in
@@ -152,7 +152,7 @@ struct SealedStoreTests {
         }
     }
 
-    @Test("A key that is not at hand makes a miss, counts as no damage, and the entries are there when it is back")
+    @Test("An unavailable key gives misses, does not count as damage, and the entries return with the key")
     func unknownKey() async throws {
         try await Self.withDirectory { directory in
             let store = try await Self.open(directory, TestSeal(1, key: 11))
@@ -172,7 +172,7 @@ struct SealedStoreTests {
         }
     }
 
-    @Test("Another key under the same number makes misses, never a wrong byte")
+    @Test("Another key under the same number gives misses, never a wrong byte")
     func otherKey() async throws {
         try await Self.withDirectory { directory in
             let store = try await Self.open(directory, TestSeal(1, key: 11))
@@ -187,7 +187,7 @@ struct SealedStoreTests {
         }
     }
 
-    @Test("With a seal, what lies there in clear is not used: it may be anybody's")
+    @Test("With a seal, unencrypted entries are not used, because anybody may have written them")
     func downgrade() async throws {
         try await Self.withDirectory { directory in
             let clear = try await Self.open(directory, nil)
@@ -201,7 +201,7 @@ struct SealedStoreTests {
         }
     }
 
-    @Test("Without a seal, what is sealed is a miss")
+    @Test("Without a seal, an encrypted entry is a miss")
     func unsealedReader() async throws {
         try await Self.withDirectory { directory in
             let store = try await Self.open(directory, TestSeal())
@@ -214,7 +214,7 @@ struct SealedStoreTests {
         }
     }
 
-    @Test("A purge by tag or prefix takes sealed entries, also after a restart")
+    @Test("A purge by tag or prefix removes encrypted entries, also after a restart")
     func purging() async throws {
         try await Self.withDirectory { directory in
             let store = try await Self.open(directory, TestSeal())

@@ -11,7 +11,7 @@ import Testing
 struct StoreSealTests {
     private let part = SealedPart.body(order: 3).context
 
-    @Test("A seal gives back what was sealed, for overhead bytes more", arguments: [0, 1, 15, 16, 17, 1_000, 65_520])
+    @Test("A seal opens what it sealed, and adds exactly its overhead", arguments: [0, 1, 15, 16, 17, 1_000, 65_520])
     func roundTrip(_ count: Int) throws {
         let seed: UInt64 = 41
         var generator = SeededGenerator(seed: seed)
@@ -25,7 +25,7 @@ struct StoreSealTests {
         #expect(try seal.open(ByteChunk(second), keyID: seal.keyID, context: part) == plain, "seed \(seed)")
     }
 
-    @Test("An unknown key is no damage; another key, context or byte is")
+    @Test("An unknown key is not damage; another key, context or byte is")
     func refusals() throws {
         let seal = TestSeal()
         let sealed = try seal.seal(ByteChunk(Array("field".utf8)), context: part)
@@ -45,7 +45,7 @@ struct StoreSealTests {
         }
     }
 
-    @Test("No two parts have one context")
+    @Test("No two parts have the same context")
     func contexts() {
         var parts: [SealedPart] = []
         for number: UInt64 in [0, 1, 255, 256, .max] {

@@ -6,10 +6,10 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("When entries are promoted, and what is remembered for it")
+@Suite("When entries are promoted, and what is remembered for that")
 struct PromotionTests {
     @Test(
-        "A rule goes by the hits within the window and the length of the body",
+        "A rule depends on the hits within the window and the length of the body",
         arguments: [
             (PromotionRule.firstHit, 0, 0, true), (.firstHit, 1 << 16, 0, true), (.firstHit, 1 << 16 + 1, 3, false),
             (.secondHit, 10, 0, false), (.secondHit, 10, 1, true), (.secondHit, 10, 3, true),
@@ -21,7 +21,7 @@ struct PromotionTests {
         #expect(rule.promotes(bodyLength: length, earlierHits: earlier, capacity: 1 << 20) == promotes)
     }
 
-    @Test("Numbers out of range are moved to its end")
+    @Test("Numbers out of range are clamped")
     func range() {
         #expect(PromotionRule(hits: 0, window: 0, share: 0) == PromotionRule(hits: 1, window: 1, share: 1))
         #expect(PromotionRule(hits: 9, window: .max) == PromotionRule(hits: 4, window: 1 << 20))
@@ -44,7 +44,7 @@ struct PromotionTests {
         #expect(others <= 1, "keys are taken for others, seed \(seed)")
     }
 
-    @Test("Most keys that come again within the window are recognized", arguments: [1, 2, 3] as [UInt64])
+    @Test("Most keys that return within the window are recognized", arguments: [1, 2, 3] as [UInt64])
     func recognition(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var sketch = HitSketch(window: 1_000)
@@ -55,7 +55,7 @@ struct PromotionTests {
         #expect(known > 360, "\(known) of 500, seed \(seed)")
     }
 
-    @Test("A ledger tells which keys are changed, and which promotions are out of date")
+    @Test("A ledger knows which keys are changing and which promotions are outdated")
     func ledger() {
         var ledger = TierLedger(maximumBytes: 100)
         let (a, b) = (StoreKey("a"), StoreKey("b"))
@@ -102,7 +102,7 @@ struct PromotionTests {
         )
     }
 
-    @Test("An entry is read back from its form above as it was")
+    @Test("An entry is decoded from its promoted form unchanged")
     func roundTrip() throws {
         let promoted = PromotedEntry(Self.entry, group: 7, generation: 3, index: 1, count: 2, hasBody: true)
         let read = try #require(PromotedEntry(Self.upper(promoted.description)))
@@ -110,7 +110,7 @@ struct PromotionTests {
         #expect(read.group == 7 && read.generation == 3 && read.index == 1 && read.count == 2 && read.hasBody)
     }
 
-    @Test("Bytes that are no promoted entry are none, and never trap", arguments: [1, 2, 3] as [UInt64])
+    @Test("Bytes that are not a promoted entry decode to nothing, and never trap", arguments: [1, 2, 3] as [UInt64])
     func damage(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let whole = PromotedEntry(Self.entry, group: 7, generation: 3, index: 0, count: 1, hasBody: true)
@@ -128,7 +128,7 @@ struct PromotionTests {
         }
     }
 
-    @Test("Only a whole group of the present life answers, the latest one in its order")
+    @Test("Only a complete group of the current generation is used, the latest first")
     func groups() {
         func variant(_ name: String, group: UInt64, index: Int, count: Int, generation: UInt64 = 1) -> StoredEntry {
             let promoted = PromotedEntry(

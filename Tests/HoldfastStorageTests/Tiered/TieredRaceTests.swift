@@ -56,7 +56,7 @@ struct TieredRaceTests {
         return (store, upper, lower, entry)
     }
 
-    @Test("However far it has come", arguments: changes, Moment.allCases)
+    @Test("No matter how far it has come", arguments: changes, Moment.allCases)
     func change(change: Change, moment: Moment) async throws {
         let (store, upper, lower, entry) = try await Self.store()
         let hold = moment.hold(upper, lower)
@@ -75,7 +75,7 @@ struct TieredRaceTests {
         }
     }
 
-    @Test("While a change is under way, and after it, nobody who saw it sees the old state", arguments: changes)
+    @Test("During and after a change, nobody who saw it sees the old state", arguments: changes)
     func underWay(change: Change) async throws {
         let (store, upper, lower, entry) = try await Self.store()
         #expect(try await store.wholeBody(of: entry) == [1])
@@ -95,7 +95,7 @@ struct TieredRaceTests {
         #expect(above == nil || above == truth)
     }
 
-    @Test("An upper tier that cannot forget is not believed again", arguments: changes)
+    @Test("An upper tier that cannot remove is no longer trusted", arguments: changes)
     func cannotForget(change: Change) async throws {
         let (store, upper, lower, entry) = try await Self.store()
         #expect(try await store.wholeBody(of: entry) == [1])
@@ -116,7 +116,7 @@ struct TieredRaceTests {
         #expect(store.peek(StoreKey("b"), now: .at(0)) == [new])
     }
 
-    @Test("A purge takes what only the upper tier still has, and asks its predicate once for each entry")
+    @Test("A purge removes what only the upper tier still has, and calls its predicate once for each entry")
     func onlyAbove() async throws {
         let (store, upper, lower, entry) = try await Self.store()
         let other = try await store.put("b", [2])
@@ -137,7 +137,7 @@ struct TieredRaceTests {
         #expect(upper.statistics.entryCount == 1)
     }
 
-    @Test("The first read of a body waits for no promotion, and promotions have a bound")
+    @Test("The first read of a body does not wait for a promotion, and promotions are bounded")
     func bounded() async throws {
         let (store, upper, _, entry) = try await Self.store()
         let holds = try await withHolds(store, upper, first: entry, count: TierLedger.maximumPromotions)

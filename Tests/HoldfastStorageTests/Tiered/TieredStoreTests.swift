@@ -24,7 +24,7 @@ struct TieredStoreTests {
         return store.peek(StoreKey(key), now: .at(0))
     }
 
-    @Test("An entry that was hit is answered from memory, as the lower tier shows it", arguments: [false, true])
+    @Test("An entry that was hit is answered from memory, as the lower tier has it", arguments: [false, true])
     func promotion(needsValidation: Bool) async throws {
         let (store, _) = Self.store(needsValidation: needsValidation)
         let description = EntryDescription("head", uselessAfter: .at(90), tags: ["t"])
@@ -46,7 +46,7 @@ struct TieredStoreTests {
         #expect(store.tierStatistics.promotions == 2 && store.tierStatistics.bytesPromoted == 4)
     }
 
-    @Test("The second hit promotes where the rule asks for two")
+    @Test("The second hit promotes if the rule requires two")
     func secondHit() async throws {
         let (store, _) = Self.store(.secondHit)
         let entry = try await store.put("a", [1])
@@ -64,7 +64,7 @@ struct TieredStoreTests {
         #expect(store.peek(StoreKey("a"), now: .at(0)) == [])
     }
 
-    @Test("A body read in pieces is promoted at its end, and its second reading counts for no reader")
+    @Test("A body read in pieces is promoted at its end, and reading it again does not count as a reader")
     func pieces() async throws {
         let subject = try await StoreFactory.disk.make(16 << 20)
         defer { subject.cleanUp() }
@@ -84,7 +84,7 @@ struct TieredStoreTests {
         await store.close()
     }
 
-    @Test("The end of a body alone, and one longer than the rule takes, are not copied")
+    @Test("Only the end of a body, or a body longer than the rule allows, is not copied")
     func notWorthwhile() async throws {
         let (store, _) = Self.store(PromotionRule(hits: 1, share: 16), memory: 1 << 20)
         let short = try await store.put("a", [UInt8](repeating: 1, count: 1_000))
@@ -108,7 +108,7 @@ struct TieredStoreTests {
         #expect(await Self.above(store) == Array(entries.prefix(8)))
     }
 
-    @Test("A group of which the upper tier evicted a part is no answer")
+    @Test("A group that the upper tier has evicted in part is not used")
     func partOfGroup() async throws {
         let (store, _) = Self.store()
         for number in 0..<4 { try await store.put("a", variant: "\(number)", [1]) }
@@ -122,7 +122,7 @@ struct TieredStoreTests {
         #expect(try await store.get("a") == entries)
     }
 
-    @Test("A freshened or pinned entry keeps its body above")
+    @Test("A freshened or pinned entry keeps its body in the upper tier")
     func freshened() async throws {
         let (store, lower) = Self.store()
         let entry = try await store.put("a", [1, 2])
@@ -137,7 +137,7 @@ struct TieredStoreTests {
         #expect(try await store.wholeBody(of: changed) == [1, 2])
     }
 
-    @Test("What was evicted below is noticed, and no longer shown")
+    @Test("An eviction in the lower tier is noticed, and the entry no longer returned")
     func evictedBelow() async throws {
         let (store, lower) = Self.store()
         let entry = try await store.put("a", [1])
@@ -151,7 +151,7 @@ struct TieredStoreTests {
         #expect(await Self.above(store) == [])
     }
 
-    @Test("Each tier has statistics of its own, and the whole counts what it answered")
+    @Test("Each tier has its own statistics, and the whole counts what it answered")
     func statistics() async throws {
         let (store, _) = Self.store()
         let entry = try await store.put("a", [1, 2, 3])
@@ -185,7 +185,7 @@ struct TieredStoreTests {
     }
 
     @Test(
-        "Every law holds over a store that lists by the default, under an upper tier that always fails, and under a slow one",
+        "Every law holds with default listing, with an upper tier that always fails, and with a slow one",
         arguments: [
             StoreFactory.wrapping(.memory, "distant") { DistantStore($0) },
             StoreFactory.wrapping(.memory, "under a failing tier") { lower in

@@ -37,7 +37,7 @@ struct FaultInjectingTransportTests {
     }
 
     @Test(
-        "A failure bears its progress; from bodySent on the server has seen the request",
+        "A failure has its progress; from bodySent on the server has seen the request",
         arguments: [
             (TransportProgress.notSent, 0), (.headSent, 0), (.bodySent, 1), (.headReceived, 1), (.bytesReceived, 1),
         ]
@@ -51,7 +51,7 @@ struct FaultInjectingTransportTests {
         #expect(server.sent.count == sends)
     }
 
-    @Test("A list befalls exchanges in order, nil leaves one alone, and its end leaves all others alone")
+    @Test("A list applies to exchanges in order, nil skips one, and after its end all others are unaffected")
     func list() async throws {
         let fields: HeaderFields = ["Retry-After": "3"]
         let transport = FaultInjectingTransport(server, plan: .list([.status(503, fields), nil, .status(429)]))
@@ -66,7 +66,7 @@ struct FaultInjectingTransportTests {
         #expect(FaultPlan.list([], repeats: true).fault(for: 1) == nil)
     }
 
-    @Test("Chance follows from seed and number alone, and keeps to its shares")
+    @Test("Random faults depend on seed and number alone, and keep to their shares")
     func chance() {
         let plan = FaultPlan.chance(
             seed: 7,
@@ -82,7 +82,7 @@ struct FaultInjectingTransportTests {
     }
 
     @Test(
-        "A body breaks off after so many bytes, at its end where it is shorter",
+        "A body is cut after the given bytes, or at its end if it is shorter",
         arguments: [(0, ""), (4, "abcd"), (9, "abcdef")]
     )
     func truncation(bytes: Int, readable: String) async throws {
@@ -100,7 +100,7 @@ struct FaultInjectingTransportTests {
         }
     }
 
-    @Test("A delay goes by the call's clock; silence and too long a delay end with the deadline")
+    @Test("A delay uses the call's clock; silence or a delay that is too long ends at the deadline")
     func time() async throws {
         let delayed = FaultInjectingTransport(
             server,
@@ -115,7 +115,7 @@ struct FaultInjectingTransportTests {
         #expect(server.sent.count == 1)
     }
 
-    @Test("Only requests that are exposed are numbered and befallen")
+    @Test("Only requests that are selected are numbered and affected")
     func exposure() async throws {
         let transport = FaultInjectingTransport(server, plan: .list([.status(500)], repeats: true)) {
             $0.url?.path == "/bad"
@@ -125,7 +125,7 @@ struct FaultInjectingTransportTests {
         #expect(transport.exposedCount == 1)
     }
 
-    @Test("Under many tasks every number is given out once")
+    @Test("With many tasks every number is used once")
     func stress() async throws {
         let transport = FaultInjectingTransport(server, plan: .chance(seed: 3, [(0.25, .status(500))]))
         await withTaskGroup(of: Void.self) { group in

@@ -16,7 +16,7 @@ struct LeaseConformanceTests {
         #expect(findings.isEmpty, "\(findings)")
     }
 
-    @Test("A store that is lost grants nothing and ends all waits")
+    @Test("A lost lease service grants nothing and ends all waits")
     func loss() async throws {
         let leases = SimulatedLeases(clock: ManualClock())
         let (key, variant) = (StoreKey([1]), StoreKey([]))

@@ -11,7 +11,7 @@ struct LoopbackIntakeTests {
         "PUT /x HTTP/1.1\r\nContent-Length: \(count)\r\n\r\n" + String(repeating: "a", count: count)
     }
 
-    @Test("What is measured is not kept, and what is kept is measured as well")
+    @Test("Measured content is not kept, and kept content is measured too")
     func measuring() async throws {
         for intake in [LoopbackIntake.keep, .measure] {
             let server = try LoopbackServer.start(
@@ -25,7 +25,7 @@ struct LoopbackIntakeTests {
         }
     }
 
-    @Test("A content that is held is read when its gate opens; its head was there before")
+    @Test("Held content is read when its gate opens, and its head is available before")
     func holding() async throws {
         let gate = LoopbackGate()
         let server = try LoopbackServer.start(
@@ -41,7 +41,7 @@ struct LoopbackIntakeTests {
         #expect(server.requests.map(\.bodyLength) == [100_000])
     }
 
-    @Test("A content that is not taken ends the exchange without an answer", arguments: [true, false])
+    @Test("Refused content ends the exchange without a response", arguments: [true, false])
     func breaking(resetting: Bool) async throws {
         let server = try LoopbackServer.start(
             script: LoopbackScript(
@@ -55,7 +55,7 @@ struct LoopbackIntakeTests {
         #expect(server.requests.isEmpty)
     }
 
-    @Test("Steps of the pattern go on where the last one stopped, and the gauge counts what has left")
+    @Test("Pattern steps continue where the last one stopped, and the gauge counts what was sent")
     func pattern() async throws {
         let gauge = ByteGauge()
         let server = try LoopbackServer.start { _ in
@@ -78,7 +78,10 @@ struct TransferPatternTests {
         return bytes
     }
 
-    @Test("Cut in whatever way, it is itself", arguments: [1, 7, 4_096, 65_520, 65_521, 65_522, 131_042, 200_000])
+    @Test(
+        "The pattern does not depend on how it is split",
+        arguments: [1, 7, 4_096, 65_520, 65_521, 65_522, 131_042, 200_000]
+    )
     func cuts(size: Int) {
         let all = Self.pattern(300_000)
         var checker = TransferPattern.Checker()
@@ -94,7 +97,7 @@ struct TransferPatternTests {
         #expect(checker.count == position)
     }
 
-    @Test("A byte that is lost, doubled, changed or moved shows")
+    @Test("A lost, doubled, changed or moved byte is detected")
     func damage() {
         let all = Self.pattern(200_000)
         let damages: [(inout [UInt8]) -> Void] = [

@@ -8,7 +8,7 @@ import Testing
 struct LoopbackServerTests {
     private static let ok = "HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok"
 
-    @Test("Requests on one connection are answered in order, and recorded as they came")
+    @Test("Requests on one connection are answered in order and recorded as they came")
     func requests() async throws {
         let server = try LoopbackServer.start { LoopbackReply(fields: [("X-A", "1"), ("X-A", "2")], body: $0.text) }
         let answer = try await RawClient.exchange(
@@ -33,7 +33,7 @@ struct LoopbackServerTests {
     }
 
     @Test(
-        "What is no request gets a 400 and the end",
+        "A malformed request gets a 400, and the connection ends",
         arguments: [
             "nonsense\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n", "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
             "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "PUT / HTTP/1.1\r\nContent-Length: 11\r\n\r\n12345678901",
@@ -49,7 +49,7 @@ struct LoopbackServerTests {
         #expect(server.requests.isEmpty)
     }
 
-    @Test("The connection ends where the client, or its version, asks for it")
+    @Test("The connection ends if the client or its version asks for it")
     func close() async throws {
         for ending in ["HTTP/1.1\r\nConnection: x, Close\r\n\r\n", "HTTP/1.0\r\n\r\n"] {
             let server = try LoopbackServer.start { _ in LoopbackReply(body: "ok") }
@@ -72,7 +72,7 @@ struct LoopbackServerTests {
         #expect(answer == "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 \r\nLink: </a>\r\n\r\n\(Self.ok)")
     }
 
-    @Test("Framings are written as they are called, and bodies that have none are not")
+    @Test("Responses are framed as scripted, and statuses without content have none")
     func framings() async throws {
         let server = try LoopbackServer.start { request in
             switch request.path {
@@ -105,7 +105,7 @@ struct LoopbackServerTests {
         await #expect(throws: (any Error).self) { try await RawClient.exchange("GET / HTTP/1.1\r\n\r\n", with: server) }
     }
 
-    @Test("A script breaks off: the exchange was ended by the server, and is told so once")
+    @Test("A script can cut the connection: the exchange was ended by the server, and is recorded once")
     func brokenOff() async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(framing: .length(5), steps: [.send("ab"), .close, .send("c")])

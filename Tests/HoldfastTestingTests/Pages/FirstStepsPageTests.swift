@@ -51,7 +51,7 @@ struct PersistentRetrier: Retrier {
 /// The code of docs/first-steps.md from top to bottom, and that of docs/extending/writing-a-hook.md.
 @Suite("docs/first-steps.md", .timeLimit(.minutes(20)))
 struct FirstStepsPageTests {
-    @Test("The walk does what the page says")
+    @Test("The walkthrough does what the page says")
     func walk() async throws {
         let server = try LoopbackServer.start { request in
             LoopbackReply(fields: [("Cache-Control", "max-age=3600")], body: "hello from \(request.path)")

@@ -17,7 +17,7 @@ struct HoldfastTestingCatalogTests {
         URLRequest(url: try #require(URL(string: "http://origin.example/a")))
     }
 
-    @Test("Scripted answers and a clock")
+    @Test("Scripted responses and a clock")
     func script() async throws {
         let request = try request()
         let transport = ScriptedTransport([
@@ -67,7 +67,7 @@ struct HoldfastTestingCatalogTests {
         #expect(data == Data("hello".utf8))
     }
 
-    @Test("A store of one's own")
+    @Test("A custom store")
     func store() async {
         let factory = StoreFactory("my store") { capacity in
             StoreSubject(MemoryStore(capacity: capacity))
@@ -76,7 +76,7 @@ struct HoldfastTestingCatalogTests {
         #expect(findings.isEmpty)
     }
 
-    @Test("A transport of one's own")
+    @Test("A custom transport")
     func transport() async {
         let subject = TransportSubject("URLSession", capabilities: .urlSession) { URLSessionTransport() }
         if let check = TransportConformance.checks.first {

@@ -93,7 +93,7 @@ final class CopyingSource: ByteSource {
     func cancel() { upstream.cancel() }
 }
 
-@Suite("RecordingTransport keeps the promises", .timeLimit(.minutes(20)))
+@Suite("RecordingTransport passes the transport conformance suite", .timeLimit(.minutes(20)))
 struct RecordingTransportTests {
     static let recording = TransportSubject("recording", capabilities: .urlSession) {
         RecordingTransport(URLSessionTransport())
@@ -108,7 +108,7 @@ struct RecordingTransportTests {
 
 @Suite("docs/extending/writing-a-transport.md", .timeLimit(.minutes(20)))
 struct WritingATransportPageTests {
-    @Test("What was recorded is replayed, and nothing else")
+    @Test("Recorded exchanges are replayed, and nothing else")
     func replaying() async throws {
         let server = try LoopbackServer.start { request in
             LoopbackReply(fields: [("ETag", "\"a\"")], body: "hello from \(request.path)")

@@ -18,7 +18,7 @@ import Testing
         /// Twice what was measured in debug builds on a busy machine: 39 MiB of 800 MB, 44 MiB of 2 GB.
         private static let downloadMemory = memory == .max ? .max : 92_000_000
 
-        @Test("URLSession, down: a reader that stands still costs a file without a name, and little memory")
+        @Test("URLSession, download: a stalled reader costs an unlinked file and little memory")
         func down() async throws {
             let gauge = ByteGauge()
             let bench = try TransferBench(gauge)
@@ -34,7 +34,9 @@ import Testing
             #expect(report.growth < Self.memory, "\(report.growth)")
         }
 
-        @Test("URLSession, up: a stream is collected in a file, which is gone at the end, and costs little memory")
+        @Test(
+            "URLSession, upload: a stream is collected in a file, which is removed at the end, and costs little memory"
+        )
         func up() async throws {
             let bench = try TransferBench()
             defer { bench.end() }
@@ -48,7 +50,7 @@ import Testing
             #expect(bench.tookPattern)
         }
 
-        @Test("A session of somebody else's, down: every byte is right, whatever it costs")
+        @Test("A session passed in, download: every byte is right, whatever it costs")
         func foreign() async throws {
             let bench = try TransferBench()
             defer { bench.end() }
@@ -59,7 +61,7 @@ import Testing
 
         /// With `HOLDFAST_DOWNLOAD_BYTES=2000000000` beyond what may wait on disk for other readers.
         @Test(
-            "URLSession, a download: whatever its length it costs little memory, and leaves no other file",
+            "URLSession, download to a file: costs little memory whatever its length, and leaves no other file",
             arguments: ["urlsession", "urlsession-foreign"]
         )
         func download(client: String) async throws {
@@ -75,7 +77,7 @@ import Testing
             #expect(bench.files == [])
         }
 
-        @Test("A client that is not there is said so")
+        @Test("A missing client is reported")
         func unknown() async throws {
             let bench = try TransferBench()
             defer { bench.end() }

@@ -4,9 +4,9 @@
 import HoldfastTesting
 import Testing
 
-@Suite("The conformance suite of transports finds what is broken", .timeLimit(.minutes(20)))
+@Suite("The transport conformance suite finds broken transports", .timeLimit(.minutes(20)))
 struct TransportConformanceTests {
-    @Test("A broken transport is found by the checks that are for it", arguments: TransportDefect.all)
+    @Test("Each broken transport is found by the checks meant for it", arguments: TransportDefect.all)
     func defect(_ defect: TransportDefect) async throws {
         let subject = TransportSubject(defect.description, capabilities: defect.capabilities) { defect.make() }
         // Patience that is over too early on a slow machine is a finding as well, and one is expected.
@@ -21,7 +21,7 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test("Each check can find something")
+    @Test("Each check can fail")
     func coverage() {
         let found = Set(TransportDefect.all.flatMap(\.checks))
         let idle = TransportConformance.checks.map(\.name).filter { !found.contains($0) }
@@ -34,7 +34,7 @@ struct TransportConformanceTests {
         #expect(Set(names).count == names.count)
     }
 
-    @Test("A check that means nothing in a version of HTTP is not run")
+    @Test("A check that has no meaning in a version of HTTP is skipped")
     func versions() async throws {
         let subject = TransportSubject("none", capabilities: TransportCapabilities()) {
             throw CancellationError()

@@ -19,8 +19,8 @@ extension TransportDefect {
     ]
     private static let brokenBodies = [
         "reset before its first byte", "reset in the middle", "shorter than Content-Length",
-        "of no byte where Content-Length says more", "in chunks that is reset", "in chunks without the last one",
-        "until close that is reset",
+        "without any byte although Content-Length says more", "in chunks, reset", "in chunks, without the last one",
+        "until close, reset",
     ]
     private static let framings = [0, 300_000].flatMap { bytes in
         ["Content-Length", "chunked", "until close"].map { "a body of \(bytes) bytes is read to its end: \($0)" }
@@ -40,8 +40,8 @@ extension TransportDefect {
             foundBy: [
                 "a request body that fails ends the exchange, its length declared",
                 "a request body that fails ends the exchange, its length unknown",
-                "a request body longer than its declared length is never taken for whole",
-                "a request body shorter than its declared length is never taken for whole",
+                "a request body longer than its declared length is never taken for complete",
+                "a request body shorter than its declared length is never taken for complete",
             ],
             sending: { sound, request, body, context in
                 let known = try await bytes(of: body)
@@ -50,7 +50,7 @@ extension TransportDefect {
         ),
         TransportDefect(
             "drops the content of a GET",
-            foundBy: ["content in a GET arrives, or is refused and nothing is sent"],
+            foundBy: ["content in a GET arrives, or is rejected and nothing is sent"],
             sending: { sound, request, body, context in
                 let body = request.httpMethod == "GET" ? .none : body
                 return try await sound.send(request, body: body, context: context)
@@ -65,7 +65,7 @@ extension TransportDefect {
         },
         .ofResponses(
             "changes a byte far out",
-            foundBy: ["a long body under a slow reader is taken in as far as declared, and every byte is right"]
+            foundBy: ["a long body with a slow reader is read ahead only as declared, and every byte is correct"]
         ) { response, _ in
             response.spoilBody { source, position in
                 guard let chunk = try await source.next(), position > 20 << 20 else { return try await source.next() }
@@ -75,8 +75,8 @@ extension TransportDefect {
         TransportDefect(
             "takes in without bound",
             foundBy: [
-                "a long body under a slow reader is taken in as far as declared, and every byte is right",
-                "a long request body goes out as fast as it is taken, or is collected, and every byte is right",
+                "a long body with a slow reader is read ahead only as declared, and every byte is correct",
+                "a long request body is sent as fast as it is accepted, or collected, and every byte is correct",
             ],
             declaring: { capabilities in
                 capabilities.readAhead = .backPressure(bytes: 1 << 20)
@@ -85,7 +85,7 @@ extension TransportDefect {
         ),
         TransportDefect(
             "hands up what is whole only",
-            foundBy: ["the head is handed up before the body, and each part as it comes"],
+            foundBy: ["the head is returned before the body, and each part as it arrives"],
             hangs: true,
             sending: { sound, request, body, context in
                 var response = try await sound.send(request, body: body, context: context)
@@ -95,9 +95,9 @@ extension TransportDefect {
         ),
         .ofResponses(
             "takes a broken body for whole",
-            foundBy: brokenBodies.map { "a body \($0) is never taken for whole" } + [
-                "gzip that is broken ends the body with an error where it is undone",
-                "an unknown content coding is handed up as it came, or refused",
+            foundBy: brokenBodies.map { "a body \($0) is never taken for complete" } + [
+                "broken gzip ends the body with an error, if the transport decodes it",
+                "an unknown content coding is returned as received, or rejected",
             ]
         ) { response, _ in
             response.spoilBody { source, _ in try? await source.next() }
@@ -105,8 +105,8 @@ extension TransportDefect {
         TransportDefect(
             "leaves a byte for the next exchange",
             foundBy: [
-                "exchanges at the same time do not mix",
-                "what was not read of a body is never taken for the next response",
+                "concurrent exchanges do not mix",
+                "the unread rest of a body is never taken for the next response",
             ],
             make: { MixingTransport() }
         ),

@@ -13,23 +13,23 @@ import Synchronization
 
 extension TransportDefect {
     private static let broken = [
-        "a connection that ends before a request is an error with honest progress",
-        "a connection that ends within a request is an error with honest progress",
-        "an exchange that breaks within the request body is an error with honest progress",
-        "an exchange that breaks before the head is an error with honest progress",
-        "an answer that is not HTTP is an error with honest progress",
+        "a connection that ends before a request is an error with correct progress",
+        "a connection that ends during a request is an error with correct progress",
+        "an exchange that breaks during the request body is an error with correct progress",
+        "an exchange that breaks before the head is an error with correct progress",
+        "a response that is not HTTP is an error with correct progress",
     ]
-    private static let kept = "a kept connection that breaks before the head is an error, and a POST is sent once"
+    private static let kept = "a reused connection that breaks before the head is an error, and a POST is sent once"
 
     static let ofEndings: [TransportDefect] = [
         TransportDefect(
             "ignores cancellation",
             foundBy: [
-                "cancelled before it begins, nothing is sent",
-                "cancelled while the request body is sent, the exchange ends",
-                "cancelled while its request body waits for more, the exchange ends",
-                "cancelled while the head is awaited, the exchange ends",
-                "cancelled in the middle of the body, the exchange ends",
+                "a call that is cancelled before it begins sends nothing",
+                "cancelling while the request body is being sent ends the exchange",
+                "cancelling while the request body waits for more bytes ends the exchange",
+                "cancelling while waiting for the head ends the exchange",
+                "cancelling in the middle of the body ends the exchange",
             ],
             hangs: true,
             sending: { sound, request, body, context in
@@ -45,8 +45,8 @@ extension TransportDefect {
         TransportDefect(
             "keeps what nobody reads",
             foundBy: [
-                "a body that is dropped unread ends the exchange",
-                "a body that is cancelled ends the exchange, and reading it throws CancellationError",
+                "dropping an unread body ends the exchange",
+                "cancelling a body ends the exchange, and reading it throws CancellationError",
             ],
             hangs: true,
             make: { HoardingTransport() }
@@ -66,7 +66,7 @@ extension TransportDefect {
         },
         TransportDefect(
             "sends again by itself",
-            foundBy: [kept, "an exchange that breaks before the head is an error with honest progress"],
+            foundBy: [kept, "an exchange that breaks before the head is an error with correct progress"],
             sending: { sound, request, body, context in
                 do {
                     return try await sound.send(request, body: body, context: context)
@@ -81,13 +81,13 @@ extension TransportDefect {
         ) { throw ServiceError(.connectionLost, "lost", cause: $0, progress: .bodySent) },
         .ofErrors(
             "takes an impossible URL for sent",
-            foundBy: ["a URL that cannot be sent to is an error, and nothing was sent"]
+            foundBy: ["an unusable URL is an error, and nothing was sent"]
         ) { throw ServiceError(.badRequest, "bad", cause: $0, progress: .bodySent) },
         TransportDefect(
             "forgets the deadline",
             foundBy: [
-                "the attempt's deadline ends the wait for a head with .timeout, where the transport enforces it",
-                "a deadline that has passed sends nothing, where the transport enforces it",
+                "the attempt's deadline ends the wait for the head with .timeout, if the transport enforces it",
+                "an attempt whose deadline has passed sends nothing, if the transport enforces it",
             ],
             hangs: true,
             sending: { sound, request, body, context in
@@ -97,7 +97,7 @@ extension TransportDefect {
         ),
         TransportDefect(
             "ends bodies at the deadline",
-            foundBy: ["the deadline has no say once the head is there"],
+            foundBy: ["the deadline has no effect once the head has arrived"],
             sending: { sound, request, body, context in
                 var response = try await sound.send(request, body: body, context: context)
                 response.spoilBody { source, _ in
@@ -111,14 +111,14 @@ extension TransportDefect {
         ),
         TransportDefect(
             "takes a new connection each time",
-            foundBy: ["a connection is used again once its body is read, where the transport does so"],
+            foundBy: ["a connection is reused once its body has been read, if the transport reuses connections"],
             sending: { _, request, body, context in
                 try await URLSessionTransport().send(request, body: body, context: context)
             }
         ),
         TransportDefect(
             "uses a connection that was said to end",
-            foundBy: ["a connection that the server ends with its answer is not used again"],
+            foundBy: ["a connection that the server closes after its response is not reused"],
             make: { StubbornTransport() }
         ),
     ]

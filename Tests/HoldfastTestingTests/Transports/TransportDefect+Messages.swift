@@ -29,7 +29,10 @@ extension TransportDefect {
                 request.setValue(nil, forHTTPHeaderField: name)
             }
         },
-        .ofRequests("adds a credential that it hides", foundBy: ["the implicit fields are what is added"]) {
+        .ofRequests(
+            "adds a credential that it hides",
+            foundBy: ["the declared implicit fields are those that the transport adds"]
+        ) {
             $0.setValue("Bearer x", forHTTPHeaderField: "Authorization")
         },
         .ofResponses(
@@ -46,25 +49,25 @@ extension TransportDefect {
         },
         .ofResponses(
             "has a body for HEAD",
-            foundBy: ["a response to HEAD has its fields and no body, and the next exchange is right"]
+            foundBy: ["a response to HEAD has its fields and no body, and the next exchange is correct"]
         ) { response, request in
             if request.httpMethod == "HEAD" { response.body = ResponseBody(ByteChunk([1])) }
         },
         .ofResponses(
             "drops the fields of a 304",
-            foundBy: ["204 and 304 have their fields and no body, and the next exchange is right"]
+            foundBy: ["204 and 304 have their fields and no body, and the next exchange is correct"]
         ) { response, _ in
             if response.status == 304 { response.fields = HeaderFields() }
         },
         .ofResponses(
             "knows the registered statuses only",
-            foundBy: ["each status is handed up with its body, an odd one too"]
+            foundBy: ["every status is returned with its body, even an unusual one"]
         ) { response, _ in
             if response.status.rawValue % 100 == 99 { response.status = 500 }
         },
         TransportDefect(
             "drops interim responses",
-            foundBy: ["an interim response is reported or dropped, never the answer"],
+            foundBy: ["an interim response is reported or dropped, but never returned as the response"],
             declaring: { $0.reportsInterim = true },
             sending: { sound, request, body, context in
                 let deaf = CallContext(clock: context.clock, deadline: context.attemptDeadline)
@@ -73,7 +76,7 @@ extension TransportDefect {
         ),
         TransportDefect(
             "follows redirects",
-            foundBy: ["redirects are handed up, never followed"],
+            foundBy: ["redirects are returned, never followed"],
             sending: { sound, request, body, context in
                 let response = try await sound.send(request, body: body, context: context)
                 guard let location = response.fields["Location"] else { return response }
@@ -86,7 +89,7 @@ extension TransportDefect {
         ),
         .ofResponses(
             "wants a Location",
-            foundBy: ["a redirect without Location is a response as any other"]
+            foundBy: ["a redirect without Location is a response like any other"]
         ) { response, _ in
             if response.status == 302, !response.fields.contains("Location") {
                 throw ServiceError(.protocolError, "no Location", progress: .headReceived)
@@ -95,7 +98,7 @@ extension TransportDefect {
         TransportDefect(
             "answers challenges",
             foundBy: ["Basic realm=\"x\"", "Digest realm=\"x\", nonce=\"y\"", "Bearer"].map {
-                "a 401 is handed up, no credential is sent: \($0)"
+                "a 401 is returned, and no credential is sent: \($0)"
             },
             sending: { sound, request, body, context in
                 let response = try await sound.send(request, body: body, context: context)
@@ -108,8 +111,8 @@ extension TransportDefect {
         .ofResponses(
             "undoes codings and does not say so",
             foundBy: [
-                "a body in gzip is undone and says so, or is handed up as it came",
-                "a body in gzip is cached once, and right the second time",
+                "a gzip body is decoded and marked as decoded, or returned as received",
+                "a gzip body is cached once, and is correct the second time",
             ]
         ) { response, _ in
             response.contentDecoded = false

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("No response crosses from one user to another", .timeLimit(.minutes(20)))
+@Suite("No response passes from one user to another", .timeLimit(.minutes(20)))
 struct CachePartitionTests {
     /// Where a user's credentials come from.
     enum Origin: String, CaseIterable, Sendable {
@@ -67,7 +67,7 @@ struct CachePartitionTests {
         #expect(try await load() == .fresh("for alice"))
     }
 
-    @Test("An anonymous caller does not see what a user's request stored, nor the other way round")
+    @Test("An anonymous caller does not get what a user's request stored, nor the reverse")
     func anonymous() async throws {
         let transport = ScriptedTransport { request in
             .respond(200, Self.fields, body: request.value(forHTTPHeaderField: "Authorization") ?? "nobody")
@@ -78,7 +78,7 @@ struct CachePartitionTests {
         #expect(try await bench.load(.get("http://h.example/", ["Authorization": "a"])) == .fresh("a"))
     }
 
-    @Test("An explicit principal keeps its entries over a rotated token")
+    @Test("An explicit principal keeps its entries when the token is rotated")
     func rotatedToken() async throws {
         let bench = CacheBench([.respond(200, Self.fields, body: "one")])
         var options = CallOptions()
@@ -87,7 +87,7 @@ struct CachePartitionTests {
         #expect(try await bench.load(.get("http://h.example/", ["Authorization": "new"]), options) == .fresh("one"))
     }
 
-    @Test("Law 3: a prepare step that changes the principal keeps the response out of the store")
+    @Test("Law 3: if a prepare step changes the principal, the response is not stored")
     func preparedPrincipal() async throws {
         let transport = ScriptedTransport([.respond(200, Self.fields, body: "secret")], repeatsLastStep: true)
         let bench = CacheBench(transport) { configuration in
@@ -101,7 +101,7 @@ struct CachePartitionTests {
     }
 
     @Test(
-        "Law 3: an error that was meant for the principal a prepare step named reaches no other call",
+        "Law 3: an error meant for the principal that a prepare step named reaches no other call",
         arguments: [429, 503]
     )
     func preparedPrincipalError(_ status: Int) async throws {
@@ -123,7 +123,7 @@ struct CachePartitionTests {
         #expect(try await calls[1].value == ByteChunk(copying: "b".utf8))
     }
 
-    @Test("A credential added beneath a hand-listed caching hook keeps the response out of the store")
+    @Test("If a hook below a manually listed caching hook adds a credential, the response is not stored")
     func hookBeneath() async throws {
         let cache = HTTPCache(store: MemoryStore(capacity: 1 << 20))
         var beneath = RecordingHook(name: "auth", log: HookLog(), scope: .message)
@@ -137,7 +137,7 @@ struct CachePartitionTests {
         #expect(cache.store.statistics.entryCount == 0)
     }
 
-    @Test("In shared mode an authorized response is stored for all only where it says so (RFC 9111 §3.5)")
+    @Test("In shared mode an authorized response is stored for all only if it says so (RFC 9111 §3.5)")
     func sharedMode() async throws {
         let transport = ScriptedTransport { request in
             let fields: HeaderFields =
@@ -208,7 +208,7 @@ struct CachePartitionTests {
     }
 
     /// lysine-dev/okhttp#3087, #1605, #2903
-    @Test("No credential stands in a key or in metadata")
+    @Test("No credential appears in a key or in metadata")
     func nothingInClear() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let fields: HeaderFields = ["Cache-Control": "max-age=60", "Vary": "Authorization, Cookie"]

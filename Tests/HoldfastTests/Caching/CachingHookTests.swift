@@ -29,7 +29,7 @@ struct CachingHookTests {
         #expect(bench.sends == 1)
     }
 
-    @Test("A URL that is no key is passed by, and the response says so")
+    @Test("A URL that cannot be a key bypasses the cache, and the response says so")
     func noKey() async throws {
         let bench = CacheBench([.respond(200, body: "one")])
         let response = try await bench.pipeline.send(.get("ftp://origin.example/a"))
@@ -38,7 +38,7 @@ struct CachingHookTests {
         #expect(bench.cache.statistics.bypasses == 1)
     }
 
-    @Test("Law 2, S-T7: look-up ends before sending starts, however slow the store")
+    @Test("Law 2, S-T7: the lookup ends before sending starts, however slow the store is")
     func slowLookUp() async throws {
         let store = FaultyStore()
         let bench = CacheBench([.respond(200, ["Cache-Control": "max-age=60"], body: "one")], store: store)
@@ -52,7 +52,7 @@ struct CachingHookTests {
         #expect(bench.sends == 1)
     }
 
-    @Test("A stale response is validated by its entity tag, and a 304 freshens it without a new body")
+    @Test("A stale response is revalidated by its entity tag, and a 304 freshens it without a new body")
     func revalidation() async throws {
         let bench = CacheBench([
             .respond(200, ["Cache-Control": "max-age=10", "ETag": "\"v1\"", "X-A": "old"], body: "one"),
@@ -72,7 +72,7 @@ struct CachingHookTests {
         #expect(bench.cache.store.statistics.entriesWritten == 1)
     }
 
-    @Test("Last-Modified validates where there is no entity tag")
+    @Test("Last-Modified is used for validation if there is no entity tag")
     func lastModified() async throws {
         let date = "Tue, 14 Nov 2023 22:13:00 GMT"
         let bench = CacheBench([
@@ -97,7 +97,7 @@ struct CachingHookTests {
     }
 
     @Test(
-        "What may not be stored is not",
+        "A response that may not be stored is not",
         arguments: [
             ("GET", 200, ["Cache-Control": "no-store"]), ("GET", 200, ["Cache-Control": "max-age=60", "Vary": "*"]),
             ("POST", 200, ["Cache-Control": "max-age=60"]), ("PUT", 200, ["Cache-Control": "max-age=60"]),
@@ -115,7 +115,7 @@ struct CachingHookTests {
     }
 
     @Test(
-        "s-maxage counts in shared mode only; private is for private caches",
+        "s-maxage counts only in shared mode, and private is for private caches",
         arguments: [CacheOptions.Mode.private, .shared]
     )
     func modes(_ mode: CacheOptions.Mode) async throws {
@@ -165,14 +165,14 @@ struct CachingHookTests {
         #expect(response.body.length == 0)
     }
 
-    @Test("A 404 that says so is stored, as any status may be")
+    @Test("A 404 with a lifetime is stored, like any status")
     func negative() async throws {
         let bench = CacheBench([.respond(404, ["Cache-Control": "max-age=60"], body: "no")])
         #expect(try await bench.load() == .network("no", 404))
         #expect(try await bench.load() == .fresh("no", 404))
     }
 
-    @Test("S-T31: spellings of one URI are one entry; header names know no case")
+    @Test("S-T31: spellings of one URI are one entry, and field names ignore case")
     func equalKeys() async throws {
         let bench = CacheBench([.respond(200, ["cache-control": "max-age=60"], body: "one")])
         try await bench.load(.get("https://HOST.example:443/%7Ea/./b#fragment"))
@@ -183,7 +183,7 @@ struct CachingHookTests {
         }
     }
 
-    @Test("S-T32: what differs stays apart")
+    @Test("S-T32: different requests have separate entries")
     func differentKeys() async throws {
         let transport = ScriptedTransport { request in
             .respond(200, ["Cache-Control": "max-age=60"], body: request.url?.absoluteString ?? "")
@@ -198,7 +198,7 @@ struct CachingHookTests {
         #expect(bench.sends == spellings.count)
     }
 
-    @Test("S-T35: many calls for one URL at once: every caller gets the whole body, and the books agree")
+    @Test("S-T35: with many concurrent calls for one URL every caller gets the whole body, and the counts add up")
     func concurrent() async throws {
         let transport = ScriptedTransport { _ in
             .stream(200, ["Cache-Control": "max-age=60"], chunks: ["on", "e"], length: 3)
@@ -244,7 +244,7 @@ struct CachingHookTests {
         #expect(try await bench.load() == .revalidated("good"))
     }
 
-    @Test("A GET with content is neither looked up nor stored, since its key does not tell the content")
+    @Test("A GET with content is neither looked up nor stored, because its key does not include the content")
     func content() async throws {
         let bench = CacheBench(
             ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: "x")], repeatsLastStep: true)
@@ -257,7 +257,7 @@ struct CachingHookTests {
         #expect(bench.cache.store.statistics.entryCount == 1)
     }
 
-    @Test("What is no method is no GET")
+    @Test("An invalid method does not count as GET")
     func invalidMethod() async throws {
         let bench = CacheBench(
             ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: "x")], repeatsLastStep: true)

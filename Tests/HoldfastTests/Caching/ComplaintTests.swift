@@ -36,7 +36,7 @@ struct ComplaintTests {
 
     /// lysine-dev/okhttp#9365; pkmetski/riffle#592; Alamofire/Alamofire#2371; ktorio/ktor#4337
     @Test(
-        "okhttp#9365: what one user was sent is never shown to another",
+        "okhttp#9365: one user's response is never returned to another",
         arguments: ["Authorization", "Cookie"],
         [CacheOptions.Mode.private, .shared]
     )
@@ -52,7 +52,7 @@ struct ComplaintTests {
     }
 
     @Test(
-        "okhttp#9365: users who ask at the same time do not share an exchange",
+        "okhttp#9365: users who call at the same time do not share an exchange",
         arguments: ["Authorization", "Cookie"]
     )
     func usersAtOnce(field: String) async throws {
@@ -101,7 +101,7 @@ struct ComplaintTests {
 
     /// Alamofire/Alamofire#292, #526, #712; lysine-dev/okhttp#7501; symfony/symfony#58985
     @Test(
-        "Alamofire#292: why a response was not cached is one property away",
+        "Alamofire#292: one property says why a response was not cached",
         arguments: [
             (200, ["Cache-Control": "no-store"], .responseNoStore),
             (200, ["Cache-Control": "max-age=60", "Vary": "*"], .varyStar),

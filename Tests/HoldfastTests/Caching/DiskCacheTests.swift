@@ -18,7 +18,7 @@ struct DiskCacheTests {
         try await body(directory)
     }
 
-    @Test("What was stored is there after a restart: fresh, to be validated, by variant and by user")
+    @Test("Stored responses are there after a restart: fresh, stale, by variant and by user")
     func restart() async throws {
         let transport = ScriptedTransport { request in
             if request.value(forHTTPHeaderField: "If-None-Match") != nil { return .respond(304) }
@@ -57,7 +57,7 @@ struct DiskCacheTests {
     }
 
     @Test(
-        "A long stored body that turns out damaged half-way fails its reader once, is counted, and comes from the network next"
+        "A long stored body with damage in the middle fails its reader once, is counted, and is fetched again next time"
     )
     func damagedLongBody() async throws {
         try await Self.withDirectory { directory in
@@ -85,7 +85,7 @@ struct DiskCacheTests {
         }
     }
 
-    @Test("A directory that is in use: a clear error that names the process")
+    @Test("A directory in use gives a clear error that names the process")
     func locked() async throws {
         try await Self.withDirectory { directory in
             let cache = try await HTTPCache.onDisk(at: directory)
@@ -101,7 +101,7 @@ struct DiskCacheTests {
         }
     }
 
-    @Test("A closed cache is no cache: requests go on without it")
+    @Test("A closed cache is bypassed: requests continue without it")
     func closed() async throws {
         try await Self.withDirectory { directory in
             let cache = try await HTTPCache.onDisk(at: directory)

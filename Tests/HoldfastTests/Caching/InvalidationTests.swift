@@ -13,12 +13,12 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Invalidation, redirects and control", .timeLimit(.minutes(20)))
+@Suite("Invalidation, redirects and cache control", .timeLimit(.minutes(20)))
 struct InvalidationTests {
     static let fields: HeaderFields = ["Cache-Control": "max-age=60"]
 
     @Test(
-        "An unsafe method with a non-error answer invalidates its URI, all variants (RFC 9111 §4.4)",
+        "A successful response to an unsafe method invalidates all variants of its URI (RFC 9111 §4.4)",
         arguments: [
             ("PUT", 204, true), ("POST", 200, true), ("DELETE", 200, true), ("PATCH", 302, true), ("FROB", 200, true),
             ("PUT", 404, false), ("POST", 500, false), ("OPTIONS", 200, false),
@@ -35,7 +35,7 @@ struct InvalidationTests {
         #expect(bench.cache.store.statistics.entryCount == (invalidates ? 0 : 2))
     }
 
-    @Test("What a POST leaves at its own URI replaces what it invalidates, and answers a later GET (RFC 9110 §9.3.3)")
+    @Test("What a POST stores at its own URI replaces what it invalidates, and answers a later GET (RFC 9110 §9.3.3)")
     func postForLaterGet() async throws {
         let transport = ScriptedTransport([
             .respond(200, Self.fields, body: "before"),
@@ -51,7 +51,7 @@ struct InvalidationTests {
         #expect(bench.cache.store.statistics.entryCount == 1)
     }
 
-    @Test("Location and Content-Location of the same origin are invalidated too, those of another are not")
+    @Test("Location and Content-Location of the same origin are invalidated too, those of another origin are not")
     func locations() async throws {
         let transport = ScriptedTransport { request in
             request.httpMethod == "GET"
@@ -65,7 +65,7 @@ struct InvalidationTests {
         #expect(try await bench.load(.get("http://other.example/c")) == .fresh("one"))
     }
 
-    @Test("An unsafe request with credentials invalidates what everybody's partition holds, too")
+    @Test("An unsafe request with credentials also invalidates the shared partition")
     func sharedPartition() async throws {
         let transport = ScriptedTransport { request in
             request.httpMethod == "GET"
@@ -160,7 +160,7 @@ struct InvalidationTests {
         #expect(bench.sends == 0)
     }
 
-    @Test("An unsafe request that is cancelled on its way may have been applied, and invalidates (RFC 9111 §4.4)")
+    @Test("An unsafe request cancelled in progress may have been applied, and invalidates (RFC 9111 §4.4)")
     func cancelledUnsafe() async throws {
         let transport = ScriptedTransport([
             .respond(200, Self.fields, body: "old"), .silence, .respond(200, Self.fields, body: "new"),
@@ -175,7 +175,7 @@ struct InvalidationTests {
         #expect(try await bench.load() == .network("new"))
     }
 
-    @Test("Removing by URL, by tag and altogether")
+    @Test("Removing by URL, by tag and everything")
     func removing() async throws {
         let bench = CacheBench(ScriptedTransport([.respond(200, Self.fields, body: "x")], repeatsLastStep: true))
         var tagged = CallOptions()

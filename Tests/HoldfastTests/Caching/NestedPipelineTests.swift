@@ -56,7 +56,7 @@ struct NestedPipelineTests {
         #expect(seen == ["alice", "alice", "bob", "bob", "alice"])
     }
 
-    @Test("What an inner hook answers itself is not stored outside")
+    @Test("A response made by an inner hook is not stored by the outer cache")
     func innerAnswer() async throws {
         var hook = RecordingHook(name: "answers", log: HookLog())
         hook.schedule = { _, _ in Response(status: .ok, fields: Self.fields, body: ResponseBody(ByteChunk([1]))) }
@@ -74,7 +74,7 @@ struct NestedPipelineTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("Law 4: the inner pipeline hands redirects up, so the outer one keys and stores each hop")
+    @Test("Law 4: the inner pipeline returns redirects, so the outer one keys and stores each hop")
     func redirects() async throws {
         let clock = ManualClock()
         let transport = ScriptedTransport { request in
@@ -97,7 +97,7 @@ struct NestedPipelineTests {
         #expect(transport.sent.map { $0.request.url?.path } == ["/a", "/b", "/a"])
     }
 
-    @Test("A fallback that a hook beneath the cache gives is not stored as the origin's response")
+    @Test("A fallback from a hook below the cache is not stored as the origin's response")
     func fallbackBeneath() async throws {
         let cache = HTTPCache.inMemory()
         var rescuing = RecordingHook(name: "rescue", log: HookLog(), scope: .message)

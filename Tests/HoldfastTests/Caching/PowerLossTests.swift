@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("After a power loss of the store nothing is used unconfirmed (RFC 9111 §4.4)", .timeLimit(.minutes(20)))
+@Suite("After a power loss of the store nothing is used without revalidation (RFC 9111 §4.4)", .timeLimit(.minutes(20)))
 struct PowerLossTests {
     private static let tagged = SoftPurgeTests.tagged
 
@@ -32,7 +32,10 @@ struct PowerLossTests {
         return (bench, store)
     }
 
-    @Test("Fresh or stale, it is confirmed first, and a 304 ends the doubt", arguments: [0, 100] as [Int64])
+    @Test(
+        "A fresh or stale response is revalidated first, and a 304 makes it trusted again",
+        arguments: [0, 100] as [Int64]
+    )
     func confirmed(age: Int64) async throws {
         let (bench, _) = try await Self.bench(after: age, .respond(304, Self.tagged))
         let response = try await bench.pipeline.send(.get())
@@ -45,7 +48,7 @@ struct PowerLossTests {
         #expect(bench.sent("If-None-Match") == [nil, "\"v\""])
     }
 
-    @Test("A new response ends it too, and one without a validator is fetched anew")
+    @Test("A new response does so too, and one without a validator is fetched again")
     func replaced() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60"]
         let (bench, _) = try await Self.bench(fields: fields, .respond(200, fields, body: "two"))
@@ -54,7 +57,7 @@ struct PowerLossTests {
     }
 
     @Test(
-        "It stands in for nothing: no failing origin, no caller that takes anything stored or only what is stored",
+        "It is never served stale: not for a failing origin, nor to a caller that accepts anything stored",
         arguments: [ScriptedTransport.Step.fail(progress: .notSent), .respond(503, body: "down")],
         [0, 100] as [Int64]
     )
@@ -78,7 +81,7 @@ struct PowerLossTests {
         #expect(bench.sends == 4)
     }
 
-    @Test("Stale first and fresh later: only the origin's answer")
+    @Test("Stale first and fresh later: only the origin's response counts")
     func staleThenFresh() async throws {
         let (bench, _) = try await Self.bench(after: 100, .respond(200, Self.tagged, body: "two"))
         var bodies: [String] = []
@@ -88,7 +91,7 @@ struct PowerLossTests {
         #expect(bodies == ["two"])
     }
 
-    @Test("A caller's own condition is not answered from it")
+    @Test("A caller's own condition is not evaluated against it")
     func condition() async throws {
         let (bench, _) = try await Self.bench(.respond(200, Self.tagged, body: "two"))
         let request = URLRequest.get("http://origin.example/a", ["If-None-Match": "\"v\""])
@@ -96,7 +99,7 @@ struct PowerLossTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("Prefetching counts it as not fresh")
+    @Test("Prefetching treats it as not fresh")
     func prefetch() async throws {
         let (bench, _) = try await Self.bench(.respond(304, Self.tagged))
         _ = await bench.pipeline.prefetch([.get()])
@@ -105,7 +108,7 @@ struct PowerLossTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("A stored part is confirmed like a whole, before it answers and before it is completed (RFC 9111 §3.4)")
+    @Test("A stored part is revalidated like a whole, before it is used or completed (RFC 9111 §3.4)")
     func parts() async throws {
         let part: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\"", "Content-Range": "bytes 0-3/8"]
         let rest: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\"", "Content-Range": "bytes 4-7/8"]
@@ -124,7 +127,7 @@ struct PowerLossTests {
         #expect(bench.sent("If-Range") == [nil, nil, "\"v\""])
     }
 
-    @Test("Removed softly meanwhile, the mark of the person stays in the entry")
+    @Test("If it is marked as stale meanwhile, the mark stays in the entry")
     func softlyRemoved() async throws {
         let (bench, store) = try await Self.bench(.respond(304, Self.tagged))
         #expect(try await bench.cache.remove(.matching { $0.needsConfirmation && !$0.isFresh }, softly: true) == 1)

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What an acceptance refuses, and the store", .timeLimit(.minutes(20)))
+@Suite("Stored responses that an acceptance refuses", .timeLimit(.minutes(20)))
 struct RefusedEntryTests {
     @Test("S-T33, D-T17: a stored response that the acceptance refuses is removed, and the call is sent once more")
     func refusedFromStore() async throws {
@@ -37,7 +37,7 @@ struct RefusedEntryTests {
         #expect(bench.cache.store.statistics.entryCount == 0)
     }
 
-    @Test("A refused stored response is not sent for again where the call may not send")
+    @Test("A refused stored response is not fetched again if the call may not send")
     func refusedOnlyIfCached() async throws {
         let bench = CacheBench([.respond(200, ["Cache-Control": "max-age=60"], body: "bad")])
         try await bench.load()
@@ -49,7 +49,7 @@ struct RefusedEntryTests {
         #expect(bench.cache.store.statistics.entryCount == 0)
     }
 
-    @Test("A typed call's response is kept only when its acceptance took it")
+    @Test("A typed call's response is kept only if its acceptance accepts it")
     func acceptance() async throws {
         let bench = CacheBench([
             .respond(200, ["Cache-Control": "max-age=60"], body: "bad"),
@@ -68,7 +68,7 @@ struct RefusedEntryTests {
     }
 
     @Test(
-        "What a refresh in the background brings is judged as the call it was begun for judges",
+        "The result of a background refresh is checked by the call that started it",
         arguments: [200, 404]
     )
     func refusedRefresh(status: Int) async throws {
@@ -97,7 +97,7 @@ struct RefusedEntryTests {
         #expect(try await bench.load(.get(), options) == .fresh("better"))
     }
 
-    @Test("A hook that is told of responses makes a refresh unjudged until it is used")
+    @Test("If a hook observes responses, a refresh is not checked until it is used")
     func unjudgedRefresh() async throws {
         struct Decoding: ServiceHook {
             var scope: HookScope { .message }
@@ -124,7 +124,7 @@ struct RefusedEntryTests {
         #expect(try await bench.load(.get(), options) == .fresh("better"))
     }
 
-    @Test("A refresh whose body breaks off leaves the stale response where it is")
+    @Test("A refresh whose body is truncated leaves the stale response in place")
     func brokenRefresh() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=1, stale-while-revalidate=600", "ETag": "\"1\""]
         let lost = ServiceError(.connectionLost, "scripted")
@@ -142,7 +142,7 @@ struct RefusedEntryTests {
         #expect(try await bench.load(.get(), options).body == "good")
     }
 
-    @Test("A call that comes while the first caller judges the response has it, and sends nothing")
+    @Test("A call that comes while the first caller checks the response gets it and sends nothing")
     func duringJudgement() async throws {
         let bench = CacheBench([.respond(200, ["Cache-Control": "max-age=60"], body: "1")])
         var options = CallOptions()

@@ -16,7 +16,7 @@ import Testing
 struct TieredCacheTests {
     private static let fields: HeaderFields = ["Cache-Control": "max-age=60000", "ETag": "\"v\""]
 
-    @Test("What was stored is there after a restart; hits, purges and validation go through both tiers")
+    @Test("Stored responses are there after a restart; hits, purges and validation use both tiers")
     func restart() async throws {
         let transport = ScriptedTransport([.respond(200, Self.fields, body: "one"), .respond(304, Self.fields)])
         try await DiskCacheTests.withDirectory { directory in

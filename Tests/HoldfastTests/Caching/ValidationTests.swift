@@ -13,9 +13,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What a 304 may do", .timeLimit(.minutes(20)))
+@Suite("What a 304 can do", .timeLimit(.minutes(20)))
 struct ValidationTests {
-    @Test("A 304 that selects nothing offered is asked again without conditions (RFC 9111 §4.3.3)")
+    @Test("After a 304 that selects nothing offered, the request is sent again without conditions (RFC 9111 §4.3.3)")
     func foreignTag() async throws {
         let bench = CacheBench([
             .respond(200, ["Cache-Control": "max-age=0", "ETag": "\"a\""], body: "old"),
@@ -31,7 +31,7 @@ struct ValidationTests {
         #expect(try await bench.load() == .fresh("new"))
     }
 
-    @Test("A bare 304 to the tags of two variants does not say which, so it is asked again")
+    @Test("A bare 304 to the tags of two variants does not say which one, so the request is sent again")
     func ambiguous() async throws {
         let transport = ScriptedTransport { request in
             if request.value(forHTTPHeaderField: "If-None-Match")?.contains(",") == true { return .respond(304) }
@@ -49,7 +49,7 @@ struct ValidationTests {
         #expect(bench.cache.statistics.revalidated == 0)
     }
 
-    @Test("A 304 that names another variant's tag is answered with that variant")
+    @Test("A 304 that names another variant's tag selects that variant")
     func otherVariant() async throws {
         let transport = ScriptedTransport { request in
             if request.value(forHTTPHeaderField: "If-None-Match") != nil { return .respond(304, ["ETag": "\"same\""]) }
@@ -60,7 +60,7 @@ struct ValidationTests {
         #expect(try await bench.load(.get("http://h.example/", ["Accept": "a/a"])) == .revalidated("same"))
     }
 
-    @Test("A server that answers 304 to no condition at all: an error that says so")
+    @Test("A server that answers 304 without any condition causes an error that says so")
     func without() async throws {
         let bench = CacheBench([
             .respond(200, ["Cache-Control": "max-age=0", "ETag": "\"a\""], body: "old"),
@@ -74,7 +74,7 @@ struct ValidationTests {
         }
     }
 
-    @Test("Where the selected variant cannot be read, no other is offered in its place")
+    @Test("If the selected variant cannot be read, no other is offered in its place")
     func unreadable() async throws {
         let store = FaultyStore()
         let bench = CacheBench(
@@ -119,7 +119,7 @@ struct ValidationTests {
         #expect(response.fields["Age"] == "99")
     }
 
-    @Test("Vary on the conditions themselves selects by the caller's own, which there are none of")
+    @Test("Vary on conditional fields compares the caller's own conditions, of which there are none")
     func varyOnConditions() async throws {
         let fields: HeaderFields = [
             "Cache-Control": "max-age=0", "ETag": "\"a\"", "Vary": "If-None-Match, If-Modified-Since",
@@ -133,7 +133,7 @@ struct ValidationTests {
         #expect(try await bench.load() == .fresh("new"))
     }
 
-    @Test("Law 3: a 304 to another principal's request is no news about this one's entry")
+    @Test("Law 3: a 304 to another principal's request does not update this one's entry")
     func otherPrincipal() async throws {
         let transport = ScriptedTransport([
             .respond(200, ["Cache-Control": "max-age=0", "ETag": "\"a\"", "X-For": "alice"], body: "one"),
@@ -156,7 +156,7 @@ struct ValidationTests {
         #expect(response.fields["X-For"] == "alice")
     }
 
-    @Test("What the transport decoded is stored decoded: no Content-Encoding, no Content-Length, a weak tag")
+    @Test("A decoded response is stored decoded: no Content-Encoding, no Content-Length, a weak tag")
     func decoded() async throws {
         let transport = DecodingTransport(
             inner: ScriptedTransport([
@@ -181,7 +181,7 @@ struct ValidationTests {
         #expect(try await response.body.collect() == ByteChunk(copying: "decoded".utf8))
     }
 
-    @Test("A HEAD's 200 freshens what it describes, and removes what it does not (RFC 9111 §4.3.5)")
+    @Test("A HEAD's 200 freshens what it matches and removes what it does not (RFC 9111 §4.3.5)")
     func headUpdates() async throws {
         let tagged: HeaderFields = ["Cache-Control": "max-age=10", "ETag": "\"a\""]
         let bench = CacheBench([

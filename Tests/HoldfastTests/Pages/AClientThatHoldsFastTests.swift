@@ -137,7 +137,7 @@ struct AClientThatHoldsFastTests {
         #expect(server.requests.first?.values(of: "User-Agent") == ["forecasts/1.0"])
     }
 
-    @Test("3.2 and 3.3: a hook looks at responses, and the pipeline has it")
+    @Test("3.2 and 3.3: a hook looks at responses, and the pipeline uses it")
     func hook() async throws {
         struct Journal: ServiceHook {
             func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {

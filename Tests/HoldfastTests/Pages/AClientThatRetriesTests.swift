@@ -24,7 +24,7 @@ struct AClientThatRetriesTests {
         }
     }
 
-    @Test("4.1: the call is sent again")
+    @Test("4.1: the call is retried")
     func retries() async throws {
         struct Forecasts {
             let cache = HTTPCache.inMemory(capacity: 16 << 20)
@@ -58,7 +58,7 @@ struct AClientThatRetriesTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test("4.2: every attempt is told")
+    @Test("4.2: every attempt is reported")
     func attempts() async throws {
         struct Forecasts {
             let cache = HTTPCache.inMemory(capacity: 16 << 20)

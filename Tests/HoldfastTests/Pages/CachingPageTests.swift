@@ -94,16 +94,16 @@ struct CachingPageTests {
         try Data("{\n  \"rules\": [\n    { \"lifetme\": \"5m\" }\n  ]\n}".utf8).write(to: file)
         let error = #expect(throws: CacheRulesError.self) {
             options.rules = try CacheRules(contentsOf: file)
-            // line 3, column 7: "lifetme" is no member of a rule; these are: hosts, paths, …
+            // line 3, column 7: "lifetme" is not a member of a rule; the members are: hosts, paths, …
         }
         #expect(
             error?.description.hasPrefix(
-                "line 3, column 7: \"lifetme\" is no member of a rule; these are: hosts, paths, "
+                "line 3, column 7: \"lifetme\" is not a member of a rule; the members are: hosts, paths, "
             ) ?? false
         )
     }
 
-    @Test("The example of the reference is read")
+    @Test("The example of the reference is valid")
     func rulesPage() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()

@@ -76,7 +76,7 @@ struct HoldfastSteeringCatalogTests {
         #expect(try await client.send(request).status == .ok)
     }
 
-    @Test("Rules of retrying")
+    @Test("Retry rules")
     func retryRules() async throws {
         let transport = ScriptedTransport([.respond()])
         var rules = RetryRules.default
@@ -127,7 +127,7 @@ struct HoldfastSteeringCatalogTests {
         }
     }
 
-    @Test("A retrier of one's own")
+    @Test("A custom retrier")
     func ownRetrier() async throws {
         let factory = ChainRetrier.factory([AnyRetrierFactory { _ in Conflicts() }, .default])
         var configuration = PipelineConfiguration()

@@ -34,7 +34,7 @@ struct InterceptingPageTests {
         #expect(try await client.load(server.url()) == "plain")
     }
 
-    @Test("A configuration that exists, and a choice of requests")
+    @Test("An existing configuration, and a choice of requests")
     func existing() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(body: "plain") }
         defer { pipeline.stopIntercepting() }

@@ -35,7 +35,7 @@ struct RetryingPageTests {
         #expect(try await client.data(for: URLRequest(url: server.url())).0 == Data("awake".utf8))
     }
 
-    @Test("Rules of one's own")
+    @Test("Custom rules")
     func rules() async throws {
         let transport = ScriptedTransport([.respond(503), .respond(503), .respond(200)])
         var rules = RetryRules.default
@@ -65,7 +65,7 @@ struct RetryingPageTests {
         #expect(sent == ["Bearer old", "Bearer new after old"])
     }
 
-    @Test("URLError, for those who come from URLSession (docs/migrating.md)")
+    @Test("URLError, for code that comes from URLSession (docs/migrating.md)")
     func urlError() async throws {
         let client = Pipeline(transport: ScriptedTransport([.fail(.timeout, progress: .bodySent)]))
         let slow = Pipeline(transport: ScriptedTransport([.respond(body: "late")]))
@@ -92,7 +92,7 @@ struct RetryingPageTests {
         }
     }
 
-    @Test("A retrier of one's own")
+    @Test("A custom retrier")
     func own() async throws {
         let factory = AnyRetrierFactory(governor: RetryGovernor(.default)) { _ in Steady() }
         let transport = ScriptedTransport([.fail(.connect, progress: .notSent), .respond(503), .respond(404)])

@@ -14,9 +14,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What outlives its call")
+@Suite("Background work after a call")
 struct BackgroundTasksTests {
-    @Test("Draining waits for what runs and for what begins meanwhile, and not at all where nothing runs")
+    @Test("Draining waits for running work and for work started meanwhile, and returns at once if there is none")
     func drain() async throws {
         let tasks = BackgroundTasks()
         await tasks.drain()

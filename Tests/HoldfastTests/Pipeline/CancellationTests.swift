@@ -18,7 +18,10 @@ struct CancellationTests {
         case schedule, send, backoff, success, failure, prepare, deadlineRace
     }
 
-    @Test("S-T24, S-T25: hooks that let the call pass get onCancel, nothing is sent again", arguments: Point.allCases)
+    @Test(
+        "S-T24, S-T25: hooks that passed the call on get onCancel, and nothing is sent again",
+        arguments: Point.allCases
+    )
     func cancel(at point: Point) async throws {
         let log = HookLog()
         let clock = ManualClock()
@@ -100,7 +103,7 @@ struct CancellationTests {
     }
 
     @Test(
-        "A cancelled call asks no retrier, whatever its transport threw, and ends in one word",
+        "A cancelled call asks no retrier, whatever its transport threw, and throws CancellationError",
         arguments: [true, false]
     )
     func noRetrier(_ hasHook: Bool) async throws {
@@ -124,7 +127,7 @@ struct CancellationTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    @Test("A call that is cancelled while its retrier thinks is not sent again")
+    @Test("A call that is cancelled while its retrier decides is not sent again")
     func cancelledInRetrier() async throws {
         struct Thinking: Retrier {
             let entered: CountWatch
@@ -148,7 +151,7 @@ struct CancellationTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("S-T25: a transport's CancellationError is never retried and no failure")
+    @Test("S-T25: a transport's CancellationError is never retried and is not a failure")
     func transportCancels() async throws {
         let log = HookLog()
         let transport = ScriptedTransport([.fail(CancellationError()), .respond()])

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What compiles and is probably a mistake is told once, in debug builds")
+@Suite("Probable mistakes are reported once, in debug builds")
 struct DebugWarningTests {
     /// Its methods have other parameters than those of the protocol, so nobody calls them.
     private struct NearMiss: ServiceHook {
@@ -39,7 +39,7 @@ struct DebugWarningTests {
         }
     }
 
-    @Test("A hook type that implements no moment is told of, one that implements a single one is not")
+    @Test("A hook type that implements no moment is reported, one that implements a single one is not")
     func hooks() async throws {
         let transport = ScriptedTransport([.respond(), .fail(progress: .notSent)])
         let client = Pipeline(transport: transport, hooks: [NearMiss(), OnFailureOnly()])
@@ -50,7 +50,7 @@ struct DebugWarningTests {
         #expect(!DebugWarning.wasTold(of: OnFailureOnly.self))
     }
 
-    @Test("A retrier that is asked once is told of, unless it says itself that this is meant")
+    @Test("A retrier that is called only once is reported, unless it says that this is intended")
     func retriers() async throws {
         let transport = ScriptedTransport([.respond(503)], repeatsLastStep: true)
         for factory in [AnyRetrierFactory { _ in Once() }, AnyRetrierFactory { _ in OnceAndSaysSo() }] {

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What was added for the first origin stays there", .timeLimit(.minutes(20)))
+@Suite("What was added for the first origin is not sent to others", .timeLimit(.minutes(20)))
 struct ForeignHopTests {
     /// Who adds a field.
     enum Adder: CaseIterable, Sendable {
@@ -58,7 +58,7 @@ struct ForeignHopTests {
     }
 
     @Test(
-        "Whatever hooks and prepare steps add goes to the first origin alone, but for fields that hold no credential",
+        "What hooks and prepare steps add goes to the first origin only, except fields without credentials",
         arguments: Adder.allCases,
         [
             ("/b", true), ("http://other.example/b", false), ("https://origin.example/b", false),
@@ -82,7 +82,7 @@ struct ForeignHopTests {
     }
 
     @Test(
-        "Authorization as well, unless a step sets it anew for an origin that is trusted",
+        "Authorization too, unless a step sets it again for a trusted origin",
         arguments: Adder.allCases,
         [false, true]
     )
@@ -99,7 +99,7 @@ struct ForeignHopTests {
         )
     }
 
-    @Test("A predicate is asked for the hop's own URL", arguments: ["a.example", "b.example"])
+    @Test("A predicate is called with the hop's own URL", arguments: ["a.example", "b.example"])
     func predicate(_ host: String) async throws {
         let transport = Self.redirect(to: "https://\(host)/b")
         let (pipeline, options) = Self.pipeline(
@@ -112,7 +112,7 @@ struct ForeignHopTests {
     }
 
     @Test(
-        "What the caller set goes along where a step leaves it; what a step changes, or removes, does not",
+        "The caller's fields are forwarded if no step changes or removes them",
         arguments: Adder.allCases
     )
     func callers(_ adder: Adder) async throws {
@@ -130,7 +130,7 @@ struct ForeignHopTests {
         #expect(Self.sent(transport, "X-Untouched") == ["own", "own"])
     }
 
-    @Test("Back at the first origin, what is added anew is sent again", arguments: Adder.allCases)
+    @Test("Back at the first origin, fields that are added again are sent", arguments: Adder.allCases)
     func back(_ adder: Adder) async throws {
         let transport = ScriptedTransport([
             .respond(302, ["Location": "http://other.example/b"]),
@@ -142,7 +142,7 @@ struct ForeignHopTests {
     }
 
     @Test(
-        "A key in the query, or a password in the URL, is held back as a field is; what a step takes out stays out",
+        "A key in the query, or a password in the URL, is withheld like a field; what a step removes stays removed",
         arguments: [Adder.preparation, .messageHook],
         [
             ("?key=k", "http://other.example/b?s=1&r=2"), ("?s=1&r=2&key=k", "http://other.example/b?s=1&r=2"),
@@ -163,7 +163,7 @@ struct ForeignHopTests {
         )
     }
 
-    @Test("The cache beneath the hooks looks a hop up as it is sent")
+    @Test("The cache below the hooks looks up a hop as it is sent")
     func lookedUp() async throws {
         let transport = ScriptedTransport { request in
             request.url?.host == "origin.example"
@@ -186,7 +186,7 @@ struct ForeignHopTests {
         #expect(try await direct.read == "k")
     }
 
-    @Test("A pipeline that is another one's transport adds nothing to a foreign hop either", arguments: Adder.allCases)
+    @Test("A pipeline used as another one's transport adds nothing to a foreign hop either", arguments: Adder.allCases)
     func nested(_ adder: Adder) async throws {
         for isTrusted in [false, true] {
             let transport = Self.redirect(to: "http://other.example/b")
@@ -202,7 +202,7 @@ struct ForeignHopTests {
         }
     }
 
-    @Test("The credential of an inner pipeline goes to a foreign hop only where its scope lists the origin")
+    @Test("The credential of an inner pipeline goes to a foreign hop only if its scope lists the origin")
     func nestedAuthorization() async throws {
         let scopes: [(CredentialScope, String?)] = [
             (.matching { _ in true }, nil), (["http://origin.example"], nil),
@@ -218,7 +218,7 @@ struct ForeignHopTests {
         }
     }
 
-    @Test("The fields of the retry rules and the credential of the pipeline's own go by rules of their own")
+    @Test("The retry rules' fields and the pipeline's own credential have separate rules")
     func ownFields() async throws {
         let transport = ScriptedTransport([
             .respond(302, ["Location": "http://other.example/b"]), .respond(503), .respond(200),
@@ -254,7 +254,7 @@ struct ForeignHopTests {
         #expect(seen.entries == ["X-Time-Left", "X-Attempt X-Time-Left"])
     }
 
-    @Test("The caller's own fields are kept where hooks may have changed them, through nested pipelines too")
+    @Test("The caller's own fields are known even if hooks may have changed them, through nested pipelines too")
     func callerFields() async throws {
         let log = HookLog()
         let note: PrepareStep = { _, context in
@@ -278,7 +278,7 @@ struct ForeignHopTests {
         #expect(log.entries == ["none"] + Array(repeating: #"["X-Own"]"#, count: 4))
     }
 
-    @Test("A transport is told which hops are foreign, and is asked what it adds to them")
+    @Test("A transport is told which hops are foreign, and asked what it adds to them")
     func transports() async throws {
         let transport = ChoosyTransport(inner: Self.redirect(to: "http://other.example/b"))
         let log = HookLog()
@@ -292,7 +292,7 @@ struct ForeignHopTests {
         #expect(Self.sent(transport.inner, "X-Session") == ["s", nil])
     }
 
-    @Test("Fields that may hold a credential are not among those that hold none, in whatever case")
+    @Test("Fields that may hold a credential are not among the harmless ones, in any letter case")
     func list() {
         for name in ["accept", "User-Agent", "If-None-Match", "X-B3-TraceId", "RANGE", "content-type"] {
             #expect(NonCredentialFields.contains(named: name))

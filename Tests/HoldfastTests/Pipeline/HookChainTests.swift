@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Law 1: one ending for each hook that let a call pass", .timeLimit(.minutes(20)))
+@Suite("Law 1: one final moment for each hook that passed a call on", .timeLimit(.minutes(20)))
 struct HookChainTests {
     let log = HookLog()
 
@@ -20,7 +20,7 @@ struct HookChainTests {
         RecordingHook(name: name, log: log)
     }
 
-    @Test("S-T11: hooks go down in order and up in reverse, before the caller's await returns")
+    @Test("S-T11: hooks are called down in order and up in reverse, before the caller's await returns")
     func successOrder() async throws {
         let transport = ScriptedTransport([.respond(body: "x")])
         let pipeline = Pipeline(transport: transport, hooks: [hook("a"), hook("b"), hook("c")])
@@ -52,7 +52,7 @@ struct HookChainTests {
     }
 
     @Test(
-        "S-T6, S-T36: an answering hook ends the way down; those above get onSuccess with the source, it and those below nothing"
+        "S-T6, S-T36: an answering hook ends the way down; those above get onSuccess with the source, the others nothing"
     )
     func answeringHook() async throws {
         let transport = ScriptedTransport([])
@@ -93,7 +93,7 @@ struct HookChainTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("A body is given up when a hook refuses its response")
+    @Test("A body is abandoned if a hook refuses its response")
     func refusedBody() async throws {
         var refusing = hook("a")
         refusing.success = { _, _ in throw Refused() }
@@ -113,7 +113,7 @@ struct HookChainTests {
         #expect(kept.withLock { $0 } != nil)
     }
 
-    @Test("A hook that throws in onSchedule: hooks above get onFailure, itself and those below nothing")
+    @Test("If a hook throws in onSchedule, hooks above get onFailure, itself and those below nothing")
     func throwingInSchedule() async throws {
         var refusing = hook("b")
         refusing.schedule = { _, _ in throw Refused() }
@@ -125,7 +125,7 @@ struct HookChainTests {
     }
 
     @Test(
-        "A hook that throws in onSuccess makes the outcome a failure for the hooks above it, and gets no second ending"
+        "If a hook throws in onSuccess, hooks above see a failure, and it gets no second final moment"
     )
     func throwingInSuccess() async throws {
         var refusing = hook("b")
@@ -153,7 +153,7 @@ struct HookChainTests {
         #expect(log.entries.suffix(3) == ["c.failure", "b.failure", "a.success(200, stale)"])
     }
 
-    @Test("A body that fails later is an event, not a second ending")
+    @Test("A body that fails later is an event, not a second final moment")
     func bodyFailure() async throws {
         let recorder = EventRecorder()
         var configuration = PipelineConfiguration()
@@ -173,7 +173,7 @@ struct HookChainTests {
         #expect((ends.first?.error as? ServiceError)?.code == .connectionLost)
     }
 
-    @Test("A hook's state belongs to the call and to itself")
+    @Test("A hook's state belongs to one call and one hook")
     func hookState() async throws {
         struct Mark: Sendable { let text: String }
         var writer = hook("a")

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Laws 1 and 3 for any hooks: each moment, with the request as it should be", .timeLimit(.minutes(20)))
+@Suite("Laws 1 and 3 for any hooks: each moment, with the right request", .timeLimit(.minutes(20)))
 struct HookModelTests {
     private func outcome(_ pipeline: Pipeline) async -> HookModel.Outcome {
         do {
@@ -26,7 +26,7 @@ struct HookModelTests {
     }
 
     @Test(
-        "Up to five hooks, of which each passes, edits, answers, refuses or rescues",
+        "Up to five hooks that each pass, edit, answer, refuse or rescue",
         arguments: 1...8 as ClosedRange<UInt64>
     )
     func anyHooks(_ seed: UInt64) async {
@@ -55,7 +55,7 @@ struct HookModelTests {
         }
     }
 
-    @Test("Each of five hooks gets the request as it left it, where nothing was sent, whoever edited beneath")
+    @Test("If nothing was sent, each of five hooks gets the request as it left it, whoever edited it below")
     func leftRequests() async throws {
         let log = HookLog()
         func hook(_ name: String, edits: Bool = true) -> RecordingHook {
@@ -81,7 +81,7 @@ struct HookModelTests {
         #expect(log.entries == ["E: X-A X-C X-D X-E", "D: X-A X-C X-D", "C: X-A X-C", "B: X-A", "A: X-A"])
     }
 
-    @Test("What runs beneath a hook outside of its caller's task ends with that hook's own ending")
+    @Test("Work below a hook outside its caller's task ends with that hook's own final moment")
     func forwarded() async throws {
         let log = HookLog()
         func hook(_ name: String) -> RecordingHook {

@@ -27,7 +27,7 @@ struct IdleMomentsTests {
         Pipeline(transport: ScriptedTransport([step], repeatsLastStep: true), hooks: hooks)
     }
 
-    @Test("It knows of each moment and each hook by itself, of the first 64")
+    @Test("It knows each moment of the first 64 hooks separately")
     func table() {
         let idle = IdleMoments()
         let all = (0..<70).flatMap { [(IdleMoments.Moment.schedule, $0), (.success, $0)] }
@@ -42,7 +42,7 @@ struct IdleMomentsTests {
         #expect(known == ["schedule 0", "success 5", "schedule 63"])
     }
 
-    @Test("A default is taken by the type and at the moment that it ran for, and once")
+    @Test("A default is recorded for the type and moment that it ran for, once")
     func taken() {
         var context = CallContext()
         func takes(_ moment: IdleMoments.Moment, _ hook: any ServiceHook) -> Bool {
@@ -59,7 +59,7 @@ struct IdleMomentsTests {
         #expect(takes(.success, Forwarding(Bare(), log)) == false)
     }
 
-    @Test("The moments that a hook has are called each time, whatever others of it are defaults")
+    @Test("Implemented moments are called each time, whichever others are defaults")
     func called() async {
         let (schedules, endings) = (OnlySchedule(log), OnlySuccess(log))
         let pipeline = pipeline([schedules, endings, Bare(), OnlyFailure(log)])
@@ -67,7 +67,7 @@ struct IdleMomentsTests {
         #expect(log.entries == ["schedule", "success", "schedule", "success", "schedule", "success"])
     }
 
-    @Test("A default runs in the first call and in none that follows")
+    @Test("A default runs in the first call only")
     func passedBy() async {
         // The chain names each hook that it calls in the context; one that is not called is not named.
         let last = SharedValue(-1)
@@ -85,14 +85,14 @@ struct IdleMomentsTests {
         #expect(names.value == [2, 0, 0])
     }
 
-    @Test("A hook that hands its moments on to one with defaults goes on being called")
+    @Test("A hook that forwards its moments to one with defaults is still called")
     func forwarding() async {
         let pipeline = pipeline([Forwarding(Bare(), log)])
         for _ in 0..<3 { await call(pipeline) }
         #expect(log.entries == times(3, ["forward schedule", "forward success"]))
     }
 
-    @Test("So does one that hands on to a hook of its own type that stands in the chain as well")
+    @Test("So is one that forwards to a hook of its own type that is also in the chain")
     func forwardingOwnKind() async {
         let inner = Forwarding(Forwarding(Bare(), log), log)
         let pipeline = pipeline([Forwarding(inner, log), Forwarding(Bare(), log), Bare()])
@@ -101,7 +101,7 @@ struct IdleMomentsTests {
         #expect(log.entries.count == 16)
     }
 
-    @Test("What a forwarding hook's inner one lacks says nothing of that hook's type at another moment")
+    @Test("A forwarding hook is called although its inner hook lacks another moment")
     func otherMoment() async {
         // The inner hook lacks onSchedule, its kind has onSuccess; who forwards to it throws, and is rescued above.
         var rescuing = RecordingHook(name: "rescue", log: HookLog())
@@ -111,7 +111,7 @@ struct IdleMomentsTests {
         #expect(log.entries == ["success", "success", "success", "success"])
     }
 
-    @Test("Nor does what was noted in a call that the hook answered")
+    @Test("So is it after a call that the hook answered itself")
     func answered() async {
         var answering = RecordingHook(name: "answers", log: HookLog())
         answering.schedule = { _, _ in Response(status: .ok) }
@@ -120,14 +120,14 @@ struct IdleMomentsTests {
         #expect(log.entries == ["success", "success", "success", "success"])
     }
 
-    @Test("Classes: what a subclass has of its base is no default")
+    @Test("Classes: what a subclass inherits from its base is not a default")
     func classes() async {
         let pipeline = pipeline([Derived(log), Base(log), Derived(log)])
         for _ in 0..<3 { await call(pipeline) }
         #expect(log.entries == times(3, ["derived", "base", "derived"]))
     }
 
-    @Test("A hook beyond the 64th is called as ever")
+    @Test("A hook beyond the 64th is called as usual")
     func manyHooks() async {
         let hooks: [any ServiceHook] = (0..<40).flatMap { _ -> [any ServiceHook] in [OnlySuccess(log), Bare()] }
         let pipeline = pipeline(hooks)
@@ -135,7 +135,7 @@ struct IdleMomentsTests {
         #expect(log.entries.count == 3 * 40)
     }
 
-    @Test("A failure and a cancellation are told to hooks whose other moments are idle")
+    @Test("Failures and cancellations reach hooks whose other moments are idle")
     func endings() async {
         let pipeline = pipeline([OnlyFailure(log), Bare()], .fail(progress: .bodySent))
         for _ in 0..<3 { await call(pipeline) }

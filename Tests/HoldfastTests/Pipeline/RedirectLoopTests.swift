@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Law 4: nothing follows a redirect but the pipeline", .timeLimit(.minutes(20)))
+@Suite("Law 4: only the pipeline follows redirects", .timeLimit(.minutes(20)))
 struct RedirectLoopTests {
     @Test("Each hop goes through the message hooks under its own URI; call hooks see one call")
     func hops() async throws {
@@ -87,7 +87,7 @@ struct RedirectLoopTests {
         #expect(transport.sent.count == 21)
     }
 
-    @Test("A failing hop is retried at that hop, the chain does not restart")
+    @Test("A failing hop is retried at that hop, and the chain does not restart")
     func retriedPerHop() async throws {
         let transport = ScriptedTransport([.respond(302, ["Location": "/b"]), .respond(503), .respond(200)])
         _ = try await Pipeline(
@@ -98,7 +98,7 @@ struct RedirectLoopTests {
     }
 
     @Test(
-        "A 3xx that cannot be followed is handed up as it is",
+        "A 3xx that cannot be followed is returned unchanged",
         arguments: [
             (302, "mailto:a@b.example"), (302, ""), (304, "/b"), (302, "http://"),
         ]
@@ -110,7 +110,7 @@ struct RedirectLoopTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("A one-shot body is not sent to another place: the 307 is handed up")
+    @Test("A one-shot body is not sent to another place: the 307 is returned")
     func oneShot() async throws {
         let transport = ScriptedTransport([.respond(307, ["Location": "/b"])])
         let response = try await Pipeline(transport: transport).send(
@@ -120,7 +120,7 @@ struct RedirectLoopTests {
         #expect(response.status.rawValue == 307)
     }
 
-    @Test("The body of a redirect is read to its end if it is short, and given up if it is long or breaks")
+    @Test("A redirect's body is read to its end if it is short, and abandoned if it is long or breaks")
     func redirectBodies() async throws {
         let long = String(repeating: "x", count: 40 << 10)
         let bodies: [(ScriptedTransport.Step, Bool)] = [
@@ -146,7 +146,7 @@ struct RedirectLoopTests {
     }
 
     @Test(
-        "Content that was sent encrypted is not sent in clear: a 307 or 308 from https to http is handed up",
+        "Content that was sent encrypted is not sent unencrypted: a 307 or 308 from https to http is returned",
         arguments: [307, 308]
     )
     func exposedContent(status: Int) async throws {
@@ -164,7 +164,7 @@ struct RedirectLoopTests {
         #expect(try await Pipeline(transport: transport).send(.get("https://origin.example/a")).status == .ok)
     }
 
-    @Test("The error of a loop of redirects lists the attempts of all its hops")
+    @Test("The error of a redirect loop lists the attempts of all its hops")
     func attemptsOfLoop() async throws {
         let transport = ScriptedTransport([.respond(302, ["Location": "/a"])], repeatsLastStep: true)
         let error = await #expect(throws: ServiceError.self) { try await Pipeline(transport: transport).send(.get()) }
@@ -186,7 +186,7 @@ struct RedirectLoopTests {
         await pipeline.drain()
     }
 
-    @Test("Where the last hop was answered without a send, call hooks see the call's request and not the hop's before")
+    @Test("If the last hop was answered without a send, call hooks see the call's request and not the previous hop's")
     func requestAfterCachedHop() async throws {
         let seen = HookLog()
         var call = RecordingHook(name: "c", log: HookLog())
@@ -204,7 +204,7 @@ struct RedirectLoopTests {
         #expect(seen.entries == ["/a"])
     }
 
-    @Test("State of a message hook belongs to one hop, that of a call hook to the call")
+    @Test("A message hook's state belongs to one hop, a call hook's to the call")
     func hookState() async throws {
         struct Mark: Sendable {}
         func marking(_ name: String, _ scope: HookScope, _ log: HookLog) -> RecordingHook {
@@ -223,7 +223,7 @@ struct RedirectLoopTests {
         #expect(log.entries == ["c new", "m new", "m new"])
     }
 
-    @Test("A pipeline told to hand redirects up follows none")
+    @Test("A pipeline configured to return redirects follows none")
     func policy() async throws {
         var configuration = PipelineConfiguration()
         configuration.redirects = .handUp

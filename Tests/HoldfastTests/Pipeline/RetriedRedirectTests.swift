@@ -32,7 +32,7 @@ struct RetriedRedirectTests {
         return .respond(status, fields)
     }
 
-    @Test("§3.5: each hop is retried with a retrier, a method and a URL of its own, and the chain does not restart")
+    @Test("§3.5: each hop is retried with its own retrier, method and URL, and the chain does not restart")
     func perHop() async throws {
         let factory = WatchedFactory()
         let transport = ScriptedTransport([
@@ -54,7 +54,7 @@ struct RetriedRedirectTests {
         )
     }
 
-    @Test("§3.5: 303 turns the rest into a GET, which is retried though the POST before it is not")
+    @Test("§3.5: 303 turns the rest into a GET, which is retried although the POST before it is not")
     func seeOther() async throws {
         let factory = WatchedFactory()
         let transport = ScriptedTransport([Self.moved("/b", status: 303), .respond(500), .respond(200)])
@@ -75,7 +75,7 @@ struct RetriedRedirectTests {
     }
 
     @Test(
-        "§3.5: credentials and the Idempotency-Key stay with their origin, in every attempt at the next one",
+        "§3.5: credentials and the Idempotency-Key are not sent to the next origin, in any attempt",
         arguments: [("/b", true), ("http://other.example/b", false)]
     )
     func acrossOrigins(_ location: String, _ isKept: Bool) async throws {
@@ -109,7 +109,7 @@ struct RetriedRedirectTests {
         #expect(waited >= .seconds(8) && waited <= .seconds(12))
     }
 
-    @Test("§3.5: the wait of a redirect is drawn from the factory's own generator, so that a seed replays it")
+    @Test("§3.5: the wait of a redirect uses the factory's generator, so a seed reproduces it")
     func replays() async throws {
         var waits: [Duration?] = []
         for _ in 0..<2 {
@@ -122,7 +122,7 @@ struct RetriedRedirectTests {
     }
 
     @Test(
-        "§3.5, complaint 1 of 12: a wait beyond the rules or the call's time is not begun: the 3xx is handed up",
+        "§3.5, complaint 1 of 12: a wait beyond the rules or the call's time is not started: the 3xx is returned",
         arguments: [
             ("61", nil, .serverDelayTooLong), ("8", 8, .deadline), ("8", 60, nil), ("x", nil, nil), ("0", nil, nil),
         ]
@@ -141,7 +141,7 @@ struct RetriedRedirectTests {
         }
     }
 
-    @Test("§3.5: without rules there is no wait, nor where Retry-After is not obeyed", arguments: [true, false])
+    @Test("§3.5: there is no wait without rules, or if Retry-After is not obeyed", arguments: [true, false])
     func noRules(_ hasRules: Bool) async throws {
         let factory: any RetrierFactory =
             hasRules ? BackoffRetrier.Factory.seeded { $0.obeysRetryAfter = false } : NilRetrier.Factory()
@@ -150,7 +150,7 @@ struct RetriedRedirectTests {
         #expect(clock.waits.isEmpty)
     }
 
-    @Test("§3.5: a call's own factory decides on its redirects as well")
+    @Test("§3.5: a call's own factory also decides on its redirects")
     func ownFactory() async throws {
         let transport = ScriptedTransport([Self.moved("/b", "8"), .respond(200)])
         var options = CallOptions()
@@ -160,7 +160,7 @@ struct RetriedRedirectTests {
     }
 
     @Test(
-        "§3.5: a stored redirect asks for what is left of its wait, and for nothing once that is over",
+        "§3.5: a stored redirect has the rest of its wait, and none once that is over",
         arguments: [3, 30]
     )
     func stored(_ seconds: Int) async throws {

@@ -40,7 +40,7 @@ struct ExactRequestHeadTests {
     }
 
     @Test(
-        "What would end the request line, or is no http URI, is refused (RFC 9112 §3)",
+        "A target that would end the request line, or is not an http URI, is refused (RFC 9112 §3)",
         arguments: [
             ("GET", "/a b"), ("GET", "/a\r\nX: y"), ("GET", "/a\u{0}"), ("GET", "relative"), ("GET", ""),
             ("G T", "/"), ("", "/"), ("GET\r\n", "/"),
@@ -61,7 +61,7 @@ struct ExactRequestHeadTests {
         }
     }
 
-    @Test("Caches key by the exact target, and a method in other letters is another method (RFC 9110 §9.1)")
+    @Test("Caches use the exact target as the key, and a method in other letter case is another method (RFC 9110 §9.1)")
     func keys() async throws {
         let seen = SeenHeads()
         let pipeline = Pipeline(transport: seen, cache: .inMemory())
@@ -79,7 +79,7 @@ struct ExactRequestHeadTests {
         #expect(seen.heads.map { $0?.requestTarget } == ["/a|b", "/a|b", "/a|c"])
     }
 
-    @Test("A method in other letters is not retried as the safe one it looks like")
+    @Test("A method in other letter case is not retried as the safe one it looks like")
     func retries() async throws {
         let transport = ScriptedTransport([.fail(ServiceError(.connectionLost, "cut", progress: .bodySent))])
         let clock = ManualClock(autoAdvances: true)
@@ -92,7 +92,7 @@ struct ExactRequestHeadTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("A hook that changes the URL, or a redirect, ends it for the hop")
+    @Test("If a hook changes the URL, or a redirect does, it no longer applies to the hop")
     func ends() async throws {
         let seen = SeenHeads(redirectingTo: "/elsewhere")
         let exact = try ExactRequestHead(method: .get, origin: Self.origin, requestTarget: "/a|b")

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Responses, options and contexts are values, whatever they are made of", .timeLimit(.minutes(20)))
+@Suite("Responses, options and contexts are values, whatever they contain", .timeLimit(.minutes(20)))
 struct ValueSemanticsTests {
     /// A change of one part, and a look at it.
     struct Part<Whole: Sendable>: Sendable, CustomTestStringConvertible {
@@ -103,7 +103,7 @@ struct ValueSemanticsTests {
         Part("credentialFields", \.credentialFields) { ["X-Key"] },
         Part("prepare", \.prepare) { [{ _, _ in }] },
         Part("exactHead", \.exactHead) {
-            try? ExactRequestHead(method: .get, origin: "http://origin.example", requestTarget: "/x")
+            try? ExactRequestHead(method: "get", origin: "http://origin.example", requestTarget: "/x")
         },
         Part("onInterimResponse", \.onInterimResponse) { { _ in } },
         Part("transportDetails", \.transportDetails) { Origin() },
@@ -114,7 +114,7 @@ struct ValueSemanticsTests {
         check(CallOptions(), part, Self.optionParts)
     }
 
-    @Test("Whether options are the default ones, and what they concern", arguments: optionParts)
+    @Test("Whether options are the default ones, and what they affect", arguments: optionParts)
     func concerns(_ part: Part<CallOptions>) {
         #expect(CallOptions().areDefault)
         #expect(!CallOptions().concernReuse)
@@ -129,7 +129,7 @@ struct ValueSemanticsTests {
         #expect(CallOptions().areDefault)
     }
 
-    @Test("A part of the cache directive can be changed where it lies")
+    @Test("A part of the cache directive can be changed in place")
     func partOfDirective() {
         var options = CallOptions()
         let copy = options
@@ -145,7 +145,7 @@ struct ValueSemanticsTests {
         #expect(!options.concernReuse)
     }
 
-    @Test("An acceptance concerns attempts where it judges them one by one")
+    @Test("An acceptance affects attempts if it checks them one by one")
     func judgedAttempts() {
         var options = CallOptions()
         options.acceptance = .successful
@@ -182,7 +182,7 @@ struct ValueSemanticsTests {
         check(full, part, Self.contextParts)
     }
 
-    @Test("What is cleared in a context is gone there, and stays in its copies")
+    @Test("A value removed from a context is gone there and stays in its copies")
     func cleared() {
         var context = CallContext()
         context[Mark.self] = Mark(text: "a")
@@ -196,7 +196,7 @@ struct ValueSemanticsTests {
         #expect(context[Mark.self] == nil)
     }
 
-    @Test("Setting the head of a response sets both of its parts")
+    @Test("Setting the head of a response sets both parts")
     func head() {
         var response = Response(status: .ok, fields: ["A": "b"])
         let copy = response

@@ -27,7 +27,7 @@ struct BackoffRetrierTests {
         BackoffRetrier.factory(strategy: .exponential(rules), makeGenerator: { SeededGenerator(seed: seed) })
     }
 
-    @Test("S-T20: exponentialBinary by default waits 1, 2, 4, … 512 s: 11 sends, then the 429 comes back")
+    @Test("S-T20: exponentialBinary by default waits 1, 2, 4, … 512 s: 11 sends, then the 429 is returned")
     func binaryDefaults() async throws {
         let transport = ScriptedTransport([.respond(429)], repeatsLastStep: true)
         let response = try await pipeline(transport, .exponentialBinary()).send(.get())
@@ -62,7 +62,7 @@ struct BackoffRetrierTests {
         #expect(transport.sent.map(\.time.sinceOrigin) == [0, 1, 3, 7, 15, 31].map { .seconds($0) })
     }
 
-    @Test("Exponential: four attempts, waits drawn below 100 ms, 200 ms and 400 ms, the same for the same seed")
+    @Test("Exponential: four attempts, random waits below 100 ms, 200 ms and 400 ms, the same for the same seed")
     func exponential() async throws {
         var all: [[Duration]] = []
         var rules = RetryRules.default
@@ -87,7 +87,7 @@ struct BackoffRetrierTests {
         #expect(all[0][1] < .milliseconds(200))
     }
 
-    @Test("The cap comes before the jitter: at the cap the waits are still spread")
+    @Test("The cap applies before the jitter: at the cap the waits are still spread")
     func capBeforeJitter() async throws {
         var rules = RetryRules(backoff: Backoff(cap: .milliseconds(400)), maxAttempts: 60)
         rules.budget = .unlimited
@@ -101,7 +101,7 @@ struct BackoffRetrierTests {
     }
 
     @Test(
-        "Retry-After in all forms: never early, jittered upward by half of it at most",
+        "Retry-After in all forms: never early, with jitter of at most half of it added",
         arguments: [
             ("10", 10), ("Tue, 14 Nov 2023 22:13:40 GMT", 20), ("Tuesday, 14-Nov-23 22:13:40 GMT", 20),
             ("Tue Nov 14 22:13:40 2023", 20), ("0", 0),
@@ -129,7 +129,7 @@ struct BackoffRetrierTests {
     }
 
     @Test(
-        "S-T26: what may have been processed is sent again only if that is harmless",
+        "S-T26: a request that may have been processed is sent again only if that is harmless",
         arguments: [
             ("POST", TransportProgress.bodySent, nil, 1), ("POST", .notSent, nil, 4), ("POST", .bodySent, true, 4),
             ("GET", .bodySent, nil, 4), ("PUT", .bodySent, nil, 4), ("PATCH", .headSent, nil, 1),
@@ -145,7 +145,7 @@ struct BackoffRetrierTests {
         #expect(transport.sent.count == sends)
     }
 
-    @Test("A retry condition narrows what the rules would retry")
+    @Test("A retry condition restricts what the rules would retry")
     func condition() async throws {
         let transport = ScriptedTransport([.respond(503)], repeatsLastStep: true)
         let factory = BackoffRetrier.factory(retryCondition: { $0.response?.status.rawValue != 503 })
@@ -154,7 +154,7 @@ struct BackoffRetrierTests {
         #expect(response.attempts.last?.stopReason == .retrierDeclined)
     }
 
-    @Test("S-T18: concurrent calls have retriers of their own")
+    @Test("S-T18: concurrent calls have separate retriers")
     func ownRetriers() async throws {
         let transport = ScriptedTransport([.respond(503)], repeatsLastStep: true)
         var rules = RetryRules()

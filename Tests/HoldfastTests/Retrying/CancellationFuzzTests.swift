@@ -33,7 +33,7 @@ struct CancellationFuzzTests {
     ]
 
     @Test(
-        "CancellationError without any movement of the clock, no sleeper left, no token or place lost",
+        "CancellationError without moving the clock, and no sleeper, token or slot is left",
         arguments: subjects,
         [true, false]
     )

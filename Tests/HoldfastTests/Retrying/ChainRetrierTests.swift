@@ -43,7 +43,7 @@ struct ChainRetrierTests {
         return (try await pipeline.send(.get()), transport)
     }
 
-    @Test("Squid #25: a retrier for 401 and one for 503 stand beside each other, and neither takes the other's turn")
+    @Test("Squid #25: a retrier for 401 and one for 503 work together, and neither uses up the other's retry")
     func combined() async throws {
         let refresh = factory(once: true) { $0.response?.status == .unauthorized ? .retryNow : .stop(.notRetryable) }
         let backoff = factory { $0.response?.status == .serviceUnavailable ? .retryNow : .stop(.notRetryable) }
@@ -61,7 +61,7 @@ struct ChainRetrierTests {
         #expect(response.attempts.last?.stopReason == .attemptsExhausted)
     }
 
-    @Test("The first that says retry wins, with its own wait; those behind it are not even made")
+    @Test("The first that says retry wins, with its own wait; later members are not even made")
     func firstWins() async throws {
         let made = CountWatch()
         let first = factory { _ in .retry(after: .seconds(3)) }
@@ -71,7 +71,7 @@ struct ChainRetrierTests {
         #expect(made.count == 0)
     }
 
-    @Test("Where none retries, the last one's reason counts; each member is made once a call")
+    @Test("If none retries, the last one's reason counts; each member is made once for a call")
     func lastReason() async throws {
         let made = CountWatch()
         let first = factory(made: made) { $0.number == 1 ? .retryNow : .stop(.notIdempotent) }

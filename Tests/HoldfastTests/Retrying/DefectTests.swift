@@ -23,7 +23,7 @@ struct DefectTests {
         return Pipeline(transport: transport, retrierFactory: factory, configuration: configuration)
     }
 
-    @Test("Defect 7 of 15: a call that gives up keeps its last body, and ends nothing that belongs to other calls")
+    @Test("Defect 7 of 15: a call that gives up keeps its last body, and affects no other call")
     func lastBody() async throws {
         let transport = ScriptedTransport { request in
             request.url?.path == "/slow"
@@ -38,7 +38,7 @@ struct DefectTests {
     }
 
     @Test(
-        "Defect 7 of 15: the failed responses that are retried are read to their end, so that connections serve again"
+        "Defect 7 of 15: failed responses that are retried are read to their end, so that connections are reused"
     )
     func drained() async throws {
         let ended = EventRecorder()
@@ -55,7 +55,7 @@ struct DefectTests {
         #expect(bodies.first?.error == nil)
     }
 
-    @Test("Defect 12 of 15: a body that can be read once is sent, whatever the retrier could do with it afterwards")
+    @Test("Defect 12 of 15: a body that can be read once is sent, whatever the retrier could do with it later")
     func oneShotIsSent() async throws {
         var rules = RetryRules.default
         rules.replayLimit = 0
@@ -67,7 +67,7 @@ struct DefectTests {
         #expect(transport.sent.first?.body == ByteChunk(copying: "streamed".utf8))
     }
 
-    @Test("Defect 12 of 15: a condition of one's own sees the response, and may wait for something before it answers")
+    @Test("Defect 12 of 15: a custom condition sees the response, and may wait before it decides")
     func conditionSeesResponse() async throws {
         let transport = ScriptedTransport([.respond(500, [.retryAfter: "1"], body: "busy")], repeatsLastStep: true)
         let seen = EventRecorder()
@@ -83,7 +83,7 @@ struct DefectTests {
     }
 
     @Test(
-        "Complaint 12 of 12: one clock and one source of chance: the same seed gives the same waits, and none is slept"
+        "Complaint 12 of 12: one clock and one random source: the same seed gives the same waits, and none is slept"
     )
     func repeatable() async throws {
         func waits(_ seed: UInt64) async throws -> [Duration] {

@@ -6,9 +6,9 @@ import HoldfastStorage
 import Synchronization
 import Testing
 
-@Suite("The meeting of a reader and a feeder", .timeLimit(.minutes(20)))
+@Suite("Handing chunks from a feeder to a reader", .timeLimit(.minutes(20)))
 struct ChunkHandoffTests {
-    @Test("a feeder that comes while the source is given up does not wait for ever")
+    @Test("A feeder that arrives while the source is abandoned does not wait forever")
     func feederMeetsCancellation() async throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let handoff = ChunkHandoff()
@@ -31,7 +31,7 @@ struct ChunkHandoffTests {
         await #expect(throws: CancellationError.self) { try await late.value }
     }
 
-    @Test("a reader that comes while the source is given up does not wait for ever")
+    @Test("A reader that arrives while the source is abandoned does not wait forever")
     func readerMeetsCancellation() async {
         for _ in 0..<2_000 {
             let handoff = ChunkHandoff()
@@ -42,7 +42,7 @@ struct ChunkHandoffTests {
         }
     }
 
-    @Test("an end that came before stands, and what is given up later is told of it")
+    @Test("An earlier end stays, and whoever abandons later is told of it")
     func firstEndStands() async throws {
         let handoff = ChunkHandoff()
         handoff.end(nil)

@@ -44,7 +44,7 @@ struct ForeignHopFieldsTests {
     }
 
     @Test(
-        "Those that may hold a credential stay with the origin where the call began",
+        "Fields that may hold a credential stay with the origin where the call began",
         arguments: [false, true],
         [false, true]
     )
@@ -88,7 +88,7 @@ struct ForeignHopFieldsTests {
         #expect(second.requests.allSatisfy { $0.values(of: "Authorization").allSatisfy { $0.isEmpty } })
     }
 
-    @Test("The cache keys a hop by what is sent to it, so the response is stored for who sends no credential")
+    @Test("The cache keys a hop by what is sent to it, so the response is stored as sent without a credential")
     func keyed() async throws {
         let (first, second) = try Self.servers()
         let cache = HTTPCache.inMemory()
@@ -114,7 +114,7 @@ struct ForeignHopFieldsTests {
         #expect(second.requests.last?.values(of: "Authorization") == ["Bearer s"])
     }
 
-    @Test("Of an intercepted session as well", arguments: [false, true])
+    @Test("The same for an intercepted session", arguments: [false, true])
     func intercepted(isBoundAtRequest: Bool) async throws {
         let (first, second) = try Self.servers()
         let pipeline = Pipeline(transport: URLSessionTransport())

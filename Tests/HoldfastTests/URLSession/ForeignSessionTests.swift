@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSessionTransport over somebody's session", .timeLimit(.minutes(20)))
+@Suite("URLSessionTransport over an existing session", .timeLimit(.minutes(20)))
 struct ForeignSessionTests {
     private let session = URLSession(configuration: .ephemeral)
 
@@ -31,7 +31,7 @@ struct ForeignSessionTests {
         #expect(try await put.body.collect().array == large)
     }
 
-    @Test("A redirect is handed up, not followed, and the session goes on following for others")
+    @Test("A redirect is returned, not followed, and the session still follows redirects for others")
     func redirect() async throws {
         let server = try LoopbackServer.start { request in
             request.path == "/" ? LoopbackReply(302, fields: [("Location", "/there")]) : LoopbackReply(body: "there")
@@ -44,7 +44,7 @@ struct ForeignSessionTests {
         #expect(data == Data("there".utf8))
     }
 
-    @Test("A 401 with a Basic challenge is handed up and nothing hangs")
+    @Test("A 401 with a Basic challenge is returned and nothing hangs")
     func unauthorized() async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(401, fields: [("WWW-Authenticate", "Basic realm=\"x\"")])
@@ -54,7 +54,7 @@ struct ForeignSessionTests {
         #expect(response.fields["WWW-Authenticate"] == "Basic realm=\"x\"")
     }
 
-    @Test("Cancelled while the head is awaited, and the session lives on")
+    @Test("A call can be cancelled while the head is awaited, and the session stays usable")
     func cancelled() async throws {
         let server = try LoopbackServer.start { $0.path == "/never" ? .never : LoopbackReply(body: "on") }
         let transport = URLSessionTransport(session: session)
@@ -79,7 +79,7 @@ struct ForeignSessionTests {
         #expect(server.requests.first?.values(of: "X-Session") == ["s"])
     }
 
-    @Test("Whose cookies were sent is hidden where the session's stand above the request's own, so nothing is stored")
+    @Test("If the session's cookies override the request's, whose they were is hidden, so nothing is stored")
     func replacedCookies() async throws {
         let server = try LoopbackServer.start { LoopbackReply(body: $0.values(of: "Cookie").joined()) }
         let cookie = HTTPCookie(properties: [.name: "sid", .value: "1", .domain: "127.0.0.1", .path: "/"])

@@ -11,7 +11,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What a session adds beneath the hooks", .timeLimit(.minutes(20)))
+@Suite("What a session adds below the hooks", .timeLimit(.minutes(20)))
 struct SessionFieldsTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -26,7 +26,7 @@ struct SessionFieldsTests {
     private static let headers = ["X-Session": "s", "X-Number": "5"]
 
     @Test(
-        "The implicit fields are what is sent, no more and no less",
+        "The implicit fields are exactly what is sent",
         arguments: [
             Case(
                 testDescription: "session headers and cookies",
@@ -83,7 +83,7 @@ struct SessionFieldsTests {
     }
 
     @Test(
-        "A stored cookie goes out by its own rules: Secure, path and time (RFC 6265 §5.4)",
+        "A stored cookie is sent by its own rules: Secure, path and time (RFC 6265 §5.4)",
         arguments: [
             ("http://a.example/", "all"), ("https://a.example/", "all secure"),
             ("https://a.example/only", "all only secure"),

@@ -74,7 +74,7 @@ struct URLSessionBodyTests {
     }
 
     @Test(
-        "A reader that keeps pace, or falls behind now and then, sees the bytes in order",
+        "A reader that keeps up, or falls behind sometimes, sees the bytes in order",
         arguments: [0, 1, 10_000, 8 << 20]
     )
     func pace(memory: Int) async throws {
@@ -110,7 +110,7 @@ struct URLSessionBodyTests {
         #expect(error?.message.contains("AsyncHTTPClient") == true)
     }
 
-    @Test("A coded body is decoded once and marked; its length is unknown", arguments: ["gzip", "deflate"])
+    @Test("A coded body is decoded once and marked, and its length is unknown", arguments: ["gzip", "deflate"])
     func decoding(_ coding: String) async throws {
         let bytes = coding == "gzip" ? URLSessionBodyTests.gzipped : URLSessionBodyTests.deflated
         let server = try LoopbackServer.start { _ in LoopbackReply(fields: [("Content-Encoding", coding)], bytes: bytes)
@@ -122,7 +122,7 @@ struct URLSessionBodyTests {
         #expect(try await response.text() == "hello hello hello hello")
     }
 
-    @Test("The identity coding is none")
+    @Test("The identity coding does not count as a coding")
     func identity() async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(fields: [("Content-Encoding", "identity")], body: "plain")
@@ -133,7 +133,7 @@ struct URLSessionBodyTests {
         #expect(try await response.text() == "plain")
     }
 
-    @Test("What came before the connection broke can be read; then comes the error", arguments: [true, false])
+    @Test("What came before the connection broke can be read, and then comes the error", arguments: [true, false])
     func brokenBody(reset: Bool) async throws {
         let gate = LoopbackGate()
         let server = try LoopbackServer.start { _ in
@@ -149,7 +149,7 @@ struct URLSessionBodyTests {
         #expect(error?.cause is URLError)
     }
 
-    @Test("A body framed by the end of the connection is read to its end")
+    @Test("A body framed by the close is read to its end")
     func untilClose() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(framing: .untilClose, steps: [.send("all of it")]) }
         let response = try await URLSessionTransport().send(server.url())

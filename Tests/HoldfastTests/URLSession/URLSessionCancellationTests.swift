@@ -15,7 +15,7 @@ import Testing
 
 @Suite("URLSessionTransport: cancellation, dropping, deadlines", .timeLimit(.minutes(20)))
 struct URLSessionCancellationTests {
-    @Test("Cancelled before it begins, nothing is sent")
+    @Test("If cancelled before it begins, nothing is sent")
     func cancelledBefore() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply() }
         let task = Task {
@@ -37,7 +37,7 @@ struct URLSessionCancellationTests {
         #expect(try await server.connectionEnds(atLeast: 1).map(\.endedBy) == [.peer])
     }
 
-    @Test("Calls that are cancelled at any moment while redirects come in end by themselves, and so does nothing else")
+    @Test("Calls that are cancelled at any moment during redirects end themselves and nothing else")
     func cancelledAmidRedirects() async throws {
         let server = try LoopbackServer.start { request in
             LoopbackReply(307, fields: [("Location", "/\(request.number)")], body: "xx")
@@ -115,7 +115,7 @@ struct URLSessionCancellationTests {
         #expect(try await server.connectionEnds(atLeast: 1).map(\.endedBy) == [.peer])
     }
 
-    @Test("A body discarded after it has come whole is gone as well; one read to its end has ended for good")
+    @Test("A body discarded after it arrived completely is released; one read to its end stays ended")
     func discardedLate() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(body: "x") }
         let transport = URLSessionTransport()
@@ -128,7 +128,7 @@ struct URLSessionCancellationTests {
         #expect(try await read.body.source?.next() == nil)
     }
 
-    @Test("The deadline goes by the call's clock and ends an exchange without a head")
+    @Test("The deadline uses the call's clock and ends an exchange without a head")
     func deadline() async throws {
         let server = try LoopbackServer.start { _ in .never }
         let transport = URLSessionTransport()
@@ -157,7 +157,7 @@ struct URLSessionCancellationTests {
         #expect(server.requests.isEmpty)
     }
 
-    @Test("The deadline holds while a request body is collected")
+    @Test("The deadline applies while a request body is collected")
     func deadlineInRequestBody() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply() }
         let clock = ManualClock()
@@ -180,7 +180,7 @@ struct URLSessionCancellationTests {
         #expect(error?.progress == .notSent)
     }
 
-    @Test("After the head the deadline has no say, and its timer is gone")
+    @Test("After the head the deadline no longer applies, and its timer is gone")
     func deadlineAfterHead() async throws {
         let gate = LoopbackGate()
         let server = try LoopbackServer.start { _ in

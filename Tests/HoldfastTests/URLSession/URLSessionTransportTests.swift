@@ -20,7 +20,7 @@ struct URLSessionTransportTests {
     }
 
     @Test(
-        "A redirect to a port that is none is handed up, and such a URL is never sent",
+        "A redirect to an invalid port is returned, and such a URL is never requested",
         arguments: [0, 65_536, 99_999]
     )
     func badPort(_ port: Int) async throws {
@@ -97,7 +97,7 @@ struct URLSessionTransportTests {
         }
     }
 
-    @Test("A body the request carries itself is not sent unless asked for")
+    @Test("A body in the request itself is not sent unless requested")
     func ownBodyIsNotRead() async throws {
         let server = try LoopbackServer.start { LoopbackReply(bytes: $0.body) }
         var request = URLRequest(url: server.url())
@@ -121,7 +121,7 @@ struct URLSessionTransportTests {
         #expect(server.requests.isEmpty)
     }
 
-    @Test("Header fields of the request arrive; repeated response lines are joined and none is lost")
+    @Test("Header fields of the request arrive; repeated response lines are joined, and none is lost")
     func repeatedFields() async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(fields: [("X-One", "1"), ("X-One", "2"), ("Vary", "a"), ("Vary", "b"), ("ETag", "\"e\"")])
@@ -152,7 +152,7 @@ struct URLSessionTransportTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test("A redirect is handed up with its body, and not followed", arguments: [301, 302, 303, 307, 308])
+    @Test("A redirect is returned with its body, and not followed", arguments: [301, 302, 303, 307, 308])
     func redirect(_ status: Int) async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(status, fields: [("Location", "/elsewhere")], body: "moved")
@@ -164,7 +164,7 @@ struct URLSessionTransportTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("No hidden cache answers, not even one that the configuration brings")
+    @Test("No hidden cache answers, not even one in the configuration")
     func noHiddenCache() async throws {
         let server = try LoopbackServer.start {
             LoopbackReply(fields: [("Cache-Control", "max-age=600")], body: "\($0.number)")
@@ -179,7 +179,7 @@ struct URLSessionTransportTests {
     }
 
     @Test(
-        "A 401 is handed up as it came, whatever its challenge",
+        "A 401 is returned as it came, whatever its challenge",
         arguments: ["Basic realm=\"x\"", "Bearer", "Digest realm=\"x\", nonce=\"n\""]
     )
     func unauthorized(_ challenge: String) async throws {
@@ -222,7 +222,7 @@ struct URLSessionTransportTests {
         }
     #endif
 
-    @Test("An invalidated transport ends what runs in good order and refuses what comes")
+    @Test("An invalidated transport ends running exchanges in order and refuses new ones")
     func invalidate() async throws {
         let gate = LoopbackGate()
         let server = try LoopbackServer.start { _ in
@@ -250,7 +250,7 @@ struct URLSessionTransportTests {
         #expect(try await response.text() == "ab")
     }
 
-    @Test("Many exchanges at once stay apart, and connections are reused")
+    @Test("Many concurrent exchanges stay separate, and connections are reused")
     func concurrent() async throws {
         let server = try LoopbackServer.start { LoopbackReply(body: $0.target) }
         let transport = URLSessionTransport()

@@ -27,7 +27,7 @@ struct WrappedClientTests {
         )
     }
 
-    @Test("A fresh response is loaded once, a stale one validated by a 304 that the server sees")
+    @Test("A fresh response is loaded once, a stale one revalidated by a 304 that the server sees")
     func cached() async throws {
         let server = try LoopbackServer.start { request in
             if request.path == "/tag" {
@@ -50,7 +50,7 @@ struct WrappedClientTests {
     }
 
     @Test(
-        "Two users whose credentials come from session headers or cookies share a cache and see nothing of each other"
+        "Two users with credentials in session headers or cookies share a cache and see nothing of each other"
     )
     func users() async throws {
         let server = try LoopbackServer.start { request in
@@ -89,7 +89,7 @@ struct WrappedClientTests {
         return options
     }()
 
-    @Test("A cookie that a response set changes whose responses are seen from then on", arguments: [true, false])
+    @Test("After a response sets a cookie, the responses of that cookie's user are used", arguments: [true, false])
     func loggedIn(originSaysSo: Bool) async throws {
         let server = try LoopbackServer.start { request in
             if request.path == "/login" { return LoopbackReply(204, fields: [("Set-Cookie", "sid=carol; Path=/")]) }
@@ -110,7 +110,7 @@ struct WrappedClientTests {
         #expect(server.requests.map(\.path) == ["/me", "/login", "/me"])
     }
 
-    @Test("A cookie that comes between look-up and sending: the response is stored for whom it was sent, or not at all")
+    @Test("If a cookie comes between lookup and sending, the response is stored for its actual user, or not at all")
     func cookieInBetween() async throws {
         let server = try LoopbackServer.start { request in
             LoopbackReply(
@@ -138,7 +138,7 @@ struct WrappedClientTests {
         #expect(String(decoding: try await anonymous.data(from: url).0, as: UTF8.self) == "nobody")
     }
 
-    @Test("A redirect chain is loaded hop by hop and answered from the store hop by hop")
+    @Test("A redirect chain is loaded and later answered from the store hop by hop")
     func redirects() async throws {
         let server = try LoopbackServer.start { request in
             switch request.path {
@@ -159,7 +159,7 @@ struct WrappedClientTests {
     }
 
     @Test(
-        "Failures on the way are retried: a 503, a reset before the head, then the answer; a POST after a reset is not"
+        "Failures are retried: a 503, a reset before the head, then the response; a POST after a reset is not"
     )
     func retried() async throws {
         let server = try LoopbackServer.start { request in
@@ -186,7 +186,7 @@ struct WrappedClientTests {
         #expect(server.requests.filter { $0.method == "POST" }.count == 1)
     }
 
-    @Test("A compressed body is stored as it was decoded, and served so")
+    @Test("A compressed body is stored and served decoded")
     func compressed() async throws {
         // "hello" in a gzip member.
         let gzipped: [UInt8] = [

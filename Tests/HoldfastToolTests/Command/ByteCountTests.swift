@@ -21,7 +21,7 @@
         }
 
         @Test(
-            "What is no size is refused",
+            "Invalid sizes are refused",
             arguments: ["", "MB", "-1", "1.2.3MB", "5 parsecs", "99999999999TB", "0x10", "nan", "inf"]
         )
         func refuses(_ text: String) {
@@ -43,7 +43,7 @@
     @Suite("TimeSpan")
     struct TimeSpanTests {
         @Test(
-            "Lengths as people write them",
+            "Durations as people write them",
             arguments: [
                 ("2", 2_000), ("250ms", 250), ("1.5s", 1_500), ("10m", 600_000), ("1h", 3_600_000), ("7d", 604_800_000),
             ]
@@ -52,13 +52,13 @@
             #expect(TimeSpan(argument: text)?.duration == .milliseconds(milliseconds))
         }
 
-        @Test("What is no length is refused", arguments: ["", "s", "-1s", "1 fortnight", "1e9", "99999999999d"])
+        @Test("Invalid durations are refused", arguments: ["", "s", "-1s", "1 fortnight", "1e9", "99999999999d"])
         func refuses(_ text: String) {
             #expect(TimeSpan(argument: text) == nil)
         }
 
         @Test(
-            "Lengths as people read them",
+            "Durations as people read them",
             arguments: [("0", "0s"), ("250ms", "250ms"), ("90", "90s"), ("120", "2m"), ("24h", "1d")]
         )
         func writes(_ text: String, _ shown: String) {

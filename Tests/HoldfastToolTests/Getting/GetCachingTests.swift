@@ -14,7 +14,7 @@
     struct GetCachingTests {
         private static let fresh = [("Cache-Control", "max-age=600"), ("ETag", "\"v1\"")]
 
-        @Test("The second run is answered from the disk, and -v tells by which clause")
+        @Test("The second run is answered from the disk, and -v names the clause")
         func hit() async throws {
             let bed = try GetBed { _ in LoopbackReply(fields: Self.fresh, body: "hello") }
             let first = try await bed.run(["/a", "-v"])
@@ -30,7 +30,7 @@
             #expect(bed.server.requests.count == 1)
         }
 
-        @Test("--reload and --no-cache ask again, --no-store keeps nothing, --max-stale takes what is past its life")
+        @Test("--reload and --no-cache ask again, --no-store keeps nothing, --max-stale accepts stale responses")
         func asked() async throws {
             let bed = try GetBed { request in
                 LoopbackReply(
@@ -46,7 +46,7 @@
             #expect(bed.server.requests.count == 7)
         }
 
-        @Test("--only-if-cached answers 504 without a word to the server (RFC 9111 §5.2.1.7)")
+        @Test("--only-if-cached answers 504 without contacting the server (RFC 9111 §5.2.1.7)")
         func onlyIfCached() async throws {
             let bed = try GetBed { _ in LoopbackReply(fields: Self.fresh, body: "hello") }
             let none = try await bed.run(["/a", "--only-if-cached", "-v"])
@@ -58,7 +58,7 @@
             #expect(some.status == 0 && some.output == "hello" && bed.server.requests.count == 1)
         }
 
-        @Test("--rules: a lifetime by path, and a wrong file is refused with the place of what is wrong")
+        @Test("--rules: a lifetime by path, and an invalid file is refused with the position of the error")
         func rules() async throws {
             let bed = try GetBed { _ in LoopbackReply(body: "hello") }
             let good = bed.folder.url.appendingPathComponent("good.json")
@@ -75,20 +75,20 @@
             #expect(failure?.description.contains("line 2") == true)
         }
 
-        @Test("A cache that another one holds is said in one line and done without")
+        @Test("If another process holds the cache, one line says so, and the call is made without it")
         func locked() async throws {
             let bed = try GetBed { _ in LoopbackReply(fields: Self.fresh, body: "hello") }
             let holder = try await HTTPCache.onDisk(at: bed.folder.url.appendingPathComponent("cache"))
             let outcome = try await bed.run(["/a"])
             #expect(outcome.status == 0 && outcome.output == "hello")
-            #expect(outcome.error.contains("going on without the cache on the disk: This process ("))
+            #expect(outcome.error.contains("continuing without the disk cache: This process ("))
             #expect(outcome.error.split(separator: "\n").count == 1)
             await holder.close()
             let later = try await bed.run(["/a"])
             #expect(later.error.isEmpty && bed.server.requests.count == 2)
         }
 
-        @Test("--cache-dir chooses the folder")
+        @Test("--cache-dir sets the folder")
         func directory() async throws {
             let bed = try GetBed { _ in LoopbackReply(fields: Self.fresh, body: "hello") }
             let place = bed.folder.path("elsewhere")
@@ -99,7 +99,7 @@
         }
 
         @Test(
-            "The usual folder is the platform's own",
+            "The default folder is the platform's own",
             arguments: [
                 (["XDG_CACHE_HOME": "/c", "HOME": "/h"], "/c/holdfast"),
                 (["XDG_CACHE_HOME": "relative", "HOME": "/h"], nil),

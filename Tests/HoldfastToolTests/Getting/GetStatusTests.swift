@@ -13,7 +13,7 @@
 
     @Suite("holdfast get: exit status and retries", .timeLimit(.minutes(20)))
     struct GetStatusTests {
-        @Test("A 503 with Retry-After is tried again, not before the server wants it, and -v shows both attempts")
+        @Test("A 503 with Retry-After is retried, not before the server permits it, and -v shows both attempts")
         func retries() async throws {
             let bed = try GetBed { request in
                 request.number == 0
@@ -30,14 +30,14 @@
             #expect(outcome.error.contains("2 attempts"))
         }
 
-        @Test("--retry none sends once; the answer is printed and its status tells")
+        @Test("--retry none sends once; the response is printed and its status decides")
         func none() async throws {
             let bed = try GetBed { _ in LoopbackReply(503, body: "busy") }
             let outcome = try await bed.run(["/a", "--retry", "none"])
             #expect(outcome.status == 22 && outcome.output == "busy" && bed.server.requests.count == 1)
         }
 
-        @Test("HTTP failures end with 22, failures of the network with 7x")
+        @Test("HTTP failures exit with 22, network failures with 7x")
         func statuses() async throws {
             let bed = try GetBed { request in
                 switch request.path {
@@ -62,7 +62,7 @@
             #expect(refused.status == 72, "\(refused.error)")
         }
 
-        @Test("--deadline ends a call that is not answered")
+        @Test("--deadline ends a call without a response")
         func deadline() async throws {
             let bed = try GetBed { _ in .never }
             let outcome = try await bed.run(
@@ -72,7 +72,7 @@
             #expect(outcome.status == 75, "\(outcome.error)")
         }
 
-        @Test("Of several URLs all are fetched, and the first failure gives the status")
+        @Test("All of several URLs are fetched, and the first failure gives the status")
         func several() async throws {
             let bed = try GetBed { request in
                 request.path == "/404" ? LoopbackReply(404, body: "none ") : LoopbackReply(body: "ok ")
@@ -90,7 +90,7 @@
         }
 
         @Test(
-            "A URL without a scheme is asked for over https, and over http on this machine",
+            "A URL without a scheme is requested over https, and over http on this machine",
             arguments: [
                 ("example.com", "https://example.com"), ("example.com:8443/a:b", "https://example.com:8443/a:b"),
                 ("localhost:80?a", "http://localhost:80?a"), ("127.0.0.1/x", "http://127.0.0.1/x"),
@@ -103,7 +103,7 @@
         }
 
         @Test(
-            "What is no URL, field or method is one line and 64, before anything is sent",
+            "An invalid URL, field or method gives one line and status 64, before anything is sent",
             arguments: [
                 ["mailto:a@example.com"], ["ftp://example.com/"], ["http://"], ["http://a b/"],
                 ["/", "-H", "no colon"],

@@ -43,7 +43,7 @@
         }
 
         @Test(
-            "-C - keeps what came of a transfer that broke off, asks for the rest, and adds nothing that is no part of it"
+            "-C - keeps a truncated transfer, requests the rest, and appends nothing else"
         )
         func resuming() async throws {
             let bed = try GetBed { request in
@@ -63,7 +63,7 @@
             #expect(try await bed.run(["/file"] + words).status == 0)
             #expect(bed.saved("f") == "0123456789")
             let whole = try await bed.run(["/file"] + words)
-            #expect(whole.status == 0 && whole.error.contains("the file is whole already"))
+            #expect(whole.status == 0 && whole.error.contains("the file is already complete"))
             #expect(try await bed.run(["/other"] + words).status == 1)
             #expect(try await bed.run(["/gone"] + words).status == 22)
             #expect(bed.saved("f") == "0123456789")
@@ -73,7 +73,7 @@
             #expect(throws: (any Error).self) { try GetCommand.parse(["http://a/", "-C", "-"]) }
         }
 
-        @Test("-i prints head and body, -I the head alone, a redirect is followed with -L only")
+        @Test("-i prints head and body, -I only the head, a redirect is followed only with -L")
         func heads() async throws {
             let bed = try GetBed { request in
                 request.path == "/moved"
@@ -92,7 +92,7 @@
             #expect(try await bed.run(["/moved", "-L"]).output == "body")
         }
 
-        @Test("-o and -O save the body under a name of the user's or of the URL's, in place of what was there")
+        @Test("-o and -O save the body under the given name or the URL's, replacing an existing file")
         func saves() async throws {
             let bed = try GetBed { request in LoopbackReply(body: "body of \(request.path)") }
             _ = try bed.downloads.file("mine", "old")
@@ -104,7 +104,7 @@
             #expect(bed.downloads.names == ["data.json", "mine"])
         }
 
-        @Test("A body that breaks off leaves no file, and one that was there as it was")
+        @Test("A truncated body leaves no file, and an existing one unchanged")
         func broken() async throws {
             let bed = try GetBed { _ in LoopbackReply(framing: .length(1_000), steps: [.send("abc"), .close]) }
             _ = try bed.downloads.file("old", "old")
@@ -113,7 +113,7 @@
             #expect(bed.downloads.names == ["old"] && bed.saved("old") == "old")
         }
 
-        @Test("Cancelled amid a body: at once, and no file is left")
+        @Test("Cancelling during a body ends at once, and no file is left")
         func cancelled() async throws {
             let started = LoopbackGate()
             let bed = try GetBed { _ in
@@ -126,11 +126,11 @@
             #expect(bed.downloads.names.isEmpty)
         }
 
-        @Test("What cannot be written is one line and 1")
+        @Test("If the output cannot be written, it prints one line and exits with 1")
         func unwritable() async throws {
             let bed = try GetBed { _ in LoopbackReply(body: "ok") }
             let outcome = try await bed.run(["/a", "-o", "no/such/folder/file"])
-            #expect(outcome.status == 1 && outcome.error.contains("cannot be written"))
+            #expect(outcome.status == 1 && outcome.error.contains("cannot write"))
             try FileManager.default.createDirectory(
                 at: bed.downloads.url.appendingPathComponent("folder"),
                 withIntermediateDirectories: false
@@ -141,7 +141,7 @@
         }
 
         @Test(
-            "The name under which a URL is saved never leads out of the folder",
+            "The name for a saved URL never leads out of the folder",
             arguments: [
                 ("http://h/a/b.txt", "b.txt"), ("http://h/", "index.html"), ("http://h", "index.html"),
                 ("http://h/a/", "index.html"), ("http://h/a/..", "index.html"), ("http://h/b?x=/etc/passwd", "b"),
@@ -158,7 +158,7 @@
             #expect(TransferProgress.text(0, of: nil, in: .zero) == "0 B, 0 B/s")
         }
 
-        @Test("Text of a server's reaches the terminal without control characters")
+        @Test("Server text reaches the terminal without control characters")
         func printable() {
             #expect(HeadText.printable("a\u{1B}[31mb\u{9B}c") == "a?[31mb?c")
         }

@@ -48,7 +48,7 @@
             }
         }
 
-        @Test("Health, and the figures of what was asked, in the format of Prometheus")
+        @Test("Health, and request figures in the Prometheus format")
         func figures() async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -73,7 +73,7 @@
         }
 
         @Test(
-            "What a purge names goes, and nothing else",
+            "A purge removes what it names and nothing else",
             arguments: [
                 ("POST", "/purge?url=/a", ["/a"]), ("POST", "/purge?prefix=/news/1", ["/news/1", "/news/12"]),
                 ("POST", "/purge?tag=news", ["/news/1", "/news/12"]), ("POST", "/purge?tag=2", ["/a", "/b"]),
@@ -95,7 +95,7 @@
             #expect(try await bench.proxy.end() == 0)
         }
 
-        @Test("A soft purge has the origin asked with the validator")
+        @Test("After a soft purge the origin is asked with the validator")
         func soft() async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -111,7 +111,7 @@
         }
 
         @Test(
-            "Nobody else's order is taken, and no PURGE reaches the origin",
+            "Foreign purge requests are refused, and no PURGE reaches the origin",
             arguments: [
                 ("POST", "/purge?all=1", ["Host: evil.example"]), ("PURGE", "/a", ["Via: 1.1 x"]),
                 ("POST", "/purge?all=1", ["Origin: http://evil.example"]),
@@ -133,7 +133,7 @@
             #expect(try await bench.proxy.end() == 0)
         }
 
-        @Test("With a token whoever knows it is answered, under any name, and health needs none")
+        @Test("With a token, whoever has it is answered, under any host name, and health needs none")
         func token() async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -153,7 +153,7 @@
             #expect(try await bench.proxy.end() == 0)
         }
 
-        @Test("A socket in the file system is its owner's alone, on both sides")
+        @Test("A Unix socket belongs to its owner alone, on both sides")
         func sockets() async throws {
             let origin = try origin()
             defer { origin.stop() }

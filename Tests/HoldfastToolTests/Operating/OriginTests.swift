@@ -5,9 +5,20 @@
     import Foundation
     import Glibc
     import HoldfastTesting
+    import Synchronization
     import Testing
 
     /// What the origin is told, which of several is asked, and how the service manager and the log's keeper speak with the proxy.
+    /// A switch that several threads see.
+    private final class Flag: Sendable {
+        private let state = Mutex(true)
+
+        var value: Bool {
+            get { state.withLock { $0 } }
+            set { state.withLock { $0 = newValue } }
+        }
+    }
+
     @Suite("Origins, logs and the service manager", .timeLimit(.minutes(20)))
     struct OriginTests {
         private func origin(_ name: String = "body") throws -> LoopbackServer {
@@ -24,7 +35,7 @@
             return try ToolProcess(["proxy", "--listen", "127.0.0.1:0"] + named + options)
         }
 
-        @Test("The origin's own Host by default, one copy for all names, and its own URLs become paths")
+        @Test("By default the origin's own Host is sent, all names share one copy, and the origin's URLs become paths")
         func ownHost() async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -40,7 +51,7 @@
             #expect(try await proxy.end() == 0)
         }
 
-        @Test("--host keep: the client's Host, a copy for each, and Location as it is")
+        @Test("--host keep: the client's Host, one copy for each, and Location unchanged")
         func keptHost() async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -58,7 +69,7 @@
         }
 
         @Test(
-            "The origin is told host and scheme, what the client says of them is not passed on, and hosts are kept apart"
+            "The origin is told host and scheme, the client's claims about them are dropped, and hosts are kept apart"
         )
         func told() async throws {
             let origin = try origin()
@@ -76,7 +87,7 @@
             #expect(try await proxy.end() == 0)
         }
 
-        @Test("Several origins take turns; one that is gone costs no client an answer and is left out")
+        @Test("Several origins take turns; a failed one costs no client a response and is skipped")
         func turns() async throws {
             let (first, second) = (try origin("first"), try origin("second"))
             defer { first.stop() }
@@ -99,7 +110,52 @@
             #expect(try await proxy.end() == 0)
         }
 
-        @Test("JSON lines go to a file, which SIGHUP opens anew; a full one is told once")
+        @Test("--check: one that does not pass is asked by nobody, is seen in figures and readiness, and comes back")
+        func checks() async throws {
+            let isWell = [Flag(), Flag()]
+            let origins = try (0...1).map { number in
+                try LoopbackServer.start { request in
+                    guard request.path == "/up" else { return LoopbackReply(body: "origin \(number)") }
+                    return isWell[number].value ? LoopbackReply(204, body: "") : LoopbackReply(500, body: "")
+                }
+            }
+            defer { for origin in origins { origin.stop() } }
+            let proxy = try proxy(
+                origins,
+                ["--memory", "0", "--admin", "0", "--check", "/up?now", "--check-interval", "1s"]
+            )
+            let port = try await proxy.port()
+            let line = proxy.errorText.split(separator: "\n").first { $0.hasPrefix("admin on ") }
+            let admin = try #require(line?.split(separator: ":").last.flatMap { Int($0) })
+            func ask(_ target: String) async throws -> String {
+                try await RawExchange.get(target, port: admin, ["Host: 127.0.0.1:\(admin)"])
+            }
+            func names(_ number: Int) -> String { "{origin=\"http://127.0.0.1:\(origins[number].port)\"" }
+            func wait(for text: String) async throws { while try await !ask("/metrics").contains(text) {} }
+            try await wait(for: "holdfast_origin_checks_total\(names(1)),result=\"pass\"} 1")
+            isWell[1].value = false
+            try await wait(for: "holdfast_origin_check_up\(names(1))} 0")
+            try await proxy.says(
+                "the check GET /up?now of http://127.0.0.1:\(origins[1].port) fails, so the origin is not used: 500"
+            )
+            for _ in 1...4 { #expect(try await RawExchange.get("/x", port: port).hasSuffix("origin 0")) }
+            let text = try await ask("/metrics")
+            #expect(text.contains("\nholdfast_origin_up\(names(0))} 1\nholdfast_origin_up\(names(1))} 0\n"), "\(text)")
+            #expect(try await ask("/readyz").hasPrefix("HTTP/1.1 200 "))
+            isWell[0].value = false
+            try await wait(for: "holdfast_origin_check_up\(names(0))} 0")
+            #expect(try await ask("/readyz").hasSuffix("\r\n\r\nEvery origin is failing.\n"))
+            #expect(try await RawExchange.get("/x", port: port).hasPrefix("HTTP/1.1 200 "))
+            isWell[1].value = true
+            try await wait(for: "holdfast_origin_check_up\(names(1))} 1")
+            #expect(try await ask("/readyz").hasPrefix("HTTP/1.1 200 "))
+            #expect(try await RawExchange.get("/x", port: port).hasSuffix("origin 1"))
+            let asked = try #require(origins[0].requests.first { $0.path == "/up" })
+            #expect(asked.target == "/up?now" && asked.values(of: "User-Agent") == ["holdfast-check"])
+            #expect(try await proxy.end() == 0)
+        }
+
+        @Test("JSON lines go to a file, which SIGHUP reopens; a full disk is reported once")
         func logs() async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -138,11 +194,11 @@
             let full = try self.proxy([origin], ["--log", "json", "--log-file", "/dev/full"])
             let answer = try await RawExchange.get("/one", port: full.port())
             #expect(answer.hasPrefix("HTTP/1.1 200 "))
-            try await full.says("the log /dev/full cannot be written: No space left on device")
+            try await full.says("cannot write the log /dev/full: No space left on device")
             #expect(try await full.end() == 0)
         }
 
-        @Test("--rules: what a file says of paths holds, and a wrong one is refused with its place")
+        @Test("--rules: a file's rules for paths apply, and an invalid file is refused with the position")
         func rules() async throws {
             let origin = try LoopbackServer.start { LoopbackReply(body: "body \($0.target)") }
             defer { origin.stop() }
@@ -163,7 +219,7 @@
             )
         }
 
-        @Test("A body that breaks off at the origin is told with its cause")
+        @Test("A body that breaks off at the origin is reported with its cause")
         func broken() async throws {
             let origin = try LoopbackServer.start { _ in
                 LoopbackReply(framing: .length(100), steps: [.send("part"), .close])
@@ -171,11 +227,11 @@
             defer { origin.stop() }
             let proxy = try proxy([origin])
             _ = try await RawExchange.get("/x", port: proxy.port())
-            try await proxy.says("GET /x broke off after 4 bytes")
+            try await proxy.says("GET /x was interrupted after 4 bytes")
             #expect(try await proxy.end() == 0)
         }
 
-        @Test("systemd hands a socket over and is told when the proxy is ready and when it stops")
+        @Test("systemd passes a socket and is notified when the proxy is ready and when it stops")
         func serviceManager() async throws {
             let origin = try origin()
             defer { origin.stop() }

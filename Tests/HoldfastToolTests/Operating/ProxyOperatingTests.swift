@@ -33,7 +33,7 @@
         }
 
         @Test(
-            "It serves as a user without capabilities",
+            "It runs as a user without capabilities",
             .enabled(if: ToolProcess.has(withoutRights), "skipped: this user cannot take capabilities away")
         )
         func unprivileged() async throws {
@@ -46,7 +46,7 @@
         }
 
         @Test(
-            "A target goes out byte for byte, whatever it holds, and a stored response answers where all readers agree",
+            "A target is sent byte for byte, and a stored response is used only if all parsers agree on the target",
             arguments: [
                 ("/a?filter[name]=x", 1), ("/a[1]/b|c?d|e", 1), ("/a?q={x}^`\"<>\\", 1), ("/100%", 2), ("/%zz?a=%", 2),
             ]
@@ -64,7 +64,7 @@
             #expect(try await proxy.end() == 0)
         }
 
-        @Test("holdfast get takes a URL as people type it", arguments: ["/a?filter[name]=x|y", "/100%", "/a[1]"])
+        @Test("holdfast get accepts a URL as people type it", arguments: ["/a?filter[name]=x|y", "/100%", "/a[1]"])
         func typed(_ target: String) async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -73,7 +73,7 @@
             #expect(origin.requests.count == 1)
         }
 
-        @Test("Standard output that takes nothing ends the tool with 1 and a sentence")
+        @Test("If standard output fails, the tool ends with status 1 and a sentence")
         func fullOutput() async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -82,10 +82,10 @@
                 outputPath: "/dev/full"
             )
             #expect(try await tool.status() == 1)
-            #expect(tool.errorText == "holdfast: standard output cannot be written: No space left on device\n")
+            #expect(tool.errorText == "holdfast: cannot write standard output: No space left on device\n")
         }
 
-        @Test("The cause of a 502 stands in the log of failures")
+        @Test("The cause of a 502 is in the log of failures")
         func cause() async throws {
             // A port that was just free may be another test's by now; nobody listens at this one.
             let proxy = try ToolProcess([
@@ -98,7 +98,7 @@
             #expect(try await proxy.end() == 0)
         }
 
-        @Test("A request that is refused unread stands there too")
+        @Test("A request that is refused unread is in the log too")
         func refused() async throws {
             let origin = try origin()
             defer { origin.stop() }
@@ -124,7 +124,7 @@
         }
 
         @Test(
-            "Without a descriptor left it waits, says so once, and serves again when there are some",
+            "Without a free descriptor it waits, says so once, and continues when there is one",
             .enabled(if: ToolProcess.has(fewDescriptors), "skipped: there is no prlimit")
         )
         func descriptors() async throws {
@@ -153,14 +153,14 @@
             #expect(try await proxy.end() == 0)
         }
 
-        @Test("A directory that cannot be made names the cause")
+        @Test("If a directory cannot be created, the message names the cause")
         func noDirectory() async throws {
             let tool = try ToolProcess(["proxy", "--origin", "http://x", "--disk", "/proc/nope/x"])
             #expect(try await tool.status() == 1)
             #expect(tool.errorText.contains("No such file or directory"), "\(tool.errorText)")
         }
 
-        @Test("A head with more lines than allowed is told as that, on both sides, and an option allows more")
+        @Test("A head with too many lines is reported as that, on both sides, and an option allows more")
         func heads() async throws {
             let origin = try LoopbackServer.start { _ in
                 LoopbackReply(fields: (0..<300).map { ("X-\($0)", "y") }, body: "body")

@@ -13,7 +13,7 @@
             "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n" + inner
         }
 
-        @Test("A tunnel to a host that is named carries bytes both ways; one that is gone is a 502")
+        @Test("A tunnel to an allowed host carries bytes both ways; an unreachable one gives a 502")
         func tunnel() async throws {
             let origin = try LoopbackServer.start { LoopbackReply(body: "inner \($0.target)") }
             defer { origin.stop() }
@@ -37,7 +37,7 @@
         }
 
         @Test(
-            "No tunnel leads elsewhere",
+            "No tunnel leads to other hosts",
             arguments: [
                 ([], "127.0.0.1"), (["--allow-host", "a.example"], "127.0.0.1"),
                 (["--allow-host", "127.0.0.1"], "127.0.0.1"),
@@ -57,7 +57,7 @@
         private static let upgrade = ["Connection: keep-alive, Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x"]
 
         @Test(
-            "WebSocket passes a reverse proxy; an origin that grants none answers as ever, and no other protocol passes"
+            "WebSocket passes a reverse proxy; an origin that refuses it answers as usual, and no other protocol passes"
         )
         func webSocket() async throws {
             let origin = try LoopbackServer.start { request in
@@ -84,6 +84,64 @@
             #expect(try await ask("/none", Self.upgrade + ["Connection: close"]).hasSuffix("plain []"))
             let other = try await ask("/ws", ["Connection: Upgrade, HTTP2-Settings, close", "Upgrade: h2c"])
             #expect(other.hasSuffix("plain []"), "\(other)")
+            #expect(try await proxy.end() == 0)
+        }
+
+        @Test(
+            "WebSocket passes a forward proxy to hosts that are named, at port 80 or the one named with them, and as any other GET elsewhere",
+            arguments: [
+                ([], false), (["127.0.0.1"], false), (["localhost:PORT"], false), (["127.0.0.1:PORT"], true),
+                (["a.example", "127.0.0.1:PORT"], true),
+            ]
+        )
+        func forwardedWebSocket(_ hosts: [String], _ passes: Bool) async throws {
+            let origin = try LoopbackServer.start { request in
+                guard request.values(of: "Upgrade") == ["websocket"] else {
+                    return LoopbackReply(body: "plain \(request.values(of: "Upgrade"))")
+                }
+                let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                return LoopbackReply(before: [.raw(head + "\r\nframes"), .close])
+            }
+            defer { origin.stop() }
+            let named = hosts.flatMap { ["--allow-host", $0.replacing("PORT", with: "\(origin.port)")] }
+            let proxy = try ToolProcess(
+                ["proxy", "--forward", "--listen", "0", "--retry", "none", "--log", "json"] + named
+            )
+            let port = try await proxy.port()
+            func ask(_ url: String, _ fields: [String]) async throws -> String {
+                let lines =
+                    ["GET \(url) HTTP/1.1", "Host: other.example", "Proxy-Authorization: Basic eDp5"] + fields + [
+                        "", "",
+                    ]
+                return try await RawExchange.ask(port: port, lines.joined(separator: "\r\n"))
+            }
+            let url = "http://127.0.0.1:\(origin.port)/ws?a=b"
+            let answer = try await ask(url, Self.upgrade + (passes ? [] : ["Connection: close"]))
+            if passes {
+                #expect(answer.hasPrefix("HTTP/1.1 101 ") && answer.hasSuffix("\r\n\r\nframes"), "\(answer)")
+                let sent = try #require(origin.requests.first)
+                #expect(sent.target == "/ws?a=b" && sent.values(of: "Host") == ["127.0.0.1:\(origin.port)"])
+                #expect(sent.values(of: "Proxy-Authorization").isEmpty && sent.values(of: "Via").count == 1)
+                try await proxy.prints("\"status\":101,")
+                // Itself is refused, whoever is named.
+                let own = try await ask("http://127.0.0.1:\(port)/", Self.upgrade + ["Connection: close"])
+                #expect(own.hasPrefix("HTTP/1.1 508 "), "\(own)")
+                // A loop is seen as that.
+                let via = sent.values(of: "Via")[0]
+                #expect(
+                    try await ask(url, Self.upgrade + ["Via: \(via)", "Connection: close"]).hasPrefix("HTTP/1.1 508 ")
+                )
+            } else if hosts.isEmpty || hosts == ["127.0.0.1"] {
+                #expect(answer.hasSuffix("plain []"), "\(answer)")
+            } else {
+                #expect(answer.hasPrefix("HTTP/1.1 403 "), "\(answer)")
+                #expect(origin.requests.isEmpty)
+            }
+            #expect(
+                try await ask("wss://127.0.0.1:\(origin.port)/", Self.upgrade + ["Connection: close"]).hasPrefix(
+                    "HTTP/1.1 "
+                )
+            )
             #expect(try await proxy.end() == 0)
         }
     }

@@ -22,7 +22,18 @@
         }
 
         @Test(
-            "Where to listen, as people write it",
+            "So many clients are served that descriptors are left for the origin, the store and refusals",
+            arguments: [
+                (10_000, 64, 16), (10_000, 1_024, 640), (10_000, 20_000, 10_000), (5, 1_024, 5), (10, 1, 1),
+                (10, -1, 10),
+            ]
+        )
+        func descriptors(_ wanted: Int, _ openFiles: Int, _ served: Int) {
+            #expect(ProxyCommand.connections(wanted, openFiles: openFiles) == served)
+        }
+
+        @Test(
+            "Listening addresses as people write them",
             arguments: [
                 ("127.0.0.1:8080", "127.0.0.1", 8080), ("8081", "127.0.0.1", 8081), (":0", "127.0.0.1", 0),
                 ("[::1]:80", "::1", 80),
@@ -37,7 +48,7 @@
         }
 
         @Test(
-            "What is no place to listen is refused",
+            "Invalid listening addresses are refused",
             arguments: [
                 "", ":", "host:", "host", "127.0.0.1:65536", "::1:80", "[::1]", "a b:80", "http://x:80", "x:+1", "x:-1",
             ]
@@ -47,7 +58,7 @@
         }
 
         @Test(
-            "A wrong command line gets one line and 64",
+            "An invalid command line gives one line and status 64",
             arguments: [
                 [], ["--origin", "http://x", "--forward"], ["--origin", "x"], ["--origin", "http://x/path"],
                 ["--origin", "http://127.0.0.1:8080"], ["--origin", "http://x", "--open-forward-proxy"],
@@ -68,7 +79,7 @@
         }
 
         @Test(
-            "So do values that are none",
+            "So do invalid values",
             arguments: [
                 ["--mode", "public"], ["--retry", "often"], ["--memory", "lots"], ["--timeout", "soon"],
                 ["--listen", "nowhere"],
@@ -83,7 +94,7 @@
             #expect(error.map { ProxyCommand.exitCode(for: $0).rawValue } == 64)
         }
 
-        @Test("The options reach the configuration")
+        @Test("The options are passed to the configuration")
         func options() throws {
             let all = try command(
                 "--forward",
@@ -134,7 +145,7 @@
         }
 
         @Test(
-            "It says where it listens, serves, logs, drains and closes the directory, which another one can then open"
+            "It says where it listens, serves, logs, drains and closes the directory, which another process can then open"
         )
         func serves() async throws {
             let directory = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
@@ -184,7 +195,7 @@
                     #expect(
                         failure
                             == CommandFailure(
-                                "cannot listen on 127.0.0.1:\(port): the port is taken; choose another one"
+                                "cannot listen on 127.0.0.1:\(port): the port is in use; choose another one"
                             )
                     )
                 }
@@ -196,7 +207,7 @@
             #expect(origin.requests.count == 1)
         }
 
-        @Test("Nothing that a client sends ends a line of the log, or a quotation in it")
+        @Test("Nothing that a client sends ends a log line or a quoted string in it")
         func lines() {
             let record = ProxyRecordSample.record(target: "/a\"\u{85}\\b", userAgent: "x\" 200 \u{7F}")
             let line = ProxyLog.line(record, kind: .access)
@@ -215,7 +226,7 @@
         }
 
         #if !Redis
-            @Test("--redis says which trait it needs")
+            @Test("--redis names the trait it needs")
             func redis() async throws {
                 let command = try command("--origin", "http://x", "--redis", "redis://x")
                 let failure = await #expect(throws: CommandFailure.self) { try await command.makeCache() }

@@ -32,7 +32,7 @@
             value.map { abs($0 - expected) < 0.000_001 } ?? false
         }
 
-        @Test("Figures by hand: LRU of 400 bytes has one hit in seven, of 500 three")
+        @Test("Results computed manually: LRU of 400 bytes has one hit in seven, of 500 three")
         func byHand() async throws {
             let folder = try TestFolder()
             let file = try folder.file("access.log", Self.log)
@@ -55,7 +55,7 @@
             #expect(found.malformed.count == 1 && found.malformed.first?.contains("line 5") == true)
         }
 
-        @Test("An answer is fresh for as long as assumed, and the revalidation that follows renews it")
+        @Test("A response is fresh for as long as assumed, and the next revalidation renews it")
         func expires() async throws {
             let folder = try TestFolder()
             let lines = [0, 2, 3, 5].map {
@@ -71,7 +71,7 @@
             #expect(found.assumptions.contains { $0.contains("fresh for 3s") })
         }
 
-        @Test("Errors are kept where that is assumed, and not otherwise")
+        @Test("Errors are kept only if that is assumed")
         func errors() async throws {
             let folder = try TestFolder()
             let line = "192.0.2.1 - - [10/Oct/2025:13:55:00 +0000] \"GET /x HTTP/1.1\" 404 10\n"
@@ -84,7 +84,9 @@
             #expect(kept.value("object-hit-ratio", "@1kB", "lru") == 0.5)
         }
 
-        @Test("The text tells what was read, what was not kept and why, what was assumed, and has a row a size")
+        @Test(
+            "The text says what was read, what was not kept and why, and what was assumed, and has a row for each size"
+        )
         func text() async throws {
             let folder = try TestFolder()
             let file = try folder.file("access.log", Self.log)
@@ -102,7 +104,7 @@
             #expect(collected.error.isEmpty)
         }
 
-        @Test("Several files are one log, and --plot draws it")
+        @Test("Several files form one log, and --plot draws it")
         func several() async throws {
             let folder = try TestFolder()
             let (first, second) = (try folder.file("a.log", Self.log), try folder.file("b.log", Self.log))
@@ -115,15 +117,15 @@
         }
 
         @Test(
-            "What cannot be replayed is one line and a status",
+            "If a log cannot be replayed, it prints one line and exits with a status",
             arguments: [
-                (["no-such-file.log"], 1, "not there"), (["TEXT"], 1, "nothing could be read as"),
+                (["no-such-file.log"], 1, "does not exist"), (["TEXT"], 1, "nothing could be read as"),
                 (["EMPTY"], 1, "no requests"),
                 (["GZIP"], 1, "zcat"), (["LOG", "--sizes", "much"], 64, "--sizes"),
                 (["LOG", "--policies", "best"], 64, "no policy"),
                 (["LOG", "--keep", "3"], 64, "--keep"), (["LOG", "HAR"], 64, "several formats"),
-                (["BROKENHAR"], 1, "no HAR"), (["CUTHAR"], 1, "at byte 37, line 2"),
-                (["LOG", "--plot", "/no/such/folder/x.svg"], 1, "cannot be written"), (["BINARY"], 1, "no text"),
+                (["BROKENHAR"], 1, "not a HAR"), (["CUTHAR"], 1, "at byte 37, line 2"),
+                (["LOG", "--plot", "/no/such/folder/x.svg"], 1, "cannot write"), (["BINARY"], 1, "not text"),
             ] as [([String], Int32, String)]
         )
         func fails(_ words: [String], _ status: Int32, _ part: String) async throws {

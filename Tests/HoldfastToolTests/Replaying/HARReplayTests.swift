@@ -74,7 +74,7 @@
             #expect(found.value("requests", "@not-kept", "must-validate (RFC 9111 §5.2.2.4), by the request") == 1)
         }
 
-        @Test("With --ignore-reloads a reload is a request like any other")
+        @Test("With --ignore-reloads a reload counts as an ordinary request")
         func ignoresReloads() async throws {
             let folder = try TestFolder()
             let file = try folder.file("page.har", Self.recorded)
@@ -82,7 +82,7 @@
             #expect(Self.near(found.value("object-hit-ratio", "@1MB", "lru"), 3.0 / 9))
         }
 
-        @Test("A cache too small for two objects has to ask again, and keeps what it gets")
+        @Test("A cache too small for two objects fetches again, and keeps what it gets")
         func small() async throws {
             let folder = try TestFolder()
             let long = "Cache-Control: max-age=600"
@@ -97,7 +97,7 @@
         }
 
         @Test(
-            "no-cache is never a hit, `private` only in a private cache, and a 304 confirms (RFC 9111 §5.2.2.4, §5.2.2.7, §4.3.4)"
+            "no-cache is never a hit, private only in a private cache, a 304 revalidates (RFC 9111 §5.2.2.4, §5.2.2.7, §4.3.4)"
         )
         func directives() async throws {
             let folder = try TestFolder()

@@ -49,7 +49,7 @@
 
         private static let answer = "<order><item>7</item><count>2</count></order>"
 
-        @Test("An order goes out as XML and comes back as a value")
+        @Test("An order is sent as XML and returned as a value")
         func saving() async throws {
             let transport = ScriptedTransport([.respond(200, body: Self.answer)], repeatsLastStep: true)
             let client = ServiceClient(Warehouse(), transport: transport)
@@ -60,7 +60,7 @@
             #expect(sent.contains("<order>"))
         }
 
-        @Test("A service that sets up its encoder, and narrow limits")
+        @Test("A service that configures its encoder, and tight limits")
         func settings() throws {
             var limits = XMLLimits()
             limits.bytes = 64 << 10

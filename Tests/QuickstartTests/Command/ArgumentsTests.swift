@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The command line", .timeLimit(.minutes(20)))
 struct ArgumentsTests {
-    @Test("Without words the defaults hold")
+    @Test("Without arguments the defaults apply")
     func defaults() throws {
         let arguments = try Arguments(parsing: [])
         #expect(arguments.calls == 4_000)
@@ -23,7 +23,7 @@ struct ArgumentsTests {
     }
 
     @Test(
-        "What is given replaces a default, in both spellings",
+        "A given value replaces a default, in both spellings",
         arguments: [
             ["--calls", "7", "--resources", "3", "--concurrency", "2", "--seed", "5", "--fail-share", "0.5"],
             ["--calls=7", "--resources=3", "--concurrency=2", "--seed=5", "--fail-share=0.5"],
@@ -39,7 +39,7 @@ struct ArgumentsTests {
         #expect(arguments.failShare == 0.5)
     }
 
-    @Test("--quick means fewer calls, and what is given explicitly wins over it")
+    @Test("--quick means fewer calls, and an explicit value overrides it")
     func quick() throws {
         let quick = try Arguments(parsing: ["--quick"])
         #expect(quick.calls == 1_000)
@@ -48,7 +48,7 @@ struct ArgumentsTests {
         #expect(try Arguments(parsing: ["--quick", "http://a.test/"]).calls == 60)
     }
 
-    @Test("URLs are operands, wherever they stand, and have a default of their own for the calls")
+    @Test("URLs are operands, wherever they are, and have their own default number of calls")
     func urls() throws {
         let arguments = try Arguments(parsing: ["http://a.test/x", "--json", "HTTPS://b.test:8080/y?z=1"])
         #expect(arguments.urls.map(\.absoluteString) == ["http://a.test/x", "HTTPS://b.test:8080/y?z=1"])
@@ -56,7 +56,7 @@ struct ArgumentsTests {
         #expect(arguments.isJSON)
     }
 
-    @Test("Values at the ends of their ranges are taken")
+    @Test("Values at the limits are accepted")
     func ends() throws {
         #expect(try Arguments(parsing: ["--seed", "18446744073709551615"]).seed == .max)
         #expect(try Arguments(parsing: ["--seed", "0"]).seed == 0)
@@ -67,7 +67,7 @@ struct ArgumentsTests {
     }
 
     @Test(
-        "A wrong word ends with status 64 and one line that names it and what is allowed",
+        "An invalid argument ends with status 64 and one line that names it and what is allowed",
         arguments: [
             (["--bogus"], "--bogus", "unknown option"),
             (["-x"], "-x", "unknown option"),
@@ -105,13 +105,13 @@ struct ArgumentsTests {
         #expect(!failure.description.contains("\n"))
     }
 
-    @Test("Help is given even where there are URLs that were not asked for yet")
+    @Test("Help is printed even with URLs, which are not requested")
     func help() throws {
         #expect(try Arguments(parsing: ["--help", "http://a.test/"]).wantsHelp)
         #expect(try Arguments(parsing: ["-h"]).wantsHelp)
     }
 
-    @Test("A failure is one line, whatever the error beneath prints")
+    @Test("A failure is one line, whatever the underlying error prints")
     func oneLine() {
         let failure = CommandFailure.unreachable("http://a.test/", reason: "first\nsecond\r\nthird")
         #expect(failure.description == "http://a.test/ cannot be reached: first second third")

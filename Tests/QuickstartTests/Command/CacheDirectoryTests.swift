@@ -11,7 +11,7 @@ import Testing
 
 @Suite("The directory of the disk cache", .timeLimit(.minutes(20)))
 struct CacheDirectoryTests {
-    @Test("A temporary directory is private and goes away with all it holds")
+    @Test("A temporary directory is private and removed with its contents")
     func temporary() throws {
         let directory = try CacheDirectory(in: nil)
         #expect(directory.isTemporary)
@@ -22,7 +22,7 @@ struct CacheDirectoryTests {
         #expect(!FileManager.default.fileExists(atPath: directory.path))
     }
 
-    @Test("In a directory that was named, a sub-directory is made and kept, and nothing else is touched")
+    @Test("In a given directory a subdirectory is created and kept, and nothing else is touched")
     func named() throws {
         let scratch = try ScratchDirectory()
         defer { scratch.remove() }
@@ -46,7 +46,7 @@ struct CacheDirectoryTests {
         #expect(failure.description.contains("--directory"))
     }
 
-    @Test("A store that another one holds is refused with status 1")
+    @Test("A store that another process holds is refused with status 1")
     func locked() async throws {
         let scratch = try ScratchDirectory()
         defer { scratch.remove() }

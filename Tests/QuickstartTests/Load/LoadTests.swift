@@ -31,7 +31,7 @@ struct LoadTests {
         #expect(SplitMix.hash(1, 2) != SplitMix.hash(1, 2, 0))
     }
 
-    @Test("Shares of a Zipf distribution fall with the rank to the power of the exponent, and sum to 1")
+    @Test("Shares of a Zipf distribution fall with the rank to the power of the exponent, and add up to 1")
     func shares() {
         let zipf = Zipf(count: 300, exponent: 0.9)
         #expect(abs(zipf.share(of: 0) / zipf.share(of: 9) - 7.943) < 0.001)
@@ -57,7 +57,7 @@ struct LoadTests {
         #expect(chiSquare < 90, "seed \(seed)")
     }
 
-    @Test("Each language is asked for, about equally often")
+    @Test("Each language is requested about equally often")
     func languages() {
         let calls = Load(count: 3_000, resources: 10, seed: 4).calls
         for language in Language.allCases {
@@ -83,7 +83,7 @@ struct LoadTests {
         #expect(Load(count: 3, resources: 5, seed: 8, beginsWithEach: true).calls.map(\.resource) == [0, 1, 2])
     }
 
-    @Test("A single resource is asked for every time")
+    @Test("A single resource is requested every time")
     func single() {
         #expect(Load(count: 9, resources: 1, seed: 0).calls.allSatisfy { $0.resource == 0 })
     }

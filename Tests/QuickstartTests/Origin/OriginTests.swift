@@ -41,7 +41,7 @@ struct OriginTests {
         try #require(resources.first { $0.kind == kind })
     }
 
-    @Test("A resource that may be kept says for how long, and bears an ETag and a Date")
+    @Test("A cacheable resource has a lifetime, an ETag and a Date")
     func keepable() async throws {
         let resource = try first(.keepable)
         let response = try await makeOrigin().respond(to: request(resource), body: .none)
@@ -72,7 +72,7 @@ struct OriginTests {
         #expect(origin.traffic == Traffic(sends: 6, bodyBytes: 2 * resource.size, notModified: 4))
     }
 
-    @Test("A resource that varies has a body and a tag for each language, and says so")
+    @Test("A resource that varies has a body and a tag for each language, and a Vary field")
     func varying() async throws {
         let origin = makeOrigin()
         let resource = try first(.varying)
@@ -91,7 +91,7 @@ struct OriginTests {
         #expect(bodies.count == 3)
     }
 
-    @Test("A resource that may not be stored says no-store and has no validator")
+    @Test("An uncacheable resource has no-store and no validator")
     func unstorable() async throws {
         let resource = try first(.unstorable)
         let response = try await makeOrigin().respond(to: request(resource), body: .none)
@@ -100,7 +100,7 @@ struct OriginTests {
     }
 
     @Test(
-        "Sends that fail are counted with the others: by 503, with and without Retry-After, or by a broken connection"
+        "Failing requests are counted with the others: a 503, with and without Retry-After, or a broken connection"
     )
     func failures() async throws {
         let origin = makeOrigin(failShare: 0.9)
@@ -120,7 +120,7 @@ struct OriginTests {
     }
 
     @Test(
-        "What is no resource is not found, and counted",
+        "An unknown resource gives a 404 and is counted",
         arguments: ["http://pmapi/origin/resources/40", "http://pmapi/origin/x", "http://pmapi/", "http://pmapi/-1"]
     )
     func notFound(_ url: String) async throws {
@@ -129,7 +129,7 @@ struct OriginTests {
         #expect(origin.traffic.sends == 1)
     }
 
-    @Test("Each run meets an origin that has seen nothing, through a router")
+    @Test("Each run gets a new origin, through a router")
     func target() async throws {
         let target = OriginTarget(resources: 4, failShare: 0, seed: 1, clock: InstantClock())
         let call = Call(resource: 3, language: .french, isFirstOfResource: true)

@@ -27,7 +27,7 @@ struct ResourceTests {
         #expect(ResourceKind.allCases.reduce(0) { $0 + $1.share } == 1)
     }
 
-    @Test("Sizes and lifetimes stay in their bounds; most bodies are small and some are not")
+    @Test("Sizes and lifetimes are within their bounds; most bodies are small and some are not")
     func sizes() {
         let resources = Resource.catalogue(count: 2_000, seed: 11)
         #expect(resources.allSatisfy { Resource.sizes.contains($0.size) })
@@ -37,7 +37,7 @@ struct ResourceTests {
         #expect(sorted[1_980] > 50_000)
     }
 
-    @Test("A body is the same each time, and another one for another resource, seed, or language")
+    @Test("A body is always the same, and different for another resource, seed or language")
     func bodies() {
         let resources = Resource.catalogue(count: 2, seed: 1)
         let first = BodySource(seed: 1)
@@ -49,7 +49,7 @@ struct ResourceTests {
         #expect(body != BodySource(seed: 2).body(of: resources[0], in: .english))
     }
 
-    @Test("Mishaps have their share, a third each, and do not depend on who asks first")
+    @Test("Failures have their share, a third each, and do not depend on the order of requests")
     func mishaps() {
         var plain = 0
         var later = 0
@@ -78,7 +78,7 @@ struct ResourceTests {
         #expect(Mishap.of(send: send, resource: 1, share: 0, seed: 5) == nil)
     }
 
-    @Test("The origin thinks for one to three milliseconds")
+    @Test("The origin takes one to three milliseconds")
     func thought() {
         let times = (0..<1_000).map { Mishap.microsecondsOfThought(send: $0, resource: 2, seed: 9) }
         #expect(times.allSatisfy { (1_000...3_000).contains($0) })

@@ -35,7 +35,7 @@ struct ReportTests {
         }
     }
 
-    @Test("The JSON has every key that was promised, and what the runs were made with")
+    @Test("The JSON has every documented key and the settings of the runs")
     func json() throws {
         let text = try report.json()
         let object = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
@@ -59,7 +59,7 @@ struct ReportTests {
         #expect(text.hasSuffix("}\n"))
     }
 
-    @Test("The table is aligned: rows are of one length, and a run without a cache has dashes")
+    @Test("The table is aligned: rows have one length, and a run without a cache has dashes")
     func table() throws {
         let lines = ReportTable(try report.runs).text.split(separator: "\n").map(String.init)
         #expect(lines.count == 5)
@@ -70,7 +70,7 @@ struct ReportTests {
         #expect(lines[1].hasSuffix("900 µs  2.1 ms"))
     }
 
-    @Test("Beneath the table stands in words what the cache and the retries saved")
+    @Test("Below the table, a sentence says what the cache and the retries saved")
     func words() throws {
         let text = try report.text
         #expect(text.contains("50 requests sent where the bare client sent 200 (75 % fewer)"))
@@ -97,7 +97,7 @@ struct ReportTests {
         #expect(Quantity.time(milliseconds) == text)
     }
 
-    @Test("Help, and mistakes, end the program as a shell expects")
+    @Test("Help and mistakes end the program as a shell expects")
     func statuses() async {
         let help = RecordedConsole()
         #expect(await Quickstart.run(["--help"], on: help.console) == 0)

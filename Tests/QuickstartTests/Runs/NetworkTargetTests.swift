@@ -21,7 +21,7 @@ private func startPages() throws -> LoopbackServer {
 
 @Suite("Real URLs", .timeLimit(.minutes(20)))
 struct NetworkTargetTests {
-    @Test("A client that was started anew revalidates each URL once and takes the rest from its disk")
+    @Test("A restarted client revalidates each URL once and takes the rest from its disk")
     func revalidation() async throws {
         let server = try startPages()
         defer { server.stop() }
@@ -48,7 +48,7 @@ struct NetworkTargetTests {
         #expect(requests.suffix(3).map(\.path) == ["/a", "/b", "/c"])
     }
 
-    @Test("A URL that gives no answer ends the program with status 1 and one line that names it")
+    @Test("A URL that does not answer ends the program with status 1 and one line that names it")
     func unreachable() async throws {
         let server = try startPages()
         defer { server.stop() }
@@ -62,7 +62,7 @@ struct NetworkTargetTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("Through the counting transport every send and every body byte is counted once, failures included")
+    @Test("The counting transport counts every send and every body byte once, failures included")
     func counting() async throws {
         let target = OriginTarget(resources: 30, failShare: 0.3, seed: 2, clock: InstantClock())
         let origin = target.connect()

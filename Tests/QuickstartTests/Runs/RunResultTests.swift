@@ -21,12 +21,12 @@ struct RunResultTests {
         #expect(RunResult.percentile(percent, of: durations) == .milliseconds(expected))
     }
 
-    @Test("No calls have a percentile of zero")
+    @Test("Without calls a percentile is zero")
     func none() {
         #expect(RunResult.percentile(99, of: []) == .zero)
     }
 
-    @Test("Latencies come in any order; times are milliseconds to three places")
+    @Test("Latencies come in any order, and times are milliseconds with three decimals")
     func times() {
         let outcome = Run.Outcome(
             latencies: [.microseconds(3_001), .microseconds(1_234), .microseconds(2_000)],

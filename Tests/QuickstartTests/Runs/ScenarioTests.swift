@@ -24,7 +24,10 @@ struct ScenarioTests {
         return try recording.runs()
     }
 
-    @Test("With the cache fewer than half of the sends remain and no call fails", arguments: [1, 2, 9_111] as [UInt64])
+    @Test(
+        "With the cache fewer than half of the requests remain, and no call fails",
+        arguments: [1, 2, 9_111] as [UInt64]
+    )
     func promise(_ seed: UInt64) async throws {
         // On a clock whose waits end at once a retry that waits for how another one ends would always be too late.
         let words = ["--calls", "400", "--resources", "20", "--concurrency", "1", "--seed", "\(seed)"]
@@ -42,7 +45,7 @@ struct ScenarioTests {
         #expect(runs[2].bytesSaved > 0)
     }
 
-    @Test("Without mishaps the cache sends what the kinds of resources demand, to the request")
+    @Test("Without failures the cache sends exactly the requests that the kinds of resources need")
     func exact() async throws {
         let words = ["--calls", "300", "--resources", "25", "--concurrency", "1", "--fail-share", "0", "--seed", "3"]
         let scratch = try ScratchDirectory()

@@ -19,7 +19,7 @@ struct ClientRunTests {
     }
 
     @Test(
-        "After the one line fewer than half of the requests remain, no call fails, and the data are the same",
+        "After the one-line change fewer than half of the requests remain, no call fails, and the data is the same",
         arguments: clients
     )
     func promise(_ kind: ClientKind) async throws {
@@ -50,7 +50,7 @@ struct ClientRunTests {
         #expect(before.outcome.answers.allSatisfy { after.outcome.answers[$0.key] == $0.value })
     }
 
-    @Test("What has gone stale is asked for by its ETag, and a 304 brings no bytes", arguments: clients)
+    @Test("A stale response is revalidated by its ETag, and a 304 brings no bytes", arguments: clients)
     func revalidation(_ kind: ClientKind) async throws {
         let service = try RunningService {
             $0.currentAge = 0
@@ -92,7 +92,7 @@ struct ClientRunTests {
         #expect(zip(before, after).filter { $0 != $1 }.count == 1)
     }
 
-    @Test("Each line of the page's comparisons stands in the example")
+    @Test("Each line of the page's comparisons is in the example")
     func page() throws {
         let page = try String(
             contentsOf: ExampleSources.root.appending(path: "docs/clients/weather-example.md"),

@@ -28,7 +28,7 @@ struct WeatherExampleTests {
     }
 
     @Test(
-        "A wrong command line is one line on standard error, and status 64",
+        "An invalid command line gives one line on standard error and status 64",
         arguments: [
             ["--nonsense"], ["word"], ["--users"], ["--users", "0"], ["--users=x"], ["--rounds", "-1"], ["--url"],
             ["--url", "ftp://h"], ["--url", "http://"], ["--client", "curl"], ["--client", ""], ["--json=1"],
@@ -43,7 +43,7 @@ struct WeatherExampleTests {
         #expect(recording.error.filter(\.isNewline).count == 1)
     }
 
-    @Test("Help names each option, and asks nobody")
+    @Test("Help names each option and sends nothing")
     func help() async {
         let recording = RecordedConsole()
         #expect(await WeatherExample.run(["--help"], on: recording.console) == 0)
@@ -61,7 +61,7 @@ struct WeatherExampleTests {
         #expect(try Arguments(parsing: ["--client", "generated,urlsession"]).clients == [.generated, .urlSession])
     }
 
-    @Test("A client whose trait is off is named with the trait: 64 where it was asked for")
+    @Test("A client whose trait is off is named with the trait: status 64 if it was requested")
     func missingTraits() async {
         for kind in ClientKind.allCases {
             guard let trait = kind.missingTrait else { continue }
@@ -71,7 +71,7 @@ struct WeatherExampleTests {
         }
     }
 
-    @Test("With a service that runs already: a table, a row for each run")
+    @Test("With a service that is already running: a table with a row for each run")
     func table() async throws {
         let service = try RunningService { $0.capacity = 10_000 }
         defer { service.stop() }
@@ -85,7 +85,7 @@ struct WeatherExampleTests {
         #expect(lines.dropFirst().first?.contains(" before ") == true)
     }
 
-    @Test("Without --url it starts the service itself, and prints JSON that reads back")
+    @Test("Without --url it starts the service itself and prints JSON that can be parsed")
     func child() async throws {
         let recording = RecordedConsole()
         let words = Self.job + ["--json", "--delay-ms", "0", "--client", "urlsession"]
@@ -104,7 +104,7 @@ struct WeatherExampleTests {
         #expect(printed.skipped.isEmpty)
     }
 
-    @Test("A service that cannot be started is one line, and status 1")
+    @Test("A service that cannot be started gives one line and status 1")
     func noProgram() async {
         let recording = RecordedConsole()
         let nowhere = URL(filePath: "/nowhere/WeatherService")

@@ -29,7 +29,7 @@ struct ReportTests {
         )
     }
 
-    @Test("Figures stand in their columns; before nothing can be saved")
+    @Test("Numbers are in their columns, and the first run cannot save anything")
     func table() {
         let text = Report(results: [Self.result(.before), Self.result(.after)], skipped: [.generated]).text
         let lines = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
@@ -56,7 +56,7 @@ struct ReportTests {
         #expect(grown.requests == 3)
     }
 
-    @Test("An answer that changes is a contradiction")
+    @Test("A response that changes is a contradiction")
     func contradictions() {
         let question = Question(subject: .stations, language: "en")
         var one = Dashboard.Outcome()

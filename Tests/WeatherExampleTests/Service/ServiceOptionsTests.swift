@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Rate limits and options of the weather service")
 struct ServiceOptionsTests {
-    @Test("A bucket gives what it holds, drips full, and tells when to come back")
+    @Test("A bucket gives what it holds, refills, and says when to come back")
     func bucket() {
         var bucket = TokenBucket(capacity: 2, refill: 4, now: 10)
         #expect(bucket.take(now: 10) == nil)
@@ -21,7 +21,7 @@ struct ServiceOptionsTests {
         #expect(bucket.take(now: 0) == 1)
     }
 
-    @Test("A bucket that never fills says a minute, a slow one the seconds it takes")
+    @Test("A bucket that never refills says a minute, a slow one the seconds it takes")
     func slowBuckets() {
         var dry = TokenBucket(capacity: 0, refill: 0, now: 0)
         #expect(dry.take(now: 1_000) == 60)

@@ -15,7 +15,7 @@ import Testing
 @Suite("The weather service", .timeLimit(.minutes(20)))
 struct WeatherServiceTests {
     @Test(
-        "Each answer bears its freshness and a validator",
+        "Each response has its freshness and a validator",
         arguments: [
             ("/stations", "max-age=3600"), ("/stations/3/current", "max-age=1"),
             ("/stations/3/forecast?days=2", "max-age=600, stale-while-revalidate=600"),
@@ -56,7 +56,7 @@ struct WeatherServiceTests {
         )
     }
 
-    @Test("A client that asks too much gets 429 with Retry-After; others are not held up")
+    @Test("A client that asks too often gets 429 with Retry-After, and others are not affected")
     func limits() async throws {
         let service = try RunningService {
             $0.capacity = 2
@@ -79,7 +79,7 @@ struct WeatherServiceTests {
         #expect(ledger.stations == 5)
     }
 
-    @Test("One of so many requests fails with 503 and Retry-After")
+    @Test("One in a fixed number of requests fails with 503 and Retry-After")
     func failures() async throws {
         let service = try RunningService {
             $0.failEvery = 3
@@ -92,7 +92,7 @@ struct WeatherServiceTests {
         #expect(try await service.ledger().unavailable == 2)
     }
 
-    @Test("A report changes the station's weather, and names what it makes invalid")
+    @Test("A report changes the station's weather and names what it invalidates")
     func reports() async throws {
         let service = try RunningService()
         defer { service.stop() }
@@ -110,7 +110,7 @@ struct WeatherServiceTests {
     }
 
     @Test(
-        "What is not there is 404, and the ledger counts it",
+        "An unknown path gives 404, and the ledger counts it",
         arguments: [
             "/", "/stations/8/current", "/stations/-1/current", "/stations/x/forecast", "/stations/1/forecast?days=99",
         ]

@@ -4,15 +4,14 @@
 #ifndef HOLDFAST_CALLOCATIONCOUNT_H
 #define HOLDFAST_CALLOCATIONCOUNT_H
 
-/// Has the allocations of this process counted from now on, or no longer; at first they are not.
+/// Begins or stops counting the allocations of this process; at first they are not counted.
 ///
-/// Counting costs each allocation some nanoseconds, and threads that allocate at once wait for each other: count in turns that are
-/// not timed.
+/// Counting adds nanoseconds to each allocation, and concurrent allocations wait for each other, so count in untimed turns only.
 void holdfast_count_allocations(int is_on);
 
-/// How many blocks of memory this process allocated while they were counted, all threads together; -1 where they cannot be counted.
+/// The number of blocks that all threads of this process allocated while counting was on; -1 if they cannot be counted.
 ///
-/// Only glibc lets a program that links this file stand before its allocator in this way.
+/// Only glibc lets a program that links this file replace its allocator functions in this way.
 long holdfast_allocation_count(void);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef HOLDFAST_CALLOCATOR_H
 #define HOLDFAST_CALLOCATOR_H
 
-/// Gives freed memory back to the system, where the allocator has a call for it that Swift cannot see.
+/// Returns freed memory to the system, if the allocator has a call for that; Swift cannot see that call.
 void holdfast_return_freed_memory(void);
 
 #endif

@@ -1,45 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How much is measured.
+/// The amount of work to measure.
 struct Plan: Sendable {
-    /// A size of body with what is measured at it.
+    /// A body size, and how much is measured with it.
     struct Size: Sendable {
         let name: String
         let bytes: Int
-        /// Entries that gets choose from.
+        /// The entries that gets choose from.
         let population: Int
-        /// Operations in a turn, unless the time for a turn is over before.
+        /// Operations per turn, unless the time limit of the turn ends it earlier.
         let gets: Int
         let puts: Int
-        /// Entries a subject holds, and the most it writes in a turn, when each of its operations takes milliseconds.
+        /// For a subject whose operations take milliseconds: the number of entries that it holds, and the most that it writes
+        /// in a turn.
         let slow: Int
     }
 
     let sizes: [Size]
-    /// Turns of each subject in a case; the median counts.
+    /// Turns of each subject in a case; the median is reported.
     let rounds: Int
-    /// Seconds of the whole run after which no further case begins.
+    /// No further case begins after this many seconds of the whole run.
     let totalSeconds: Double
-    /// Seconds after which a case makes do with the rounds it has, three at least.
+    /// After this many seconds a case ends with the rounds that it has, but at least three.
     let caseSeconds: Double
-    /// Nanoseconds after which a slow subject's turn ends early.
+    /// A slow subject's turn ends early after this many nanoseconds.
     let turn: UInt64
-    /// Capacity of the store in the put cases: it is full before the first turn.
+    /// The store's capacity in the put cases; the store is full before the first turn.
     let putCapacity: Int
-    /// Seconds that filling a store up before a put case may take.
+    /// The time limit in seconds for filling a store before a put case.
     let warmUpSeconds: Double
-    /// Entries of the open cases, and the seconds that writing them may take.
+    /// The number of entries in the open cases, and the time limit in seconds for writing them.
     let openEntries: Int
     let fillSeconds: Double
     let cachedOpens: Int
     let evictedOpens: Int
-    /// Seconds of the reclaim case, its store's capacity, and the writes a second.
+    /// The duration of the reclaim case in seconds, the capacity of its store, and its writes per second.
     let reclaimSeconds: Int
     let reclaimCapacity: Int
     let writesPerSecond: Int
 
-    /// The whole plan, or that of `--quick`, with what the options say otherwise.
+    /// Creates the full plan, or the plan of `--quick`, with the values from the options.
     init(isQuick: Bool, numbers: [String: Int]) {
         rounds = max(1, numbers["rounds"] ?? (isQuick ? 5 : 7))
         sizes =
@@ -68,10 +69,10 @@ struct Plan: Sendable {
         writesPerSecond = numbers["writes-per-second"] ?? 4_000
     }
 
-    /// The options beyond those of every benchmark.
+    /// The options besides the common ones.
     static let numberOptions: Set<String> = ["rounds", "entries", "fill-seconds", "seconds", "writes-per-second"]
 
-    /// The names of the open cases say how many entries there were: `open-1M`, `open-250k`.
+    /// The names of the open cases contain the number of entries: `open-1M`, `open-250k`.
     static func countName(_ entries: Int) -> String {
         if entries >= 1_000_000, entries % 1_000_000 == 0 { return "\(entries / 1_000_000)M" }
         return entries >= 1_000 ? "\(entries / 1_000)k" : "\(entries)"

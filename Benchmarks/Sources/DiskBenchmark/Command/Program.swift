@@ -4,7 +4,7 @@
 internal import Foundation
 internal import Harness
 
-/// The program: `disk --help` says what it does.
+/// The program; see `disk --help`.
 @main
 enum Program {
     static func main() async {
@@ -12,7 +12,7 @@ enum Program {
         exit(await run(words))
     }
 
-    /// Runs off the main thread, whose queue would add a hop to every suspension that is measured.
+    /// Does not run on the main thread, whose queue would add a hop to every measured suspension.
     @concurrent
     private static func run(_ words: [String]) async -> Int32 {
         do {
@@ -49,13 +49,16 @@ enum Program {
             scratch.remove()
         }
         if scratch.isInMemory {
-            say("\(scratch.path) lies in memory (tmpfs): the figures say little about a disk; choose --directory.")
+            say(
+                "\(scratch.path) is in memory (tmpfs), so the figures say little about a disk. Choose another --directory."
+            )
         }
         var report = Report()
         if let missing = SubjectKind.missing { report.note(missing) }
         var findings: [String] = []
         let speed = SpeedCases(plan: plan, options: options, scratch: scratch, watch: watch)
-        // The largest bodies come last: what they leave for the disk to write would disturb the others.
+        // The largest bodies come last, because the disk is still busy writing them afterwards, which would disturb the other
+        // cases.
         for size in plan.sizes.dropLast() { findings += try await speed.run(size, into: &report) }
         if options.includes(case: Usage.reclaimCase), speed.hasTime(Usage.reclaimCase, &report) {
             findings += try await ReclaimCase(plan: plan, options: options, scratch: scratch).run(into: &report)
@@ -63,7 +66,7 @@ enum Program {
         if Usage.openCases.contains(where: { options.includes(case: $0) }), options.includes(subject: "holdfast"),
             speed.hasTime("open", &report)
         {
-            // In a quick run what came before decides how long the fill may take, and opening takes about twice that again.
+            // In a quick run the elapsed time limits the fill, because opening takes about twice as long as the fill.
             let left = options.isQuick ? min(plan.fillSeconds, max(1, 24 - watch.seconds)) : plan.fillSeconds
             findings += try await OpenCase(plan: plan, scratch: scratch, fillSeconds: left).run(into: &report)
         }
@@ -76,7 +79,7 @@ enum Program {
         return findings.isEmpty ? 0 : 1
     }
 
-    /// Words for people, apart from the figures.
+    /// A message for people, separate from the figures.
     static func say(_ text: String) {
         FileHandle.standardError.write(Data("disk: \(text)\n".utf8))
     }

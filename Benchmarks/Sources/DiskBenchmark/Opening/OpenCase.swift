@@ -4,26 +4,26 @@
 internal import Foundation
 internal import Harness
 
-/// Opening a store of a million small entries, and the memory its index takes.
+/// Opens a store with a million small entries, and measures the memory of its index.
 ///
-/// Filling and opening each happen in a process of their own, so that the growth of its memory is the store's.
+/// Filling and opening each run in a separate process, so that any growth of the process's memory is due to the store.
 struct OpenCase {
     let plan: Plan
     let scratch: ScratchDirectory
     let fillSeconds: Double
 
-    /// Measures.
+    /// Measures the case.
     ///
-    /// - Returns: that entries were lost between close and open, if they were; the figures are left out then.
+    /// - Returns: a finding if entries were lost between close and open; the figures are then left out.
     func run(into report: inout Report) async throws -> [String] {
         let directory = scratch.path(of: "open")
         defer { scratch.dropLargeFiles() }
-        Program.say("open: writing up to \(plan.openEntries) entries")
+        Program.say("open: writing at most \(plan.openEntries) entries")
         let filled = try OpenChild.fill(directory, entries: plan.openEntries, seconds: fillSeconds).launch()
-        guard filled.entries > 0 else { return ["holdfast wrote no entry to open a store with."] }
+        guard filled.entries > 0 else { return ["holdfast wrote no entries, so the open cases cannot run."] }
         let name = "open-" + Plan.countName(filled.entries)
         if filled.entries < plan.openEntries {
-            report.note("\(filled.entries) of \(plan.openEntries) entries were there when filling ended.")
+            report.note("\(filled.entries) of \(plan.openEntries) entries were written before the time limit.")
         }
         Program.say(name)
         var (cached, evicted): ([Double], [Double]) = ([], [])
@@ -36,11 +36,13 @@ struct OpenCase {
                     evicted.append(answer.milliseconds)
                     if answer.entries != filled.entries { lost = answer.entries }
                 } else {
-                    report.note("The page cache could not be told to drop the files; evicted opens were not measured.")
+                    report.note(
+                        "This system cannot evict the files from the page cache; evicted opens were not measured."
+                    )
                 }
             }
             if round < plan.cachedOpens {
-                // An open before the first one counted brings the files back into the cache.
+                // An uncounted open brings the files back into the cache first.
                 if round == 0 || round <= plan.evictedOpens { _ = try OpenChild.open(directory).launch() }
                 let answer = try OpenChild.open(directory).launch()
                 cached.append(answer.milliseconds)
@@ -49,7 +51,11 @@ struct OpenCase {
                 if let bytes = answer.grownBytes { grown.append(Double(bytes) / Double(answer.entries)) }
             }
         }
-        if let lost { return ["holdfast found \(lost) entries in \(name) where \(filled.entries) were at the close."] }
+        if let lost {
+            return [
+                "holdfast found \(lost) entries in \(name), but the store had \(filled.entries) when it was closed."
+            ]
+        }
         report.add(Figure(name, "holdfast", Sample(cached), "ms"))
         report.add(Figure(name + "-evicted", "holdfast", Sample(evicted), "ms"))
         report.add(Figure("index-bytes-per-entry", "holdfast", Sample(kept), "bytes"))

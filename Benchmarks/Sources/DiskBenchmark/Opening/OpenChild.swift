@@ -5,22 +5,22 @@ internal import Foundation
 internal import Harness
 internal import HoldfastStorage
 
-/// What a process of its own does for the open case: this program, started again with words that `--help` does not list.
+/// The work of a separate process for the open case: this program, started again with arguments that `--help` does not list.
 struct OpenChild: Sendable {
-    /// What the process reports.
+    /// The output of the process.
     struct Answer: Sendable, Codable {
         var milliseconds: Double
         var entries: Int
-        /// Growth of the memory in place, of no file, after what was freed went back to the system.
+        /// The growth of anonymous resident memory, after freed memory was returned to the system.
         var keptBytes: Int?
-        /// The same before that.
+        /// The same growth before freed memory was returned.
         var grownBytes: Int?
     }
 
     private static let capacity = 8 << 30
     private let words: [String]
 
-    /// Fills a new store until it holds `entries` or `seconds` are over, and closes it.
+    /// Fills a new store until it holds `entries` entries or `seconds` have passed, and closes it.
     static func fill(_ directory: String, entries: Int, seconds: Double) -> OpenChild {
         OpenChild(checked: ["child-fill", directory, "\(entries)", "\(seconds)"])
     }
@@ -30,7 +30,7 @@ struct OpenChild: Sendable {
         OpenChild(checked: ["child-open", directory])
     }
 
-    /// The child that the words ask for; nil where they ask for none.
+    /// Creates the child that the arguments request; nil if they request none.
     init?(_ words: [String]) {
         guard let first = words.first, ["child-fill": 4, "child-open": 2][first] == words.count else { return nil }
         self.init(checked: words)
@@ -40,7 +40,7 @@ struct OpenChild: Sendable {
         self.words = words
     }
 
-    /// Starts the process and waits for its answer.
+    /// Starts the process and waits for its output.
     func launch() throws -> Answer {
         guard let program = Bundle.main.executableURL else { throw CallFailure("open", "finding this program", 1) }
         let (process, pipe) = (Process(), Pipe())
@@ -56,10 +56,10 @@ struct OpenChild: Sendable {
         return try JSONDecoder().decode(Answer.self, from: output)
     }
 
-    /// Does the work and prints the answer: in the process that was started.
+    /// Does the work and prints the answer, in the started process.
     func run() async throws {
         let directory = words[1]
-        // What the first store of a process costs (threads, code brought in) is none of the index's.
+        // The one-time costs of a process's first store (threads, loading code) do not belong to the index.
         let small = directory + "-warm"
         defer { try? FileManager.default.removeItem(atPath: small) }
         let first = try await openStore(small)
@@ -91,7 +91,7 @@ struct OpenChild: Sendable {
         let store = try await openStore(words[1])
         let before = settledMemory()
         let watch = Stopwatch()
-        // Four tasks, because a put may wait for a thread of the store's.
+        // Four tasks, because a put may wait for one of the store's threads.
         try await withThrowingTaskGroup(of: Void.self) { group in
             for part in 0..<4 {
                 group.addTask {

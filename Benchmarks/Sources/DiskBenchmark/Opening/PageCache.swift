@@ -3,17 +3,17 @@
 
 internal import Foundation
 
-/// The system's memory of file contents.
+/// The system's cache of file contents.
 enum PageCache {
-    /// Writes back what is pending of the files beneath a directory and has the system forget their contents.
+    /// Writes pending changes of the files under a directory to disk, and evicts the files from the page cache.
     ///
-    /// - Returns: false where the system has no such call.
+    /// - Returns: false if the system has no such call.
     static func evict(beneath directory: String) throws -> Bool {
         #if canImport(Glibc) || canImport(Musl)
             for name in FileManager.default.enumerator(atPath: directory) ?? .init() {
                 guard let name = name as? String else { continue }
                 let file = open(directory + "/" + name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-                // A directory or a file that has gone holds nothing to forget.
+                // A directory or a deleted file has nothing to evict.
                 if file < 0 { continue }
                 defer { _ = close(file) }
                 guard fdatasync(file) == 0 else { continue }

@@ -4,9 +4,9 @@
 internal import Harness
 internal import Synchronization
 
-/// What the tasks of a reclaim run tell each other.
+/// The shared state of the tasks in a reclaim run.
 final class ReclaimBoard: Sendable {
-    /// What they found, all together.
+    /// The combined results of the tasks.
     struct Outcome: Sendable {
         var waits = LatencyHistogram()
         var hits = 0
@@ -25,7 +25,7 @@ final class ReclaimBoard: Sendable {
         length = Double(seconds)
     }
 
-    /// The number of the entry that will be written next.
+    /// The number of the next entry to write.
     var newest: Int {
         get { newestEntry.load(ordering: .relaxed) }
         set { newestEntry.store(newValue, ordering: .relaxed) }
@@ -37,16 +37,16 @@ final class ReclaimBoard: Sendable {
     /// Whether the time is over or one of the tasks has ended.
     var isOver: Bool { hasEnded.load(ordering: .relaxed) || seconds >= length }
 
-    /// Tells the others to stop: also when one fails, so that its error is not waited for in vain.
+    /// Tells the other tasks to stop, also when one fails, so that its error is reported at once.
     func end() {
         hasEnded.store(true, ordering: .relaxed)
     }
 
-    /// Adds to what was found.
+    /// Adds to the results.
     func note(_ change: (inout Outcome) -> Void) {
         found.withLock { change(&$0) }
     }
 
-    /// What was found, once all tasks have ended.
+    /// The results after all tasks have ended.
     var outcome: Outcome { found.withLock { $0 } }
 }

@@ -5,7 +5,8 @@ internal import Foundation
 internal import Harness
 internal import HoldfastStorage
 
-/// Four readers and one writer on a full store, with eviction running: what a reader waits, and what lies on the disk.
+/// Four readers and one writer on a full store while it evicts entries: measures the waiting time of readers and the disk
+/// usage.
 struct ReclaimCase {
     let plan: Plan
     let options: CommandOptions
@@ -23,7 +24,7 @@ struct ReclaimCase {
                 close(target.file)
                 scratch.dropLargeFiles()
             }
-            // The floor needs no full minute.
+            // The raw subject does not need a full minute.
             let outcome = try await measure(target, first: 0, seconds: max(1, plan.reclaimSeconds / 4), directory: nil)
             add(outcome, "raw", to: &report)
         }
@@ -54,7 +55,7 @@ struct ReclaimCase {
             report.add(Figure("reclaim-disk-peak", "holdfast", Double(outcome.peak), "bytes"))
             report.add(Figure("reclaim-disk-peak", "capacity", Double(capacity), "bytes"))
             report.add(Figure("reclaim-evicted", "holdfast", Double(evicted), "ops"))
-            if evicted == 0 { report.note("Nothing was evicted in the reclaim case: run it for longer.") }
+            if evicted == 0 { report.note("Nothing was evicted in the reclaim case. Use a larger --seconds.") }
             if outcome.peak > capacity {
                 findings.append(
                     "holdfast held \(outcome.peak) bytes on the disk, more than its capacity of \(capacity)."
@@ -64,7 +65,7 @@ struct ReclaimCase {
         return findings
     }
 
-    /// Puts until the store has begun to evict, or holds its capacity's worth.
+    /// Writes until the store begins to evict.
     ///
     /// - Returns: the number of the next entry.
     private func fill(_ store: DiskStore, _ target: StoreTarget) async throws -> Int {
@@ -87,7 +88,7 @@ struct ReclaimCase {
     ) async throws -> ReclaimBoard.Outcome {
         let board = ReclaimBoard(newest: first, seconds: seconds)
         let pace = Double(plan.writesPerSecond)
-        // A thread of its own: a walk through the directory must take no thread from the readers.
+        // A separate thread, so that walking the directory does not occupy a thread of the readers.
         if let directory { Thread.detachNewThread { Self.watch(directory, board) } }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for reader in 0..<Self.readers {
@@ -108,7 +109,7 @@ struct ReclaimCase {
             let wait = Stopwatch()
             if try await target.read(entry) { hits += 1 }
             waits.note(nanoseconds: wait.nanoseconds)
-            // More tasks than threads: without this the others would not get their turn.
+            // There are more tasks than threads; without this the others would not run.
             await Task.yield()
         }
         board.note { outcome in
@@ -146,7 +147,7 @@ struct ReclaimCase {
         }
     }
 
-    /// Mostly what was written lately, as caches are read; a tenth of the picks goes far back.
+    /// Mostly recent entries, like in a cache; a tenth of the picks are older.
     private static func pick(_ newest: Int, _ numbers: inout SeededNumbers) -> Int {
         guard newest > 0 else { return 0 }
         let reach = Int.random(in: 0..<10, using: &numbers) == 0 ? newest : min(newest, 2_000)

@@ -4,22 +4,22 @@
 internal import Foundation
 internal import HoldfastStorage
 
-/// What four readers and a writer share for a while.
+/// A store that four readers and a writer use together.
 protocol ReclaimTarget: Sendable {
-    /// Writes an entry; the oldest make room.
+    /// Writes an entry; the oldest entries are evicted if necessary.
     func write(_ entry: Int) async throws
 
-    /// Reads an entry wholly.
+    /// Reads a complete entry.
     ///
-    /// - Returns: false when it is not there any more.
+    /// - Returns: false if it no longer exists.
     func read(_ entry: Int) async throws -> Bool
 }
 
-/// The bodies of the reclaim case: mostly small, some of half a megabyte.
+/// The bodies of the reclaim case: mostly small, with some of half a megabyte.
 struct ReclaimBodies: Sendable {
     private let workloads = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 512 << 10].map(Workload.init)
 
-    /// The workload of an entry: of 64 entries, one is large, four take 64 KiB, the others less.
+    /// The workload of an entry: of every 64 entries, one is large, four have 64 KiB, the others less.
     func workload(_ entry: Int) -> Workload {
         switch entry % 64 {
         case 0: workloads[4]
@@ -54,7 +54,8 @@ struct StoreTarget: ReclaimTarget {
             try await writer.append(workload.body(entry))
             try await writer.commit(nil, now: now)
         } catch {
-            // A store whose readers hold all that could go may refuse; a cache then goes on without storing.
+            // A store may refuse an entry if readers hold everything that could be evicted; a cache then continues without
+            // storing.
             if error.code != .noSpace { throw error }
         }
     }
@@ -86,7 +87,7 @@ struct StoreTarget: ReclaimTarget {
     }
 }
 
-/// The limit: a ring in one file, written and read in place; what its readers wait is the machine's own noise.
+/// The lower limit: a ring in one file, written and read in place. The waiting time of its readers is noise of the machine.
 struct RingTarget: ReclaimTarget {
     private static let slot = (512 << 10) + Workload.metadataLength
     let bodies: ReclaimBodies

@@ -3,21 +3,21 @@
 
 internal import Harness
 
-/// A subject with what was measured of it in the case that runs.
+/// A subject with its measurements in the current case.
 struct Contestant {
     let kind: SubjectKind
     let subject: any Subject
-    /// Nanoseconds for an operation, one figure a turn.
+    /// Nanoseconds per operation, one figure per turn.
     var figures: [Double] = []
-    /// Nanoseconds of processors for an operation, one figure a turn.
+    /// Nanoseconds of processor time per operation, one figure per turn.
     var processorFigures: [Double] = []
-    /// What it moved, all turns together.
+    /// The transferred bytes of all turns.
     var tally = TransferTally()
 
-    /// Lets the subject do steps until they are done or the time is over.
+    /// Runs steps until all are done or the time limit is reached.
     ///
     /// - Parameters:
-    ///   - limit: nanoseconds after which no further steps begin.
+    ///   - limit: No further steps begin after this many nanoseconds.
     ///   - isCounted: false for a warm-up.
     mutating func turn(_ steps: [Step], limit: UInt64, isCounted: Bool) async throws {
         guard !steps.isEmpty else { return }
@@ -28,7 +28,7 @@ struct Contestant {
             let end = min(steps.count, done + size)
             try await subject.run(steps[done..<end])
             let now = watch.nanoseconds
-            // The clock is asked about every 2 ms: rarely enough to cost nothing, often enough to stop a slow subject.
+            // The clock is read about every 2 ms: rarely enough to cost nothing, often enough to stop a slow subject.
             if now - elapsed < 2_000_000 { size *= 2 }
             (done, elapsed) = (end, now)
         }

@@ -3,17 +3,17 @@
 
 internal import Harness
 
-/// The put, get and mixed cases at each size: all subjects stand ready, and take turns.
+/// The put, get and mixed cases for each size. All subjects are set up first, then take turns.
 struct SpeedCases {
     let plan: Plan
     let options: CommandOptions
     let scratch: ScratchDirectory
-    /// Runs since the program began.
+    /// Started when the program began.
     let watch: Stopwatch
 
-    /// Measures what the options ask for at one size.
+    /// Measures the cases of one size that the options select.
     ///
-    /// - Returns: what a subject did not do although it claims it; such a subject's figures are left out.
+    /// - Returns: findings about subjects that did less than they claim; their figures are left out.
     func run(_ size: Plan.Size, into report: inout Report) async throws -> [String] {
         let workload = Workload(size: size.bytes)
         var findings: [String] = []
@@ -27,10 +27,12 @@ struct SpeedCases {
         return findings
     }
 
-    /// Whether a further case may begin; says in the report which was left out.
+    /// Whether another case may begin; if not, adds a note to the report.
     func hasTime(_ name: String, _ report: inout Report) -> Bool {
         if watch.seconds < plan.totalSeconds { return true }
-        report.note("\(name) left out: this machine took too long for the rest; leave --quick away or name a --case.")
+        report.note(
+            "\(name) was skipped, because the other cases took too long on this machine. Leave out --quick, or select it with --case."
+        )
         return false
     }
 
@@ -53,7 +55,7 @@ struct SpeedCases {
                 let name = "\(kind)-\(size.name)"
                 Program.say(name)
                 let begun = watch.seconds
-                // The first turn is a warm-up; it is not counted.
+                // The first turn is a warm-up and is not counted.
                 for round in 0...plan.rounds where goesOn(round, since: begun) {
                     let seed = UInt64(round) &+ UInt64(size.bytes)
                     let make = { (population: Int) in
@@ -114,12 +116,12 @@ struct SpeedCases {
         return made
     }
 
-    /// Whether a round is to begin: the first three that count always are, later ones only while the case has time left.
+    /// Whether a round should begin: the first three counted rounds always do, later ones only while the case has time left.
     private func goesOn(_ round: Int, since begun: Double) -> Bool {
         round <= 3 || watch.seconds - begun < plan.caseSeconds
     }
 
-    /// One turn of each subject that takes part, in this round's order.
+    /// Runs one turn of each participating subject, in this round's order.
     private func turns(
         _ round: Int,
         _ contestants: inout [Contestant],
@@ -156,11 +158,13 @@ struct SpeedCases {
             }
             if contestant.kind.isSlow {
                 report.note(
-                    "\(contestant.kind.name) holds at most \(plan.sizes.map(\.slow).max() ?? 0) entries: each of its calls takes long."
+                    "\(contestant.kind.name) holds at most \(plan.sizes.map(\.slow).max() ?? 0) entries, because each of its calls is slow."
                 )
             }
             if !contestant.kind.readsByCalls {
-                report.note("\(contestant.kind.name) reads a mapped file, which no counter of read calls shows.")
+                report.note(
+                    "\(contestant.kind.name) reads a mapped file, which the counters of read calls do not show."
+                )
             }
             contestants[place].figures = []
             contestants[place].processorFigures = []
@@ -168,7 +172,9 @@ struct SpeedCases {
         }
         for figure in processor { report.add(figure) }
         if ProcessCounters.transfer() == nil {
-            report.note("This system does not count the bytes of read and write calls; nothing was checked by them.")
+            report.note(
+                "This system does not count the bytes of read and write calls, so the transfers were not checked."
+            )
         }
         return findings
     }

@@ -4,13 +4,13 @@
 internal import Harness
 internal import HoldfastStorage
 
-/// One operation of a turn; made before the turn, so that making its key is not timed.
+/// One operation of a turn, created before the turn so that creating its key is not timed.
 struct Step: Sendable {
     /// The entry's number.
     let entry: Int
-    /// Its key, for subjects that take keys.
+    /// The entry's key, for subjects that use keys.
     let key: StoreKey
-    /// A put, or else a get.
+    /// Whether this is a put; otherwise it is a get.
     let isPut: Bool
 
     init(_ workload: Workload, _ entry: Int, isPut: Bool) {
@@ -27,12 +27,12 @@ struct Step: Sendable {
         }
     }
 
-    /// Puts of these entries in order.
+    /// Puts of these entries, in order.
     static func puts(_ workload: Workload, _ entries: Range<Int>) -> [Step] {
         entries.map { Step(workload, $0, isPut: true) }
     }
 
-    /// Nine gets to one put, of random entries that are all there.
+    /// Nine gets for each put, of random existing entries.
     static func mixed(_ workload: Workload, _ count: Int, population: Int, seed: UInt64) -> [Step] {
         var numbers = SeededNumbers(seed: seed)
         return (0..<count).map { _ in

@@ -6,8 +6,8 @@ internal import HoldfastStorage
 
 /// The entries of a case, the same for every subject: keys of 64 bytes, metadata of 256, bodies of one size.
 ///
-/// An entry's body is one of a few, by the entry's number, and begins and ends with a stamp: a subject that hands back
-/// another entry's bytes is found out at next to no cost.
+/// There are only a few different bodies, chosen by the entry's number. Each begins and ends with a stamp, so that another
+/// entry's bytes are detected almost without cost.
 struct Workload: Sendable {
     static let keyLength = 64
     static let metadataLength = 256
@@ -18,7 +18,7 @@ struct Workload: Sendable {
     private let metadatas: [ByteChunk]
     private let values: [[UInt8]]
 
-    /// A workload of this size.
+    /// Creates a workload of this size.
     init(size: Int) {
         self.size = size
         let count = max(7, min(61, (16 << 20) / size))
@@ -46,7 +46,7 @@ struct Workload: Sendable {
     func key(_ entry: Int) -> [UInt8] {
         var bytes = Array("GET https://bench.example/assets/".utf8)
         bytes.reserveCapacity(Self.keyLength)
-        // The digits are scattered, so that keys neither arrive in order nor share long prefixes.
+        // The digits are scattered, so that keys do not arrive in order and do not share long prefixes.
         let mixed = UInt64(entry) &* 0x9E37_79B9_7F4A_7C15
         for shift in stride(from: 60, through: 0, by: -4) {
             bytes.append(UInt8(97 + (mixed >> UInt64(shift)) & 15))
@@ -58,13 +58,13 @@ struct Workload: Sendable {
     func body(_ entry: Int) -> ByteChunk { bodies[entry % bodies.count] }
     func metadata(_ entry: Int) -> ByteChunk { metadatas[entry % metadatas.count] }
 
-    /// Metadata and body in one, for subjects that know but one value.
+    /// Metadata and body together, for subjects with a single value.
     func value(_ entry: Int) -> [UInt8] { values[entry % values.count] }
 
     /// The length of ``value(_:)``.
     var valueLength: Int { Self.metadataLength + size }
 
-    /// Whether bytes are an entry's body, by length and stamps.
+    /// Whether the bytes are this entry's body, judged by length and stamps.
     func holds(_ bytes: UnsafeRawBufferPointer, _ entry: Int) -> Bool {
         guard bytes.count == size else { return false }
         let stamp = Self.stamp(entry % bodies.count)
@@ -72,7 +72,7 @@ struct Workload: Sendable {
             && bytes.loadUnaligned(fromByteOffset: size - 8, as: UInt64.self) == stamp
     }
 
-    /// Whether bytes are an entry's value, by length and stamps.
+    /// Whether the bytes are this entry's value, judged by length and stamps.
     func holdsValue(_ bytes: [UInt8], _ entry: Int) -> Bool {
         guard bytes.count == valueLength else { return false }
         return bytes.withUnsafeBytes { holds(UnsafeRawBufferPointer(rebasing: $0[Self.metadataLength...]), entry) }

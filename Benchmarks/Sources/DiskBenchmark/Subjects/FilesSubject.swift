@@ -3,7 +3,7 @@
 
 internal import Foundation
 
-/// One file an entry: written under another name and renamed, opened and closed for each get.
+/// One file per entry: written under a temporary name and renamed, opened and closed for each get.
 final class FilesSubject: Subject {
     private let workload: Workload
     private let directory: String

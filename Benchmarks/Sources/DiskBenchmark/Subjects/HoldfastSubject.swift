@@ -4,7 +4,7 @@
 internal import Harness
 internal import HoldfastStorage
 
-/// The disk store through the port that a cache uses.
+/// The disk store, used through the protocol that a cache uses.
 final class HoldfastSubject: Subject {
     private let store: DiskStore
     private let workload: Workload
@@ -14,8 +14,8 @@ final class HoldfastSubject: Subject {
     /// Opens a store.
     ///
     /// - Parameters:
-    ///   - capacity: nil: four times what is to fit, so that nothing is evicted.
-    ///   - fillsUp: put entries until the store is full, so that each later put has to make room first.
+    ///   - capacity: nil: four times the size of all entries, so that nothing is evicted.
+    ///   - fillsUp: Whether to put entries until the store is full, so that each later put must evict first.
     init(_ setting: SubjectKind.Setting, capacity: Int?, fillsUp: Bool) async throws {
         workload = setting.workload
         let capacity = capacity ?? max(64 << 20, 4 * setting.volume)
@@ -66,7 +66,7 @@ final class HoldfastSubject: Subject {
         }
     }
 
-    /// A body that comes in pieces is put together, as every other subject hands out one piece.
+    /// Joins a body that arrives in pieces, because every other subject returns one piece.
     private func rest(of body: any StoredBody, after first: ByteChunk, _ length: Int) async throws -> ByteChunk {
         var all = [UInt8]()
         all.reserveCapacity(length)

@@ -6,7 +6,7 @@
     internal import Foundation
     internal import HoldfastStorage
 
-    /// LMDB without syncs: a mapped tree, one transaction a put, one renewed read transaction a get.
+    /// LMDB without syncs: a mapped tree, one transaction per put, one renewed read transaction per get.
     final class LMDBSubject: Subject {
         private let workload: Workload
         private let environment: OpaquePointer
@@ -18,7 +18,7 @@
             try FileManager.default.createDirectory(atPath: setting.directory, withIntermediateDirectories: true)
             environment = try Self.made("mdb_env_create") { mdb_env_create($0) }
             try Self.check("mdb_env_set_mapsize", mdb_env_set_mapsize(environment, 16 << 30))
-            // No thread-local reader slots: an await between two turns may change the thread.
+            // No thread-local reader slots, because the thread may change at an await between two turns.
             let flags = UInt32(MDB_NOSYNC) | UInt32(MDB_NOTLS)
             try Self.check("mdb_env_open", mdb_env_open(environment, setting.directory, flags, 0o600))
             let environment = environment
@@ -48,7 +48,7 @@
             for step in steps {
                 let code = step.key.bytes.withUnsafeBytes { keyBytes in
                     workload.value(step.entry).withUnsafeBytes { valueBytes in
-                        // LMDB reads both and changes neither.
+                        // LMDB reads both and modifies neither.
                         var key = MDB_val(mv_size: keyBytes.count, mv_data: .init(mutating: keyBytes.baseAddress))
                         var value = MDB_val(mv_size: valueBytes.count, mv_data: .init(mutating: valueBytes.baseAddress))
                         return mdb_put(transaction, database, &key, &value, 0)

@@ -3,7 +3,7 @@
 
 internal import Foundation
 
-/// The limit: one positional call on one open file, with nothing around it.
+/// The lower limit: one positional call on an open file, with nothing around it.
 final class RawSubject: Subject {
     private let workload: Workload
     private let file: Int32

@@ -6,12 +6,12 @@ internal import GRDB
 internal import GRDBSQLite
 internal import HoldfastStorage
 
-/// SQLite as a cache would use it: WAL, prepared statements, one table, one transaction a put.
+/// SQLite as a cache would use it: WAL, prepared statements, one table, one transaction per put.
 ///
-/// GRDB opens, configures and prepares; the steps call SQLite on the prepared statements, so that no layer above SQLite
-/// is in the figures.
+/// GRDB opens, configures and prepares. The steps call SQLite directly on the prepared statements, so that the figures contain
+/// no layer above SQLite.
 final class SQLiteSubject: Subject {
-    /// How the database is set up.
+    /// The configuration of the database.
     struct Tuning: Sendable {
         let name: String
         let pragmas: [String]
@@ -23,7 +23,7 @@ final class SQLiteSubject: Subject {
             name: "sqlite-tuned",
             pragmas: ["synchronous = NORMAL", "mmap_size = 1073741824", "cache_size = -65536"]
         )
-        /// The same with no sync at all.
+        /// The same without any sync.
         static let off = Tuning(
             name: "sqlite-off",
             pragmas: ["synchronous = OFF", "mmap_size = 1073741824", "cache_size = -65536"]
@@ -54,7 +54,7 @@ final class SQLiteSubject: Subject {
             let statements = try Statements(database)
             for step in steps { try put(step, statements) }
         }
-        // Gets then read the database alone, not the log.
+        // Afterwards gets read only the database, not the log.
         try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
     }
 
@@ -81,7 +81,7 @@ final class SQLiteSubject: Subject {
         let statement = statements.insertion.sqliteStatement
         let code = step.key.bytes.withUnsafeBytes { key in
             workload.value(step.entry).withUnsafeBytes { value in
-                // No destructor: the bytes outlive the step.
+                // No destructor, because the bytes outlive the step.
                 sqlite3_bind_blob(statement, 1, key.baseAddress, Int32(key.count), nil)
                 sqlite3_bind_blob(statement, 2, value.baseAddress, Int32(value.count), nil)
                 let code = sqlite3_step(statement)

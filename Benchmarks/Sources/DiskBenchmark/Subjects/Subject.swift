@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A store under measurement; one task uses it at a time.
+/// A measured store; only one task uses it at a time.
 protocol Subject: AnyObject {
-    /// Does puts before anything is measured, as fast as the subject can.
+    /// Runs puts before the measurement, as fast as the subject can.
     func fill(_ steps: [Step]) async throws
 
-    /// Does the steps, one after the other; a get hands the whole value out in fresh memory and checks its stamps.
+    /// Runs the steps one after another. A get copies the whole value to new memory and checks its stamps.
     ///
-    /// - Throws: ``WrongAnswer`` where an entry is missing or is not what was put.
+    /// - Throws: ``WrongAnswer`` if an entry is missing or differs from what was put.
     func run(_ steps: ArraySlice<Step>) async throws
 
-    /// Lets go of all files.
+    /// Closes all files.
     func close() async
 }
 
@@ -21,15 +21,15 @@ extension Subject {
     }
 }
 
-/// A subject gave no or a wrong answer: its figures mean nothing.
+/// A subject returned no value or a wrong one, so its figures mean nothing.
 struct WrongAnswer: Error, CustomStringConvertible {
     let subject: String
     let entry: Int
 
-    var description: String { "\(subject) lost entry \(entry) or handed out other bytes; its figures mean nothing." }
+    var description: String { "\(subject) lost entry \(entry) or returned wrong bytes; its figures mean nothing." }
 }
 
-/// What the system said to a subject's call.
+/// The error code of a failed system or library call.
 struct CallFailure: Error, CustomStringConvertible {
     let description: String
 

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Something that can be measured: its name, what it takes part in, and how it is made.
+/// A measurable subject: its name, its cases, and how to create it.
 struct SubjectKind: Sendable {
-    /// What a subject is made for.
+    /// What a subject is used for.
     enum Purpose: Sendable {
         /// Gets and replacements of entries that all fit.
         case reading
-        /// Puts of ever new entries.
+        /// Puts of entries that are always new.
         case writing
     }
 
-    /// Where a subject is made, and for what.
+    /// The directory and the purpose of a new subject.
     struct Setting: Sendable {
         let directory: String
         let workload: Workload
         let purpose: Purpose
         let plan: Plan
-        /// Bytes of all entries that are to fit.
+        /// The total bytes of all entries that must fit.
         let volume: Int
     }
 
     let name: String
-    /// What it takes part in: `put`, `get`, `mixed`, `reclaim`, `open`.
+    /// The cases with this subject: `put`, `get`, `mixed`, `reclaim`, `open`.
     let kinds: Set<String>
-    /// Whether its reads are read calls; mapped files are read without any.
+    /// Whether it reads with read calls; mapped files are read without them.
     var readsByCalls = true
     /// Whether each operation takes milliseconds, so that it holds and does far less.
     var isSlow = false
     let make: @Sendable (Setting) async throws -> any Subject
 
-    /// All there are, in the order of the tables.
+    /// All subjects, in the order of the tables.
     static var all: [SubjectKind] {
         [
             SubjectKind(name: "raw", kinds: ["put", "get", "mixed", "reclaim"]) { try RawSubject($0) },
@@ -55,7 +55,7 @@ struct SubjectKind: Sendable {
     }
 
     #if LMDB
-        /// Nothing is missing in this build.
+        /// This build has all subjects.
         static let missing: String? = nil
         private static var lmdb: [SubjectKind] {
             [
@@ -65,10 +65,10 @@ struct SubjectKind: Sendable {
             ]
         }
     #else
-        /// Which subject this build lacks, and what brings it.
+        /// Which subject this build lacks, and how to add it.
         static let missing: String? = """
-            lmdb is left out: its header was not found when the package was read; install liblmdb-dev (or lmdb by brew) and build \
-            again with --manifest-cache none.
+            lmdb is left out, because its header was not found when the package was built. Install liblmdb-dev (or lmdb with \
+            brew) and build again with --manifest-cache none.
             """
         private static var lmdb: [SubjectKind] { [] }
     #endif

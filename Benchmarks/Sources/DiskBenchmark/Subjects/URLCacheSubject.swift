@@ -7,14 +7,14 @@ internal import Foundation
     internal import FoundationNetworking
 #endif
 
-/// Foundation's URLCache with a directory and no room in memory.
+/// Foundation's URLCache with a directory and no memory capacity.
 final class URLCacheSubject: Subject {
     private let workload: Workload
     private let cache: URLCache
 
     init(_ setting: SubjectKind.Setting) throws {
         workload = setting.workload
-        // Responses above a twentieth of the capacity are refused, so there must be ample of it.
+        // Responses above a twentieth of the capacity are refused, so it must be large.
         let capacity = max(1 << 30, 64 * setting.workload.valueLength)
         #if canImport(FoundationNetworking)
             cache = URLCache(memoryCapacity: 0, diskCapacity: capacity, diskPath: setting.directory)
@@ -31,7 +31,7 @@ final class URLCacheSubject: Subject {
     }
 
     private func request(_ entry: Int) throws -> URLRequest {
-        // The path alone tells entries apart: the key on Linux is host and path.
+        // Only the path distinguishes entries, because on Linux the key is host and path.
         guard let url = URL(string: "https://bench.example/assets/\(entry)/0123456789abcdef0123456789") else {
             throw WrongAnswer(subject: "urlcache", entry: entry)
         }

@@ -1,53 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The words after a benchmark's name, taken apart.
+/// The parsed command line of a benchmark.
 ///
-/// Every benchmark knows `--json`, `--quick`, `--help`, `--case`, `--subject` and `--directory`; a benchmark adds options of
-/// its own by name. An option and its value are two words or one (`--rounds 3`, `--rounds=3`).
+/// Every benchmark has `--json`, `--quick`, `--help`, `--case`, `--subject` and `--directory`, and can add its own options by
+/// name. An option and its value are two arguments or one (`--rounds 3`, `--rounds=3`).
 public struct CommandOptions: Sendable, Equatable {
-    /// A word that makes no sense, and what would; the process exits with ``exitStatus``.
+    /// A wrong argument, with advice; the process exits with ``exitStatus``.
     public struct Misuse: Error, Sendable, Equatable, CustomStringConvertible {
-        /// EX_USAGE of sysexits.
+        /// EX_USAGE from sysexits.
         public static let exitStatus: Int32 = 64
 
         /// What was wrong and what to write instead.
         public let description: String
 
-        /// A misuse with this text.
+        /// Creates a misuse with this text.
         public init(_ description: String) {
             self.description = description
         }
     }
 
-    /// Print one JSON object in place of the tables.
+    /// Print one JSON object instead of the tables.
     public var wantsJSON = false
     /// Measure less, so that the run ends within 45 seconds.
     public var isQuick = false
-    /// Print the usage and do nothing.
+    /// Print the usage and do nothing else.
     public var wantsHelp = false
-    /// Only cases of these names; empty: all.
+    /// Only the cases with these names; empty: all.
     public var cases: [String] = []
-    /// Only subjects of these names; empty: all.
+    /// Only the subjects with these names; empty: all.
     public var subjects: [String] = []
-    /// Where to put files; nil: a directory beside the current one.
+    /// The directory for files; nil: a directory beside the current one.
     public var directory: String?
     /// Whole numbers of the benchmark's own options, by name without the dashes.
     public var numbers: [String: Int] = [:]
-    /// Values of the benchmark's own options that are words, by name without the dashes, in the order given.
+    /// Text values of the benchmark's own options, by name without the dashes, in the given order.
     public var words: [String: [String]] = [:]
 
-    /// The benchmark's own options that take no value and were given, by name without the dashes.
+    /// The given options of the benchmark that take no value, by name without the dashes.
     public var flags: Set<String> = []
 
-    /// Takes the words apart.
+    /// Parses the arguments.
     ///
     /// - Parameters:
-    ///   - words: what follows the program's name.
-    ///   - numberOptions: names (without dashes) of options whose value is a whole number, 0 or more.
-    ///   - wordOptions: names (without dashes) of options whose value is a word; each may be given several times.
-    ///   - flagOptions: names (without dashes) of options that take no value.
-    /// - Throws: ``Misuse`` for an unknown option, a missing or malformed value, or a word that is no option.
+    ///   - words: The arguments after the program's name.
+    ///   - numberOptions: Names (without dashes) of options whose value is a whole number, 0 or more.
+    ///   - wordOptions: Names (without dashes) of options whose value is text; each may be repeated.
+    ///   - flagOptions: Names (without dashes) of options that take no value.
+    /// - Throws: ``Misuse`` for an unknown option, a missing or malformed value, or an argument that is not an option.
     public init(
         parsing words: [String],
         numberOptions: Set<String> = [],
@@ -57,19 +57,19 @@ public struct CommandOptions: Sendable, Equatable {
         var rest = words[...]
         while let word = rest.popFirst() {
             guard word.hasPrefix("--") else {
-                throw Misuse("'\(word)' is no option; --help lists them.")
+                throw Misuse("'\(word)' is not an option; --help lists the options.")
             }
             let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(parts[0])
             let attached = parts.count > 1 ? String(parts[1]) : nil
             switch name {
             case "json", "quick", "help":
-                guard attached == nil else { throw Misuse("--\(name) takes no value; write it alone.") }
+                guard attached == nil else { throw Misuse("--\(name) takes no value.") }
                 if name == "json" { wantsJSON = true }
                 if name == "quick" { isQuick = true }
                 if name == "help" { wantsHelp = true }
             case _ where flagOptions.contains(name):
-                guard attached == nil else { throw Misuse("--\(name) takes no value; write it alone.") }
+                guard attached == nil else { throw Misuse("--\(name) takes no value.") }
                 flags.insert(name)
             case "case":
                 cases += Self.names(try Self.value(of: name, attached, &rest))
@@ -81,23 +81,23 @@ public struct CommandOptions: Sendable, Equatable {
                 self.words[name, default: []].append(try Self.value(of: name, attached, &rest))
             default:
                 guard numberOptions.contains(name) else {
-                    throw Misuse("--\(name) is not known; --help lists the options.")
+                    throw Misuse("--\(name) is unknown; --help lists the options.")
                 }
                 let text = try Self.value(of: name, attached, &rest)
                 guard let number = Int(text), number >= 0 else {
-                    throw Misuse("--\(name) takes a whole number, 0 or more, not '\(text)'.")
+                    throw Misuse("--\(name) needs a whole number, 0 or more, not '\(text)'.")
                 }
                 numbers[name] = number
             }
         }
     }
 
-    /// Checks the names given to `--case` and `--subject` against those there are.
+    /// Checks the names given to `--case` and `--subject` against the existing ones.
     ///
-    /// A case is also named by its beginning up to a hyphen or an at sign: `get` stands for `get-1KiB` and its siblings, `get-1KiB`
-    /// for `get-1KiB@2` too.
+    /// A case can also be given by its beginning up to a hyphen or an at sign: `get` stands for `get-1KiB` and its siblings,
+    /// `get-1KiB` also for `get-1KiB@2`.
     ///
-    /// - Throws: ``Misuse`` naming the first that does not exist, and those that do.
+    /// - Throws: ``Misuse`` with the first unknown name and the known ones.
     public func check(cases knownCases: [String], subjects knownSubjects: [String]) throws(Misuse) {
         for name in cases where !knownCases.contains(where: { Self.covers(name, $0) }) {
             throw Misuse("There is no case '\(name)'; the cases are \(knownCases.joined(separator: ", ")).")
@@ -107,12 +107,12 @@ public struct CommandOptions: Sendable, Equatable {
         }
     }
 
-    /// Whether a case is to be measured.
+    /// Whether to measure a case.
     public func includes(case name: String) -> Bool {
         cases.isEmpty || cases.contains { Self.covers($0, name) }
     }
 
-    /// Whether a subject is to be measured.
+    /// Whether to measure a subject.
     public func includes(subject name: String) -> Bool {
         subjects.isEmpty || subjects.contains(name)
     }
@@ -132,7 +132,7 @@ public struct CommandOptions: Sendable, Equatable {
     ) throws(Misuse) -> String {
         let next = attached == nil ? rest.popFirst() : nil
         guard let value = attached ?? next, !value.isEmpty, attached != nil || !value.hasPrefix("--") else {
-            throw Misuse("--\(name) needs a value after it.")
+            throw Misuse("--\(name) needs a value.")
         }
         return value
     }

@@ -5,14 +5,14 @@ internal import CInstructionCount
 
 /// Work whose instructions ``CallgrindRun`` counts.
 public enum CountedWork {
-    /// Does it.
+    /// Runs the work.
     public static func run(_ work: @escaping () -> Void) {
         let box = Box(work)
         holdfast_counted(
             { state in if let state { Unmanaged<Box>.fromOpaque(state).takeUnretainedValue().work() } },
             Unmanaged.passUnretained(box).toOpaque()
         )
-        // The function above knows no reference to it.
+        // The function above has no reference to it.
         withExtendedLifetime(box) {}
     }
 

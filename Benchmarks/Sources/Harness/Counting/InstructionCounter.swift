@@ -3,20 +3,21 @@
 
 internal import CInstructionCount
 
-/// Instructions that processors carried out for this process outside of the system's own code, all threads together.
+/// The instructions of this process outside the system's own code, on all threads.
 ///
-/// They repeat to about a hundredth where times move by a third. Counted on Linux, where the system lends its performance counters.
+/// They repeat to about a hundredth, even if times vary by a third. Works on Linux, if the system gives access to its
+/// performance counters.
 public struct InstructionCounter: Sendable {
     private let counter: Int32
 
-    /// Begins to count; nil where the system lends no counter.
+    /// Begins to count; nil if the system gives no access to a counter.
     ///
-    /// Threads that are there by then, beside the calling one, are not counted: make it before anything else.
+    /// Existing threads other than the calling one are not counted, so create it first of all.
     public init?() {
         counter = holdfast_instructions_open()
         if counter < 0 || holdfast_instructions_read(counter) < 0 { return nil }
     }
 
-    /// How many there were since the counter was made.
+    /// The number of instructions since the counter was created.
     public var count: Int { Int(max(0, holdfast_instructions_read(counter))) }
 }

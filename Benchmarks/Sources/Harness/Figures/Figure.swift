@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// One figure of a run: what was measured of whom.
+/// One figure of a run: the measurement and its subject.
 public struct Figure: Sendable, Equatable {
     /// What was measured, such as `get-16KiB`.
     public let name: String
-    /// Who was measured, such as `holdfast` or a peer.
+    /// The subject, such as `holdfast` or a peer.
     public let subject: String
-    /// The figure; the median where there were several.
+    /// The value; the median of several figures.
     public let value: Double
     /// Its unit: `ns`, `ms`, `bytes`, `ops`.
     public let unit: String
-    /// The smallest of several figures; nil where there was one.
+    /// The smallest of several figures; nil for a single one.
     public let best: Double?
-    /// See ``Sample/spread``; nil where there was one figure.
+    /// See ``Sample/spread``; nil for a single figure.
     public let spread: Double?
-    /// Places behind the point that JSON has at most.
+    /// The maximum number of decimal places in JSON.
     public let places: Int
-    /// Why there is no figure; nil where there is one.
+    /// Why there is no figure; nil if there is one.
     public let skipped: String?
 
-    /// A single figure.
+    /// Creates a single figure.
     ///
     /// - Parameter places: 3 by default; more for ratios.
     public init(_ name: String, _ subject: String, _ value: Double, _ unit: String, places: Int = 3) {
@@ -30,13 +30,13 @@ public struct Figure: Sendable, Equatable {
         skipped = nil
     }
 
-    /// A subject that was not measured, and why: one sentence without its full stop.
+    /// Creates an entry for a subject that was not measured, with the reason: one sentence without its period.
     public init(_ name: String, _ subject: String, skipped: String, _ unit: String) {
         (self.name, self.subject, self.unit, self.skipped) = (name, subject, unit, skipped)
         (value, best, spread, places) = (.nan, nil, nil, 3)
     }
 
-    /// The median of several figures; nil without figures.
+    /// Creates the median of several figures; nil without figures.
     public init?(_ name: String, _ subject: String, _ sample: Sample, _ unit: String) {
         guard let median = sample.median else { return nil }
         (self.name, self.subject, self.value, self.unit) = (name, subject, median, unit)

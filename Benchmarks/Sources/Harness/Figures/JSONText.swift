@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Text of JSON values (RFC 8259), for reports too plain to need an encoder.
+/// Text of JSON values (RFC 8259), for reports too simple to need an encoder.
 public enum JSONText {
-    /// A string with its quotation marks; quotation marks, backslashes and control characters are escaped (§7).
+    /// A string in quotation marks; quotation marks, backslashes and control characters are escaped (§7).
     public static func quoted(_ text: String) -> String {
         var out = "\""
         for scalar in text.unicodeScalars {
@@ -22,7 +22,7 @@ public enum JSONText {
         return out + "\""
     }
 
-    /// A number (§6): whole where it is whole, else with up to so many places, 0 ... 9; what is no number becomes null.
+    /// A number (§6) with at most this many decimal places, 0 ... 9; NaN and infinity become null.
     public static func number(_ value: Double, places: Int = 3) -> String {
         guard value.isFinite else { return "null" }
         let places = min(max(places, 0), 9)

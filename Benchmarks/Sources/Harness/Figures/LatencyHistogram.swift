@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Counts of durations in buckets whose width is at most 1/64 of what they hold, so that millions cost a fixed 30 KiB.
+/// Counts of durations in buckets whose width is at most 1/64 of their values, so that millions of durations take a fixed 30
+/// KiB.
 public struct LatencyHistogram: Sendable, Equatable {
-    /// Buckets within one power of two; below that many nanoseconds each has a bucket of its own.
+    /// Buckets within one power of two; each smaller number of nanoseconds has its own bucket.
     private static let parts = 64
     private static let bucketCount = parts * 60
 
     private var buckets = [UInt64](repeating: 0, count: bucketCount)
-    /// How many durations were noted.
+    /// The number of durations.
     public private(set) var count: UInt64 = 0
-    /// The longest, in nanoseconds, exactly.
+    /// The longest duration, in nanoseconds, exactly.
     public private(set) var maximum: UInt64 = 0
 
-    /// An empty histogram.
+    /// Creates an empty histogram.
     public init() {}
 
     /// Counts one duration.
@@ -30,7 +31,7 @@ public struct LatencyHistogram: Sendable, Equatable {
         maximum = max(maximum, other.maximum)
     }
 
-    /// The least duration that at least `share` (0...1) of all do not exceed, as its bucket's upper end; nil when empty.
+    /// The smallest duration that at least `share` (0...1) of all do not exceed, as the upper end of its bucket; nil if empty.
     public func percentile(_ share: Double) -> UInt64? {
         guard count > 0 else { return nil }
         let rank = max(1, UInt64((min(max(share, 0), 1) * Double(count)).rounded(.up)))

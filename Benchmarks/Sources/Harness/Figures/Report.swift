@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What a run found, to be printed as tables or as one JSON object.
+/// The results of a run, which can be printed as tables or as one JSON object.
 public struct Report: Sendable {
-    /// The figures, in the order they were added.
+    /// The figures, in the order in which they were added.
     public private(set) var results: [Figure] = []
-    /// What a reader of the figures has to know, one sentence each.
+    /// What readers of the figures must know, one sentence each.
     public private(set) var notes: [String] = []
 
-    /// An empty report.
+    /// Creates an empty report.
     public init() {}
 
     /// Adds a figure; nil adds nothing.
@@ -16,7 +16,7 @@ public struct Report: Sendable {
         if let figure { results.append(figure) }
     }
 
-    /// Adds a note, once.
+    /// Adds a note, unless it is already there.
     public mutating func note(_ text: String) {
         if !notes.contains(text) { notes.append(text) }
     }
@@ -26,7 +26,7 @@ public struct Report: Sendable {
         results.first { $0.name == name && $0.subject == subject }?.value
     }
 
-    /// How many times as large a subject's figure is as another's in the same case; nil where either is missing or 0.
+    /// The ratio of a subject's figure to another's in the same case; nil if either is missing or the other is 0.
     public func ratio(_ name: String, _ subject: String, to other: String) -> Double? {
         guard let figure = value(name, subject), let base = value(name, other), base != 0 else { return nil }
         return figure / base
@@ -34,7 +34,7 @@ public struct Report: Sendable {
 
     /// `{"results": [{"case": …, "subject": …, "value": …, "unit": …}, …]}` on one line; notes are left out.
     ///
-    /// A subject that was not measured has the value null and says why under `skipped`.
+    /// A subject that was not measured has the value null and the reason in `skipped`.
     public var json: String {
         let rows = results.map { result in
             var words = [("case", result.name), ("subject", result.subject)]
@@ -47,7 +47,7 @@ public struct Report: Sendable {
         return "{\"results\": [" + rows.joined(separator: ", ") + "]}"
     }
 
-    /// One table for each case, with each subject's figure against that of every subject in `bases`, then the notes.
+    /// One table for each case, with each subject's figure relative to that of every subject in `bases`, then the notes.
     ///
     /// - Parameter companions: cases whose names end in a hyphen and one of these become columns of the case before the hyphen.
     public func table(comparedWith bases: [String], companions: [String] = []) -> String {

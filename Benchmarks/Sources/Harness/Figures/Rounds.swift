@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// In which order subjects take their turns, so that what the machine does meanwhile meets all alike.
+/// The order in which subjects take turns, so that disturbances of the machine affect all of them equally.
 public enum Rounds {
-    /// The order of each round: one later subject begins each time, so none always runs after the same neighbour's mess
-    /// at the start of a round.
+    /// The order of each round. Each round begins with the next subject, so that no subject always follows the same one at the
+    /// start of a round.
     ///
     /// - Returns: `rounds` orders of the numbers from 0 to `subjects - 1`.
     public static func orders(subjects: Int, rounds: Int) -> [[Int]] {

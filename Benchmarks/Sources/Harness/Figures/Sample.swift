@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Figures of one thing measured several times.
+/// Several measurements of one thing.
 public struct Sample: Sendable, Equatable {
     /// The figures, smallest first.
     public let sorted: [Double]
 
-    /// A sample of these figures; those that are no numbers are left out.
+    /// Creates a sample of these figures; NaN and infinity are left out.
     public init(_ figures: [Double]) {
         sorted = figures.filter { $0.isFinite }.sorted()
     }
 
-    /// The middle figure, or the mean of the two in the middle; nil without figures.
+    /// The middle figure, or the mean of the two middle ones; nil without figures.
     public var median: Double? {
         guard !sorted.isEmpty else { return nil }
         let middle = sorted.count / 2
@@ -21,7 +21,7 @@ public struct Sample: Sendable, Equatable {
     /// The smallest figure; nil without figures.
     public var best: Double? { sorted.first }
 
-    /// How far apart the figures lie: the distance from the smallest to the largest by the median; 0 for fewer than two.
+    /// The spread of the figures: the difference of the largest and the smallest, divided by the median; 0 for fewer than two.
     public var spread: Double {
         guard let median, median != 0, let first = sorted.first, let last = sorted.last else { return 0 }
         return (last - first) / median

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Random numbers that are the same on every run for the same seed: the SplitMix64 sequence.
+/// Random numbers that are the same in every run with the same seed: the SplitMix64 sequence.
 ///
 /// The algorithm is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
 public struct SeededNumbers: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// Numbers that begin with `seed`.
+    /// Creates the sequence for `seed`.
     public init(seed: UInt64) {
         state = seed
     }

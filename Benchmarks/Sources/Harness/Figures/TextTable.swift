@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Rows of words in columns: the first column to the left, the others to the right.
+/// Rows of text in columns; the first column is left-aligned, the others right-aligned.
 public struct TextTable: Sendable {
     private var rows: [[String]]
 
-    /// A table with these heads and no rows.
+    /// Creates a table with these heads and no rows.
     public init(heads: [String]) {
         rows = [heads]
     }
@@ -15,7 +15,7 @@ public struct TextTable: Sendable {
         rows.append(row)
     }
 
-    /// The table, one line a row.
+    /// The table, one line per row.
     public var text: String {
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in
@@ -33,14 +33,14 @@ public struct TextTable: Sendable {
         }.joined()
     }
 
-    /// A figure for people: thousands apart, one place below 100.
+    /// A figure for people: with thousands separators, one decimal place below 100.
     public static func figure(_ value: Double) -> String {
         guard value.isFinite, abs(value) < 1e15 else { return "\(value)" }
         if abs(value) < 100 { return fixed(value, places: 1) }
         return count(Int(value.rounded()))
     }
 
-    /// A whole number for people: thousands apart.
+    /// A whole number for people, with thousands separators.
     public static func count(_ value: Int) -> String {
         var digits = String(value.magnitude)
         var groups: [String] = []
@@ -51,18 +51,18 @@ public struct TextTable: Sendable {
         return (value < 0 ? "-" : "") + ([digits] + groups).joined(separator: ",")
     }
 
-    /// A ratio for people: two places below 10, one below 100, none above.
+    /// A ratio for people: two decimal places below 10, one below 100, none above.
     public static func ratio(_ value: Double) -> String {
         if !value.isFinite { return "\(value)" }
         return abs(value) < 10 ? fixed(value, places: 2) : figure(value)
     }
 
-    /// A share of 1 as percent for people, without the sign: always two places.
+    /// A share of 1 as a percentage for people, without the sign: always two decimal places.
     public static func percent(_ share: Double) -> String {
         share.isFinite && abs(share) < 1e12 ? fixed(share * 100, places: 2) : "\(share)"
     }
 
-    /// Bytes for people, in decimal units, three digits or more: `512 B`, `2.80 MB`, `491 MB`.
+    /// Bytes for people, in decimal units with at least three digits: `512 B`, `2.80 MB`, `491 MB`.
     public static func bytes(_ count: Int) -> String {
         var (value, unit) = (Double(count), 0)
         let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"]

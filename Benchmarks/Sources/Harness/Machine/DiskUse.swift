@@ -3,12 +3,12 @@
 
 internal import Foundation
 
-/// How many bytes of the disk a directory's files take, those already unlinked but still open in this process included.
+/// The disk usage of a directory's files, including unlinked files that this process still has open.
 public enum DiskUse {
     /// The sum of the blocks of all regular files beneath `directory`, each counted once.
     ///
-    /// Walks the directory while others change it: a file that goes meanwhile may be missed, none is counted twice.
-    /// Unlinked files are seen only where the system lists open files (Linux).
+    /// The directory may change during the walk: a file that is deleted meanwhile may be missed, but none is counted twice.
+    /// Unlinked files are found only if the system lists open files (Linux).
     public static func bytes(beneath directory: String) -> Int {
         var seen: Set<FileIdentity> = []
         var total = 0
@@ -18,7 +18,7 @@ public enum DiskUse {
                 total += Int(status.st_blocks) * 512
             }
         }
-        // Open files first: one that is unlinked between the two walks is then still counted.
+        // Open files first, so that a file that is unlinked between the two walks is still counted.
         for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
             guard let number = Int32(name),
                 let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)"),

@@ -4,13 +4,13 @@
 internal import Dispatch
 internal import Foundation
 
-/// Ends the process on an interrupt or a request to end, after the run's files are gone.
+/// Ends the process on SIGINT or SIGTERM, after removing the run's files.
 public final class Interruption {
     private let sources: [any DispatchSourceSignal]
 
-    /// Waits for either signal from now on.
+    /// Begins to wait for either signal.
     ///
-    /// - Parameter clean: removes what must not stay behind.
+    /// - Parameter clean: removes everything that must not remain.
     public init(_ clean: @escaping @Sendable () -> Void) {
         sources = [SIGINT, SIGTERM].map { number in
             signal(number, SIG_IGN)
@@ -24,7 +24,7 @@ public final class Interruption {
         }
     }
 
-    /// Waits no longer.
+    /// Stops waiting.
     public func end() {
         for source in sources { source.cancel() }
     }

@@ -5,7 +5,7 @@ internal import Foundation
 
 /// The memory of this machine.
 public enum MachineMemory {
-    /// Bytes that programs can have without anything being pushed out; where the system does not tell, half of what there is.
+    /// The bytes available to programs without evicting anything; if unknown, half of the physical memory.
     public static var available: Int {
         let text = FileManager.default.contents(atPath: "/proc/meminfo").flatMap { String(bytes: $0, encoding: .utf8) }
         return text.flatMap(available) ?? Int(ProcessInfo.processInfo.physicalMemory / 2)

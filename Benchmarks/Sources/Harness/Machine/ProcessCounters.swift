@@ -4,54 +4,54 @@
 internal import CAllocator
 internal import Foundation
 
-/// What the system says this process did and holds.
+/// The system's figures on this process.
 public enum ProcessCounters {
-    /// Bytes that went through read and write calls of any kind, from the page cache or not.
+    /// Bytes of all read and write calls, whether from the page cache or not.
     public struct Transfer: Sendable, Equatable {
         /// Bytes read.
         public var read: Int
         /// Bytes written.
         public var written: Int
 
-        /// Both counts.
+        /// Creates a transfer from both counts.
         public init(read: Int, written: Int) {
             (self.read, self.written) = (read, written)
         }
 
-        /// What was transferred since `earlier`.
+        /// The transfer since `earlier`.
         public func since(_ earlier: Transfer) -> Transfer {
             Transfer(read: read - earlier.read, written: written - earlier.written)
         }
     }
 
-    /// Bytes of memory the process has in place.
+    /// The resident memory of the process.
     public struct Memory: Sendable, Equatable {
-        /// All of them.
+        /// All resident bytes.
         public var resident: Int
-        /// Those that belong to no file: heap, stacks, tables.
+        /// Bytes that do not belong to a file: heap, stacks, tables.
         public var anonymous: Int
     }
 
-    /// All bytes so far, of all threads; nil where the system does not count them (only Linux does).
+    /// All bytes so far, of all threads; nil if the system does not count them (only Linux does).
     public static func transfer() -> Transfer? {
         guard let text = text(of: "/proc/self/io") else { return nil }
         return transfer(in: text)
     }
 
-    /// The memory now; nil where the system does not tell in this way (only Linux does).
+    /// The current memory; nil if the system does not report it in this way (only Linux does).
     public static func memory() -> Memory? {
         guard let text = text(of: "/proc/self/statm") else { return nil }
         return memory(in: text, pageSize: Int(sysconf(Int32(_SC_PAGESIZE))))
     }
 
-    /// Nanoseconds that processors spent on this process so far, all threads and their calls into the system together.
+    /// Processor time in nanoseconds that this process has used, including all threads and their system calls.
     public static func processorTime() -> UInt64 {
         var time = timespec()
         guard clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0 else { return 0 }
         return UInt64(max(0, time.tv_sec)) * 1_000_000_000 + UInt64(max(0, time.tv_nsec))
     }
 
-    /// Gives what was freed back to the system where the allocator can, so that the memory in place is what is in use.
+    /// Returns freed memory to the system if the allocator can, so that resident memory is the memory in use.
     public static func returnFreedMemory() {
         holdfast_return_freed_memory()
     }

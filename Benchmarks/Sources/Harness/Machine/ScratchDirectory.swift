@@ -3,15 +3,15 @@
 
 internal import Foundation
 
-/// A directory for one run's files, which is gone afterwards.
+/// A directory for the files of one run, which is removed afterwards.
 public struct ScratchDirectory: Sendable {
     /// Its absolute path.
     public let path: String
 
-    /// Makes a directory with a new name.
+    /// Creates a directory with a new name.
     ///
-    /// - Parameter parent: where; nil: in the current directory's parent, so that a checkout stays clean.
-    /// - Throws: what the system says when it cannot be made.
+    /// - Parameter parent: the parent directory; nil: that of the current directory, so that a checkout stays clean.
+    /// - Throws: the system's error if it cannot be created.
     public init(in parent: String?, prefix: String) throws {
         let current = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
         let base = parent.map { URL(fileURLWithPath: $0) } ?? current.deletingLastPathComponent()
@@ -28,10 +28,10 @@ public struct ScratchDirectory: Sendable {
     /// The path of a name inside.
     public func path(of name: String) -> String { path + "/" + name }
 
-    /// Removes the files of a mebibyte and more, beneath it at any depth.
+    /// Removes the files of a mebibyte or more, at any depth.
     ///
-    /// The small ones stay until ``remove()``: ext4 shuns the numbers of files deleted in the last half minute, so that after
-    /// the removal of thousands each new file costs a millisecond, and what comes next would be measured wrongly.
+    /// Small files stay until ``remove()``. ext4 avoids the numbers of files deleted in the last half minute, so that after
+    /// thousands of removals each new file costs a millisecond, which would distort the next measurement.
     public func dropLargeFiles() {
         for name in FileManager.default.enumerator(atPath: path) ?? .init() {
             guard let name = name as? String else { continue }
@@ -43,12 +43,12 @@ public struct ScratchDirectory: Sendable {
         }
     }
 
-    /// Removes it with all it holds.
+    /// Removes the directory with its content.
     public func remove() {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// Whether its files live in memory only, where figures say little about a disk; false where the system does not tell.
+    /// Whether its files are only in memory, where figures say little about a disk; false if unknown.
     public var isInMemory: Bool {
         guard let mounts = FileManager.default.contents(atPath: "/proc/self/mounts"),
             let text = String(bytes: mounts, encoding: .utf8)
@@ -56,7 +56,7 @@ public struct ScratchDirectory: Sendable {
         return Self.isInMemory(path, mounts: text)
     }
 
-    /// Finds the longest mount point above `path` in the lines `device point type …`; of equal ones the last counts.
+    /// Finds the longest mount point above `path` in the lines `device point type …`; the last one counts if several are equal.
     static func isInMemory(_ path: String, mounts: String) -> Bool {
         var (longest, type) = (-1, Substring())
         for line in mounts.split(separator: "\n") {

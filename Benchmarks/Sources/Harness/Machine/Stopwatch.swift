@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Time since it was made, by the clock that no one sets.
+/// The time since its creation, from a clock that cannot be set.
 public struct Stopwatch: Sendable {
     private let start = ContinuousClock.now
 
-    /// Starts.
+    /// Starts the stopwatch.
     public init() {}
 
     /// Nanoseconds since the start.

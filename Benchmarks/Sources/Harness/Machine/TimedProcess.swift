@@ -3,26 +3,26 @@
 
 public import Foundation
 
-/// A program that is started, waited for, and ended where it takes too long.
+/// A program that is started, awaited, and killed if it takes too long.
 public enum TimedProcess {
-    /// What came of it.
+    /// The result of the program.
     public enum Outcome: Sendable, Equatable {
         /// It could not be started.
         case missing
-        /// It took longer than it might.
+        /// It exceeded the time limit.
         case late
-        /// It failed, with the last line it wrote to standard error.
+        /// It failed, with the last line of its standard error.
         case failed(String)
-        /// It succeeded; what it wrote to standard output.
+        /// It succeeded, with its standard output.
         case done(String)
     }
 
     /// Runs a program to its end.
     ///
     /// - Parameters:
-    ///   - program: its file.
-    ///   - words: its arguments.
-    ///   - seconds: after which it is killed.
+    ///   - program: The path of its file.
+    ///   - words: Its arguments.
+    ///   - seconds: The time limit, after which it is killed.
     public static func run(_ program: URL, _ words: [String], within seconds: Double) -> Outcome {
         let (process, output, errors) = (Process(), Pipe(), Pipe())
         process.executableURL = program
@@ -46,13 +46,13 @@ public enum TimedProcess {
         return .done(text(output))
     }
 
-    /// What a program said at last, in one line of bearable length.
+    /// The last line of a program's output, shortened.
     static func lastWords(of text: String) -> String {
         let lines = text.split(separator: "\n").filter { line in line.contains { !$0.isWhitespace } }
-        return lines.last.map { String($0.prefix(160)) } ?? "it said nothing"
+        return lines.last.map { String($0.prefix(160)) } ?? "it printed nothing"
     }
 
-    /// What waits in a pipe whose writer has ended; the programs that are run here say less than fits in.
+    /// The content of a pipe whose writer has ended; the programs here print less than a pipe holds.
     private static func text(_ pipe: Pipe) -> String {
         String(bytes: pipe.fileHandleForReading.availableData, encoding: .utf8) ?? ""
     }

@@ -4,12 +4,12 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Jobs of tasks in a line, done by the one thread that works on it.
+/// A queue of task jobs that one thread executes.
 public final class JobLine: TaskExecutor {
     private let jobs = Mutex<(waiting: [UnownedJob], hasEnded: Bool)>(([], false))
     private let signal = DispatchSemaphore(value: 0)
 
-    /// An empty line, on which nobody works yet.
+    /// Creates an empty line, which no thread executes yet.
     public init() {}
 
     public func enqueue(_ job: consuming ExecutorJob) {
@@ -18,7 +18,7 @@ public final class JobLine: TaskExecutor {
         signal.signal()
     }
 
-    /// Works on the calling thread until ``end()``.
+    /// Executes jobs on the calling thread until ``end()``.
     public func work() {
         while true {
             signal.wait()
@@ -33,13 +33,13 @@ public final class JobLine: TaskExecutor {
         }
     }
 
-    /// Has ``work()`` return once the line is empty.
+    /// Makes ``work()`` return when the line is empty.
     public func end() {
         jobs.withLock { $0.hasEnded = true }
         signal.signal()
     }
 
-    /// Does an operation to its end on the calling thread: no other thread takes part, unless the operation asks one.
+    /// Runs an operation to its end on the calling thread. No other thread takes part, unless the operation uses one.
     public static func run<Outcome: Sendable>(
         _ operation: @escaping @Sendable (JobLine) async throws -> Outcome
     ) throws -> Outcome {

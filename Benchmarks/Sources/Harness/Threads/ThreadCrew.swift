@@ -4,23 +4,23 @@
 internal import Foundation
 internal import Synchronization
 
-/// Threads of their own, on which tasks run: as many as asked for, whatever the number of processors.
+/// Dedicated threads for tasks: as many as requested, whatever the number of processors.
 ///
-/// The pool that tasks otherwise run on has one thread a processor, so that eight tasks on two processors take turns and never
-/// meet at a lock.
+/// The default pool for tasks has one thread per processor, so that eight tasks on two processors take turns and never compete
+/// for a lock.
 public final class ThreadCrew: Sendable {
     private let members: [JobLine]
 
-    /// Starts so many threads.
+    /// Starts this many threads.
     public init(_ count: Int) {
         members = (0..<max(1, count)).map { _ in JobLine() }
         for member in members { Thread.detachNewThread { member.work() } }
     }
 
-    /// Does the work once on each of the first `count` threads, all at once.
+    /// Runs the work once on each of the first `count` threads, all at the same time.
     ///
-    /// - Parameter work: gets the thread's number.
-    /// - Returns: what they returned, in no order, and the nanoseconds from the first start to the last end.
+    /// - Parameter work: receives the number of the thread.
+    /// - Returns: the results in no particular order, and the nanoseconds from the first start to the last end.
     public func run<Outcome: Sendable>(
         _ count: Int,
         _ work: @escaping @Sendable (Int) async throws -> Outcome
@@ -49,7 +49,7 @@ public final class ThreadCrew: Sendable {
         for member in members { member.end() }
     }
 
-    /// Lets nobody through before all are there.
+    /// Blocks until all threads have arrived.
     private final class Gate: Sendable {
         private let missing: Atomic<Int>
 
@@ -57,7 +57,7 @@ public final class ThreadCrew: Sendable {
 
         func pass() {
             missing.subtract(1, ordering: .acquiringAndReleasing)
-            // Waits by giving the processor away: a thread that sleeps would have to be woken, one after the other.
+            // Waits by yielding the processor, because sleeping threads would have to be woken one after another.
             while missing.load(ordering: .acquiring) > 0 { sched_yield() }
         }
     }

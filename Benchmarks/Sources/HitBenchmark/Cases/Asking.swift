@@ -9,17 +9,17 @@ internal import Harness
     internal import FoundationNetworking
 #endif
 
-/// What one thread asks for again and again, made before the clock starts.
+/// The requests of one thread, created before the clock starts.
 ///
-/// Each thread has requests of its own: with shared ones the threads would wait for each other's counts of references.
+/// Each thread has its own requests; with shared ones the threads would wait for each other's reference counts.
 struct Asking: Sendable {
     let resources: [Resource]
     let requests: [URLRequest]
     private let order: [Int32]
 
-    /// Requests for the first `count` resources, asked for in an order that is the same in every run.
+    /// Creates requests for the first `count` resources, in an order that is the same in every run.
     ///
-    /// - Parameter directive: a Cache-Control for the requests; nil: none.
+    /// - Parameter directive: a Cache-Control field for the requests; nil: none.
     init(_ count: Int, length: Int, thread: Int, directive: String? = nil) {
         resources = (0..<count).map { Resource($0, length: length) }
         requests = resources.compactMap(\.request).map { request in
@@ -31,9 +31,9 @@ struct Asking: Sendable {
         order = (0..<1_024).map { _ in Int32(Int.random(in: 0..<count, using: &numbers)) }
     }
 
-    /// Which resource is asked for at a place.
+    /// The resource to request at a place.
     ///
-    /// - Parameter bound: only of the first so many.
+    /// - Parameter bound: only the first resources up to this number.
     func number(_ place: Int, of bound: Int = .max) -> Int {
         let number = Int(order[place & 1_023])
         return number < bound ? number : number % bound

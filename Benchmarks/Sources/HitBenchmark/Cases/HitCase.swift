@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What is asked for, where it lies, how it is asked for, and by how many threads at once.
+/// What is requested, where it is stored, how it is requested, and by how many threads at the same time.
 struct HitCase: Sendable, Equatable {
-    /// Where the answers lie.
+    /// Where the responses are stored.
     enum Tier: String, Sendable, CaseIterable {
         case memory, disk
     }
 
-    /// How a cache is asked.
+    /// How a cache is called.
     enum Face: String, Sendable, CaseIterable {
-        /// `send`, and the whole body collected.
+        /// `send`, collecting the whole body.
         case send
         /// `data(for:)`.
         case data
-        /// `send` with a directive in the request, which makes the cache judge the stored response anew.
+        /// `send` with a directive in the request, so that the cache evaluates the stored response again.
         case judged
     }
 
@@ -31,7 +31,7 @@ struct HitCase: Sendable, Equatable {
 
     static let lengths = [1 << 10, 16 << 10]
 
-    /// All there are, in the order of the tables.
+    /// All cases, in the order of the tables.
     static let all: [HitCase] = Tier.allCases.flatMap { tier in lengths.flatMap { cases(tier, $0) } }
 
     private static func cases(_ tier: Tier, _ length: Int) -> [HitCase] {
@@ -40,7 +40,7 @@ struct HitCase: Sendable, Equatable {
             made.append(HitCase(tier: tier, length: length, face: .send, threads: threads))
             made.append(HitCase(tier: tier, length: length, face: .data, threads: threads))
         }
-        // What judging costs does not depend on the body, nor on who else judges.
+        // The cost of the evaluation depends neither on the body nor on other threads.
         if tier == .memory, length == lengths[0] {
             made.append(HitCase(tier: tier, length: length, face: .judged, threads: 1))
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A part of a hit that is judged anew, measured alone.
+/// A part of a hit with an evaluation, measured alone.
 enum Stage: Sendable, Hashable, CaseIterable {
     /// From the URLRequest to the head and the key.
     case key
@@ -23,7 +23,7 @@ enum Stage: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Whose body is looked up.
+    /// The body length of the resources that are looked up.
     var length: Int { self == .lookUpDisk16KiB ? 16 << 10 : 1 << 10 }
 
     var isOnDisk: Bool { self == .lookUpDisk1KiB || self == .lookUpDisk16KiB }

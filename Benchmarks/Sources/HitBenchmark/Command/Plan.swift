@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How much is measured.
+/// The amount of work to measure.
 struct Plan: Sendable, Equatable {
-    /// Turns of each subject in a case; the median counts.
+    /// Turns of each subject in a case; the median is reported.
     let rounds: Int
-    /// Nanoseconds of a turn.
+    /// Nanoseconds per turn.
     let turn: UInt64
-    /// Resources that are asked for, each as often as the others.
+    /// The number of requested resources, each equally often.
     let entries: Int
-    /// How many of them a cache holds whose hits take milliseconds.
+    /// The number of resources in a cache whose hits take milliseconds.
     let slowEntries: Int
-    /// Seconds of the whole run after which a case makes do with the rounds it has, three at least.
+    /// After this many seconds of the whole run a case ends with the rounds that it has, but at least three.
     let totalSeconds: Double
-    /// Seconds of the whole run by which a count of instructions in another process must be done.
+    /// The second of the whole run by which counting instructions in another process must be done.
     let countSeconds: Double
-    /// Seconds that installing Python's caches may take.
+    /// The time limit in seconds for installing Python's caches.
     let installSeconds: Double
 
-    /// The options beyond those of every benchmark.
+    /// The options besides the common ones.
     static let numberOptions: Set<String> = ["rounds", "entries", "turn-milliseconds", "install-seconds"]
 
-    /// The whole plan, or that of `--quick`, with what the options say otherwise.
+    /// Creates the full plan, or the plan of `--quick`, with the values from the options.
     init(isQuick: Bool, numbers: [String: Int]) {
         rounds = max(1, numbers["rounds"] ?? (isQuick ? 5 : 15))
         turn = UInt64(max(1, numbers["turn-milliseconds"] ?? (isQuick ? 15 : 100))) * 1_000_000

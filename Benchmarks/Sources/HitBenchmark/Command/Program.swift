@@ -5,11 +5,11 @@ internal import Dispatch
 internal import Foundation
 internal import Harness
 
-/// The program: `hit --help` says what it does.
+/// The program; see `hit --help`.
 @main
 enum Program {
-    /// Not asynchronous: callgrind, under which this program is started again, does not survive the exit of the thread that an
-    /// asynchronous one leaves behind.
+    /// Not asynchronous, because this program is also started under callgrind, which does not survive the exit of the thread
+    /// that an asynchronous `main` leaves.
     static func main() {
         let words = Array(CommandLine.arguments.dropFirst())
         do {
@@ -18,13 +18,13 @@ enum Program {
             say("\(error)")
             exit(1)
         }
-        // Before any other thread is there, so that all are counted.
+        // Before any other thread exists, so that all are counted.
         let counter = InstructionCounter()
         Task { exit(await run(words, counter)) }
         dispatchMain()
     }
 
-    /// Runs off the main thread, whose queue would add a hop to every suspension that is measured.
+    /// Does not run on the main thread, whose queue would add a hop to every measured suspension.
     @concurrent
     private static func run(_ words: [String], _ counter: InstructionCounter?) async -> Int32 {
         do {
@@ -69,7 +69,7 @@ enum Program {
         return runs.findings.isEmpty ? 0 : 1
     }
 
-    /// Words for people, apart from the figures.
+    /// A message for people, separate from the figures.
     static func say(_ text: String) {
         FileHandle.standardError.write(Data("hit: \(text)\n".utf8))
     }

@@ -4,36 +4,36 @@
 internal import Foundation
 internal import Harness
 
-/// A Python environment of the benchmark's own with the peers in it, made when it is first needed.
+/// The benchmark's own Python environment with the peers, created on first use.
 struct PeerInstallation {
-    /// Why there is none: a sentence without its full stop.
+    /// Why there is no environment: a sentence without its period.
     struct Failure: Error {
         let reason: String
     }
 
-    /// Where Python's caches and the script that asks them are: beside this package's sources.
+    /// The directory of the script that calls Python's caches, and of its requirements: beside this package's sources.
     static let scripts = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Peers")
 
-    /// The environment, in a folder that the package ignores.
+    /// The environment, in a directory that the package ignores.
     static let environment = scripts.deletingLastPathComponent().appendingPathComponent(".build-peers")
 
     let python: URL
     let script: URL
 
-    /// Makes the environment, or finds it made by the same requirements.
+    /// Creates the environment, or reuses one with the same requirements.
     ///
-    /// - Parameter seconds: how long that may take.
+    /// - Parameter seconds: the time limit.
     init(within seconds: Double) throws {
         let files = FileManager.default
         let requirements = Self.scripts.appendingPathComponent("requirements.txt")
         script = Self.scripts.appendingPathComponent("peers.py")
         python = Self.environment.appendingPathComponent("bin/python3")
         guard let wanted = files.contents(atPath: requirements.path) else {
-            throw Failure(reason: "Benchmarks/Peers is not where this program was built from; build it again")
+            throw Failure(reason: "Benchmarks/Peers does not exist where this program was built; build it again")
         }
-        // Written last, so that a half-made environment is made anew.
+        // Written last, so that an incomplete environment is created again.
         let mark = Self.environment.appendingPathComponent("requirements.txt")
         if files.contents(atPath: mark.path) == wanted { return }
         let watch = Stopwatch()
@@ -53,11 +53,11 @@ struct PeerInstallation {
         switch TimedProcess.run(program, words, within: seconds) {
         case .done: return
         case .missing:
-            throw Failure(reason: "\(name) cannot be started; install Python 3.10 or later with venv and pip")
+            throw Failure(reason: "cannot start \(name); install Python 3.10 or later with venv and pip")
         case .late:
             throw Failure(
                 reason:
-                    "\(name) was not done within \(Int(max(0, seconds))) seconds; --install-seconds gives it longer, once"
+                    "\(name) did not finish within \(Int(max(0, seconds))) seconds; use a larger --install-seconds once"
             )
         case .failed(let words):
             throw Failure(reason: "\(name) failed: \(words)")

@@ -3,14 +3,14 @@
 
 internal import Foundation
 
-/// What is said to `Benchmarks/Peers/peers.py`, one line each.
+/// A command to `Benchmarks/Peers/peers.py`, one line each.
 enum PeerQuestion: Sendable, Equatable {
-    /// Fill every cache of a tier with so many resources of a length.
+    /// Fill every cache of a tier with this many resources of a length.
     case fill(tier: String, length: Int, entries: Int)
-    /// Ask one of them for as long as this.
+    /// Make calls of one subject for this long.
     case turn(subject: String, tier: String, length: Int, seconds: Double, seed: Int)
 
-    /// The line, without its end.
+    /// The line, without its newline.
     var line: String {
         switch self {
         case .fill(let tier, let length, let entries):
@@ -22,18 +22,18 @@ enum PeerQuestion: Sendable, Equatable {
     }
 }
 
-/// What it answers, one line each.
+/// A response of the script, one line each.
 struct PeerAnswer: Sendable, Equatable, Decodable {
-    /// Names and versions of what is measured, after a fill.
+    /// Names and versions of the measured subjects, after a fill.
     var versions: [String: String]?
-    /// How long a turn took, how many hits there were, and how many of them were wrong.
+    /// The duration of a turn, the number of hits, and how many of them were wrong.
     var seconds: Double?
     var hits: Int?
     var wrong: Int?
-    /// Why there is no answer.
+    /// Why there is no result.
     var error: String?
 
-    /// The answer of a line; one with an error where the line is none.
+    /// Creates the response from a line, or one with an error if the line is not valid.
     init(line: String) {
         do {
             self = try JSONDecoder().decode(PeerAnswer.self, from: Data(line.utf8))

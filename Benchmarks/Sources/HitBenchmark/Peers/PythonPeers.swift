@@ -4,11 +4,11 @@
 internal import Contests
 internal import Foundation
 
-/// Python's caches, asked in a process of their own, turn by turn.
+/// Python's caches, called in a separate process, turn by turn.
 final class PythonPeers {
     static let names = ["hishel", "requests-cache"]
 
-    /// What is measured, by name.
+    /// The versions of the measured subjects, by name.
     private(set) var versions: [String: String] = [:]
     private let process = Process()
     private let (questions, answers) = (Pipe(), Pipe())
@@ -17,8 +17,8 @@ final class PythonPeers {
     /// Starts the process.
     ///
     /// - Parameters:
-    ///   - directory: where their files go.
-    ///   - seconds: how long installing them may take.
+    ///   - directory: The directory for their files.
+    ///   - seconds: The time limit for installing them.
     /// - Throws: ``PeerInstallation/Failure``.
     init(directory: String, installingWithin seconds: Double) throws {
         let installation = try PeerInstallation(within: seconds)
@@ -26,7 +26,7 @@ final class PythonPeers {
         process.arguments = [installation.script.path, directory]
         process.standardInput = questions
         process.standardOutput = answers
-        // A process that has ended takes no more questions; that is an error of the write, not the end of this one.
+        // An ended process accepts no more commands; the write must then throw and not end this process.
         signal(SIGPIPE, SIG_IGN)
         try process.run()
     }
@@ -37,7 +37,7 @@ final class PythonPeers {
         versions = answer.versions ?? versions
     }
 
-    /// Asks one of them for so many nanoseconds.
+    /// Runs a turn of one subject for this many nanoseconds.
     func turn(_ subject: String, _ hitCase: HitCase, nanoseconds: UInt64, round: Int) throws -> Spent {
         let question = PeerQuestion.turn(
             subject: subject,
@@ -48,7 +48,7 @@ final class PythonPeers {
         )
         let answer = try ask(question)
         guard let seconds = answer.seconds, let hits = answer.hits, let wrong = answer.wrong, hits > 0 else {
-            throw PeerInstallation.Failure(reason: "peers.py did not say what a turn took")
+            throw PeerInstallation.Failure(reason: "peers.py did not report the result of a turn")
         }
         return Spent(nanoseconds: seconds * 1e9, calls: hits, right: hits - wrong)
     }
@@ -63,7 +63,7 @@ final class PythonPeers {
         do {
             try questions.fileHandleForWriting.write(contentsOf: Data((question.line + "\n").utf8))
         } catch {
-            throw PeerInstallation.Failure(reason: "peers.py ended too soon; what it said stands above")
+            throw PeerInstallation.Failure(reason: "peers.py ended too early; see its output above")
         }
         let answer = PeerAnswer(line: try line())
         if let error = answer.error { throw PeerInstallation.Failure(reason: "peers.py: \(error)") }
@@ -79,7 +79,7 @@ final class PythonPeers {
             }
             let more = answers.fileHandleForReading.availableData
             guard !more.isEmpty else {
-                throw PeerInstallation.Failure(reason: "peers.py ended too soon; what it said stands above")
+                throw PeerInstallation.Failure(reason: "peers.py ended too early; see its output above")
             }
             unread += more
         }

@@ -6,17 +6,17 @@ internal import Foundation
 internal import Harness
 internal import Holdfast
 
-/// The subjects of one tier and one length, filled, and what they are asked.
+/// The filled subjects of one tier and one length, with the requests for them.
 struct Bed: Sendable {
     let subjects: [any Subject]
     private let askings: [Asking]
     private let judged: Asking
 
-    /// Makes and fills the subjects that the options ask for.
+    /// Creates and fills the subjects that the options select.
     ///
     /// - Parameters:
-    ///   - directory: where their files go; nothing is put there for the memory tier, unless it is tiered.
-    ///   - line: where Holdfast's work in the background runs; nil: where any task does.
+    ///   - directory: The directory for their files; the memory tier uses it only for tiered subjects.
+    ///   - line: Where Holdfast runs its background work; nil: where every task runs.
     init(
         _ plan: Plan,
         _ options: CommandOptions,
@@ -27,9 +27,9 @@ struct Bed: Sendable {
     ) async throws {
         let count = plan.entries
         askings = (0..<2).map { Asking(count, length: length, thread: $0) }
-        // Said at each request, as a caller does who wants nothing older than an hour.
+        // In each request, like a caller that wants nothing older than an hour.
         judged = Asking(count, length: length, thread: 0, directive: "max-age=3600")
-        // The usual capacities, or room for all.
+        // The usual capacities, or enough for all.
         let room = 4 * count * (length + 2_048)
         let (memory, disk) = (max(32 << 20, room), max(256 << 20, room))
         func place(_ name: String) -> URL { URL(fileURLWithPath: "\(directory)/\(tier.rawValue)-\(length)-\(name)") }
@@ -62,7 +62,7 @@ struct Bed: Sendable {
         subjects = made
     }
 
-    /// The contests of a case, one for each subject that has it.
+    /// The contests of a case, one for each subject that takes part.
     func contests(_ hitCase: HitCase) -> [Contest] {
         subjects.filter { $0.takesPart(in: hitCase) }.map { subject in
             Contest(

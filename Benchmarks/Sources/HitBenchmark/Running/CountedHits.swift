@@ -4,17 +4,17 @@
 internal import Contests
 internal import Harness
 
-/// What is asked where instructions are counted in a process of their own: all that needs one thread and no file.
+/// The cases for counting instructions in a separate process: all that need one thread and no file.
 enum CountedHits {
     static let subjects = ["holdfast", "dictionary"]
 
     static var cases: [HitCase] { HitCase.all.filter { $0.tier == .memory && $0.threads == 1 } }
     static var stages: [Stage] { Stage.allCases.filter { !$0.isOnDisk } }
 
-    /// The words of such a process.
+    /// The arguments of such a process.
     static func words(_ plan: Plan) -> [String] { [Counting.word, "\(plan.entries)"] }
 
-    /// Whether these are the words of such a process: then it does its work and prints what it needs to know.
+    /// Whether these are the arguments of such a process; if so, does its work and prints the results.
     static func run(_ words: [String]) throws -> Bool {
         guard words.count == 2, words[0] == Counting.word, let entries = Int(words[1]) else { return false }
         let options = try CommandOptions(parsing: ["--subject", subjects.joined(separator: ",")])

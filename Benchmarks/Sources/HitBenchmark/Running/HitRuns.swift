@@ -5,13 +5,13 @@ internal import Contests
 internal import Foundation
 internal import Harness
 
-/// All cases of a tier and a length, then the next; then the stages. Within each all subjects stand ready, and take turns.
+/// Runs all cases of each tier and length, then the stages. Within each, all subjects are set up first, then take turns.
 struct HitRuns {
     let plan: Plan
     let options: CommandOptions
     let scratch: ScratchDirectory
     let counter: InstructionCounter?
-    /// Runs since Python's caches stood ready.
+    /// Started when Python's caches were ready.
     private var watch: Stopwatch
     private var finished: [Contest] = []
     private(set) var findings: [String] = []
@@ -28,12 +28,12 @@ struct HitRuns {
         (self.plan, self.options, self.scratch, self.counter, self.watch) = (plan, options, scratch, counter, watch)
     }
 
-    /// Measures what the options ask for.
+    /// Measures the cases that the options select.
     mutating func run() async throws -> Report {
         let processors = ProcessInfo.processInfo.activeProcessorCount
         let cases = HitCase.all.filter { options.includes(case: $0.name) && $0.threads <= processors }
         startPeers(cases)
-        // Installing happens once; it must not cost the first run its figures.
+        // Installing happens only once, and must not use up the time of the first run.
         watch = Stopwatch()
         defer { peers?.close() }
         for tier in HitCase.Tier.allCases {
@@ -49,9 +49,11 @@ struct HitRuns {
             contest.add(to: &report, counts: counts)
             if let finding = contest.finding { findings.append(finding) }
         }
-        if processors < 2 { report.note("Cases of two threads were left out: this machine has one processor.") }
+        if processors < 2 {
+            report.note("Cases with two threads were skipped, because this machine has one processor.")
+        }
         if finished.contains(where: { $0.subject == "urlcache" && $0.isSlow }), plan.slowEntries < plan.entries {
-            report.note("On the disk urlcache holds \(plan.slowEntries) entries: each of its calls takes long.")
+            report.note("On the disk urlcache holds \(plan.slowEntries) entries, because each of its calls is slow.")
         }
         if let peers, !peers.versions.isEmpty {
             let names = peers.versions.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
@@ -66,7 +68,7 @@ struct HitRuns {
         guard cases.contains(where: Self.suitsPeers), PythonPeers.names.contains(where: options.includes(subject:))
         else { return }
         do {
-            Program.say("Python's caches: looking for them, installing them where they are missing")
+            Program.say("Python's caches: installing them if they are missing")
             let directory = scratch.path(of: "python")
             peers = try PythonPeers(directory: directory, installingWithin: plan.installSeconds)
         } catch {
@@ -74,14 +76,14 @@ struct HitRuns {
         }
     }
 
-    /// Python runs one thread at a time, and its caches have one way to be asked.
+    /// Python runs one thread at a time, and its caches have only one way to be called.
     private static func suitsPeers(_ hitCase: HitCase) -> Bool { hitCase.threads == 1 && hitCase.face == .send }
 
     private static func reason(of error: any Error) -> String {
         (error as? PeerInstallation.Failure)?.reason ?? "\(error)"
     }
 
-    /// Lets one of Python's caches take its turn; what fails leaves it out.
+    /// Runs a turn of one of Python's caches; if it fails, they are left out.
     private mutating func ask(_ contest: inout Contest, _ hitCase: HitCase, _ round: Int) {
         guard missingPeers == nil, let peers else {
             contest.skipped = missingPeers ?? "they were not started"
@@ -137,7 +139,7 @@ struct HitRuns {
 
     private mutating func run(_ contests: inout [Contest], _ hitCase: HitCase?) async throws {
         for (round, order) in Rounds.orders(subjects: contests.count, rounds: plan.rounds + 1).enumerated() {
-            // The first round warms up and is not counted.
+            // The first round is a warm-up and is not counted.
             if round > 3, watch.seconds > plan.totalSeconds { break }
             for index in order {
                 if contests[index].call != nil {
@@ -153,7 +155,7 @@ struct HitRuns {
 
     // MARK: Instructions
 
-    /// Counts in another process where this system lends no counter.
+    /// Counts in another process if this system has no accessible counter.
     private func countElsewhere(_ report: inout Report) -> [String: Double] {
         let names = CountedHits.cases.map(\.name) + CountedHits.stages.map(\.name)
         guard counter == nil,
@@ -163,10 +165,12 @@ struct HitRuns {
         do throws(CallgrindRun.Failure) {
             let seconds = max(5, plan.countSeconds - watch.seconds)
             let counts = try CallgrindRun.instructions(CountedHits.words(plan), within: seconds)
-            report.note("Instructions were counted by callgrind, in memory only: this system lends no counter.")
+            report.note(
+                "Instructions were counted by callgrind, in memory only, because this system has no accessible counter."
+            )
             return counts
         } catch {
-            report.note("Instructions were not counted: this system lends no counter, and \(error.reason).")
+            report.note("Instructions were not counted: this system has no accessible counter, and \(error.reason).")
             return [:]
         }
     }

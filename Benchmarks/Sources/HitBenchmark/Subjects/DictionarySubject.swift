@@ -10,7 +10,7 @@ internal import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// A dictionary under one lock, from the URL's text to the made answer: the least that any shared cache does.
+/// A dictionary under one lock, from the URL's text to the prepared response: the minimum that any shared cache does.
 final class DictionarySubject: Subject {
     let name = "dictionary"
     private let responses: Mutex<[String: Response]>

@@ -10,7 +10,7 @@ internal import Holdfast
     internal import FoundationNetworking
 #endif
 
-/// A pipeline with a cache, over an origin in this process.
+/// A pipeline with a cache, and an origin in this process.
 struct HoldfastSubject: Subject {
     let name: String
     private let pipeline: Pipeline
@@ -18,9 +18,9 @@ struct HoldfastSubject: Subject {
     private let origin: OriginTransport
     private let filled: Int
 
-    /// Fills the cache with the first `count` resources by asking for them.
+    /// Fills the cache by requesting the first `count` resources.
     ///
-    /// - Parameter line: where work in the background runs; nil: where any task does.
+    /// - Parameter line: where background work runs; nil: where every task runs.
     init(_ name: String, _ cache: HTTPCache, count: Int, length: Int, line: JobLine?) async throws {
         self.name = name
         self.cache = cache
@@ -28,7 +28,7 @@ struct HoldfastSubject: Subject {
         var configuration = PipelineConfiguration()
         configuration.executor = line
         pipeline = Pipeline(transport: origin, cache: cache, configuration: configuration)
-        // The first time fetches; the others bring what is asked for often to where that belongs.
+        // The first pass fetches; the others move frequently requested resources to their final tier.
         for _ in 0..<4 {
             for request in (0..<count).compactMap({ Resource($0, length: length).request }) {
                 _ = try await pipeline.send(request).body.collect()
@@ -63,6 +63,6 @@ struct HoldfastSubject: Subject {
     func close() async -> String? {
         await cache.close()
         let sent = origin.sendCount - filled
-        return sent == 0 ? nil : "\(name) asked the origin \(sent) times in place of answering."
+        return sent == 0 ? nil : "\(name) sent \(sent) requests to the origin instead of using the cache."
     }
 }

@@ -10,8 +10,8 @@ internal import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// A dictionary under one lock from the URL's text to a place in one file, and one read call for the body: the least that any cache
-/// on the disk does.
+/// A dictionary under one lock, from the URL's text to a place in one file, and one read call for the body: the minimum that
+/// any disk cache does.
 final class RawFileSubject: Subject {
     let name = "raw"
     private let file: Int32

@@ -11,7 +11,7 @@ internal import HoldfastStorage
     internal import FoundationNetworking
 #endif
 
-/// The stages of a hit, put together from the public parts that the cache is made of, each with what the one before it gives.
+/// The stages of a hit, composed of the cache's public parts; each gets the output of the stage before it.
 struct StageSubject: Sendable {
     let stage: Stage
     private let store: any CacheStore
@@ -19,7 +19,7 @@ struct StageSubject: Sendable {
     private let items: [Item]
     private let secret: [UInt8]
 
-    /// What the stages hand to each other for one resource.
+    /// What the stages pass to each other for one resource.
     private struct Item: Sendable {
         let head: RequestHead
         let key: StoreKey
@@ -29,8 +29,8 @@ struct StageSubject: Sendable {
     }
 
     /// - Parameters:
-    ///   - directory: where the store of a stage on the disk goes.
-    ///   - count: how many resources are stored.
+    ///   - directory: The directory for the store of a disk stage.
+    ///   - count: The number of stored resources.
     init(_ stage: Stage, directory: String, count: Int) async throws {
         self.stage = stage
         let now = SystemClock().timestamp
@@ -77,9 +77,9 @@ struct StageSubject: Sendable {
         self.items = items
     }
 
-    /// Does the stage for the resources at these places.
+    /// Runs the stage for the resources at these places.
     ///
-    /// - Returns: how many times it gave what it should.
+    /// - Returns: the number of correct results.
     func ask(_ places: Range<Int>) async throws -> Int {
         switch stage {
         case .key: askKey(places)

@@ -3,25 +3,25 @@
 
 internal import Exchanges
 
-/// A cache in this process that is asked.
+/// A cache in this process.
 protocol Subject: Sendable {
     /// Its name in the figures.
     var name: String { get }
 
-    /// Whether each hit takes milliseconds, so that it holds and answers far less.
+    /// Whether each hit takes milliseconds, so that it holds and returns far less.
     var isSlow: Bool { get }
 
-    /// Whether it has that case.
+    /// Whether it takes part in this case.
     func takesPart(in hitCase: HitCase) -> Bool
 
-    /// Asks for what stands at these places, one after the other.
+    /// Requests the resources at these places, one after another.
     ///
-    /// - Returns: how many answers came from the cache and were right.
+    /// - Returns: the number of correct responses from the cache.
     func ask(_ asking: Asking, _ places: Range<Int>, _ face: HitCase.Face) async throws -> Int
 
-    /// Lets go of all files.
+    /// Closes all files.
     ///
-    /// - Returns: what was wrong in the meantime; nil where all was right.
+    /// - Returns: what was wrong in the meantime; nil if nothing was.
     func close() async -> String?
 }
 
@@ -30,9 +30,9 @@ extension Subject {
     func close() async -> String? { nil }
 }
 
-/// A cache does not have what it was filled with: its figures would mean nothing.
+/// A cache does not contain what it was filled with, so its figures would mean nothing.
 struct WrongAnswer: Error, CustomStringConvertible {
     let subject: String
 
-    var description: String { "\(subject) does not answer what it was filled with; its figures would mean nothing." }
+    var description: String { "\(subject) does not return what it was filled with; its figures would mean nothing." }
 }

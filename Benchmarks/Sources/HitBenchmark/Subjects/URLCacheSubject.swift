@@ -9,20 +9,20 @@ internal import Holdfast
     internal import FoundationNetworking
 #endif
 
-/// Foundation's URLCache, asked for what was stored in it by hand: on Linux URLSession stores nothing in it.
+/// Foundation's URLCache with manually stored responses, because URLSession on Linux stores nothing in it.
 struct URLCacheSubject: Subject {
     let name = "urlcache"
     let isSlow: Bool
     private let cache: URLCache
     private let count: Int
 
-    /// A URLCache in memory or on the disk alone.
+    /// Creates a URLCache that is only in memory or only on disk.
     ///
     /// - Parameters:
     ///   - directory: nil: in memory.
-    ///   - count: how many resources it holds.
+    ///   - count: The number of resources that it holds.
     init(directory: String?, count: Int, length: Int) throws {
-        // What is larger than a twentieth of the capacity is refused, so there must be ample of it.
+        // Responses above a twentieth of the capacity are refused, so it must be large.
         let capacity = max(1 << 28, 64 * length)
         let (memory, disk) = directory == nil ? (capacity, 0) : (0, capacity)
         #if canImport(FoundationNetworking)

@@ -5,10 +5,10 @@ internal import Foundation
 internal import Harness
 internal import HoldfastSimulation
 
-/// The program: `hitrate --help` says what it does.
+/// The program; see `hitrate --help`.
 @main
 enum Program {
-    /// EX_NOINPUT of sysexits.
+    /// EX_NOINPUT from sysexits.
     private static let noInput: Int32 = 66
 
     static func main() async {
@@ -43,10 +43,12 @@ enum Program {
     private static func replay(_ plan: Plan, _ options: CommandOptions) async throws -> Int32 {
         let watch = Stopwatch()
         let sources = TraceSource.all(plan)
-        // Opened before the first replay: a wrong name shall not show after minutes.
+        // Opened before the first replay, so that a wrong name is not reported only after minutes.
         for path in plan.traces { _ = try TraceSource(path: path).trace(seed: plan.seed, limit: 1) }
         if plan.traces.isEmpty {
-            say("no --trace: this is a made one, by Zipf's law with seed \(plan.seed); your own requests will differ.")
+            say(
+                "no --trace: using a generated trace by Zipf's law with seed \(plan.seed); your own requests will differ."
+            )
         }
         var all: [Replays] = []
         for source in sources {
@@ -63,11 +65,13 @@ enum Program {
         if let limit = plan.limit, all.contains(where: { $0.requests == limit }) {
             say("note: at most the first \(limit) requests of each trace")
         }
-        if figures.isCut { say("note: the time was over before all was replayed; leave out --quick, or policies") }
+        if figures.isCut {
+            say("note: the time was over before everything was replayed; leave out --quick, or some policies")
+        }
         return 0
     }
 
-    /// Words for people, apart from the figures.
+    /// A message for people, separate from the figures.
     static func say(_ text: String) {
         FileHandle.standardError.write(Data("hitrate: \(text)\n".utf8))
     }

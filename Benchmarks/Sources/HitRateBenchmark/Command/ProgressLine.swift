@@ -4,7 +4,7 @@
 internal import Foundation
 internal import Synchronization
 
-/// A bar on the terminal that says how far the replays are; nothing where standard error is no terminal.
+/// A progress bar on the terminal; nothing if standard error is not a terminal.
 final class ProgressLine: Sendable {
     private struct State {
         var done = 0
@@ -16,7 +16,7 @@ final class ProgressLine: Sendable {
     private let write: (@Sendable (String) -> Void)?
     private let state = Mutex(State())
 
-    /// A bar for so many requests; nothing is written where `write` is nil.
+    /// Creates a bar for this many requests; writes nothing if `write` is nil.
     init(_ title: String, total: Int, write: (@Sendable (String) -> Void)? = ProgressLine.terminal) {
         self.title = title
         self.total = max(1, total)
@@ -24,7 +24,7 @@ final class ProgressLine: Sendable {
         advance(0)
     }
 
-    /// Counts requests; the line is written anew at each percent.
+    /// Counts requests, and writes the line again at each percent.
     func advance(_ count: Int) {
         guard let write else { return }
         let percent: Int? = state.withLock { state in
@@ -40,12 +40,12 @@ final class ProgressLine: Sendable {
         write("\r\u{1B}[K\(title) [\(bar)] \(percent) %")
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     func end() {
         write?("\r\u{1B}[K")
     }
 
-    /// Writes to standard error; nil where that is no terminal.
+    /// Writes to standard error; nil if it is not a terminal.
     static var terminal: (@Sendable (String) -> Void)? {
         guard isatty(STDERR_FILENO) == 1 else { return nil }
         return { text in FileHandle.standardError.write(Data(text.utf8)) }

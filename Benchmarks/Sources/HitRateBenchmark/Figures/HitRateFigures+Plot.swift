@@ -4,9 +4,9 @@
 internal import HoldfastSimulation
 
 extension HitRateFigures {
-    /// The miss-ratio curves: of one trace over bytes, of several their mean over the share of the unique bytes.
+    /// The miss-ratio curves: of one trace over bytes, or the mean of several traces over the share of the unique bytes.
     ///
-    /// Sizes in bytes stay so for several traces. A subject without all of its cells at a size has no point there.
+    /// Sizes given in bytes remain in bytes for several traces. A subject with a missing cell at a size has no point there.
     var plot: MissRatioPlot {
         let isInPercent = replays.count > 1 && plan.sizes.allSatisfy { $0.description.hasSuffix("%") }
         let curves = plan.subjects.map { subject in
@@ -29,7 +29,7 @@ extension HitRateFigures {
         )
     }
 
-    /// Where a size lies on the axis: that of the whole where the trace is a sample.
+    /// Where a size is on the axis: the size for the complete trace if this one is a sample.
     private func place(of size: CacheSize, _ isInPercent: Bool) -> Double {
         if isInPercent { return Double(size.description.dropLast()) ?? 0 }
         return Double(size.bytes(uniqueBytes: replays[0].uniqueBytes, rate: replays[0].rate)) / replays[0].rate

@@ -14,7 +14,7 @@ struct HitRateFigures: Sendable {
         let amplification: Double
         let speed: Double
 
-        /// nil without cells, and where one is missing: a mean over fewer would compare with nothing.
+        /// Returns nil without cells, or if one is missing, because a mean over fewer cells is not comparable.
         init?(_ cells: [Cell?]) {
             let found = cells.compactMap { $0 }
             guard !found.isEmpty, found.count == cells.count else { return nil }
@@ -30,10 +30,10 @@ struct HitRateFigures: Sendable {
     let plan: Plan
     let replays: [Replays]
 
-    /// Whether the time was over before all was replayed.
+    /// Whether the time was over before everything was replayed.
     var isCut: Bool { replays.contains { $0.cells.contains { $0 == nil } } }
 
-    /// Rows for programs: three for each cell, and for each mean where there are several traces.
+    /// Rows for programs: three for each cell, and for each mean if there are several traces.
     var report: Report {
         var report = Report()
         for (name, rows) in blocks {
@@ -53,7 +53,7 @@ struct HitRateFigures: Sendable {
             text += "\(replay.name): \(TextTable.count(replay.requests)) requests for "
             text += "\(TextTable.count(replay.keys)) keys, \(TextTable.bytes(replay.totalBytes)), "
             text += "\(TextTable.bytes(replay.uniqueBytes)) of them unique; "
-            text += "a cache without a bound hits \(TextTable.percent(replay.bestObject)) % of the requests and "
+            text += "an unlimited cache hits \(TextTable.percent(replay.bestObject)) % of the requests and "
             text += "\(TextTable.percent(replay.bestByte)) % of the bytes\n"
         }
         for (name, rows) in blocks where !rows.isEmpty {

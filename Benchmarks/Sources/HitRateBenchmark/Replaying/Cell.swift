@@ -4,19 +4,19 @@
 internal import Foundation
 internal import HoldfastSimulation
 
-/// One subject at one size on one trace, and what came of it.
+/// The result of one subject at one size on one trace.
 struct Cell: Sendable {
     let subject: Subject
     let size: CacheSize
     let result: HitRateResult
-    /// Requests for each second that a processor worked on them.
+    /// Requests per second of processor time.
     let requestsPerSecond: Double
 
-    /// Replays a whole trace; blocks.
+    /// Replays a whole trace synchronously.
     ///
     /// - Parameters:
-    ///   - bound: made of the same trace; nil where no subject needs it, and then one that does is not run.
-    ///   - rate: the share of all keys that the trace has.
+    ///   - bound: Created from the same trace; nil if no subject needs it. A subject that needs it is then not run.
+    ///   - rate: The share of all keys that the trace contains.
     init?(
         _ subject: Subject,
         _ size: CacheSize,
@@ -52,7 +52,7 @@ struct Cell: Sendable {
         requestsPerSecond = seconds > 0 ? Double(trace.requests.count) / seconds : .infinity
     }
 
-    /// Seconds that a processor worked for this thread: others on the machine do not show.
+    /// The processor time of this thread in seconds, which other processes do not affect.
     private static func processorSeconds() -> Double {
         var time = timespec()
         guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { return 0 }

@@ -6,20 +6,20 @@ internal import HoldfastSimulation
 
 /// All cells of one trace.
 struct Replays: Sendable {
-    /// What the trace is called.
+    /// The name of the trace.
     let name: String
     let requests: Int
     let keys: Int
     let totalBytes: Int
     let uniqueBytes: Int
-    /// The share of all keys that the trace has.
+    /// The share of all keys that the trace contains.
     let rate: Double
     let bestObject: Double
     let bestByte: Double
-    /// By size, then by subject, in the plan's order; nil where the time was over before.
+    /// By size, then by subject, in the plan's order; nil if the time was over before.
     let cells: [Cell?]
 
-    /// Replays a trace through all subjects at all sizes, several at a time.
+    /// Replays a trace with all subjects at all sizes, several at a time.
     static func run(
         _ name: String,
         _ trace: RequestTrace,
@@ -63,7 +63,7 @@ struct Replays: Sendable {
         )
     }
 
-    /// The cell of a subject at a size; nil where there is none.
+    /// The cell of a subject at a size; nil if there is none.
     func cell(_ subject: Subject, _ size: CacheSize) -> Cell? {
         cells.lazy.compactMap { $0 }.first { $0.subject == subject && $0.size == size }
     }

@@ -5,7 +5,7 @@ internal import Harness
 internal import HoldfastSimulation
 internal import HoldfastStorage
 
-/// Who is replayed: a policy, or a bound that knows the future.
+/// A policy, or a bound that knows the future.
 struct Subject: Sendable, Hashable {
     enum Form: Sendable, Hashable {
         case policy(EvictionStrategy)
@@ -22,7 +22,7 @@ struct Subject: Sendable, Hashable {
         }
     }
 
-    /// All there are: the tiers' defaults first, the bounds last.
+    /// All subjects: the defaults of the tiers first, the bounds last.
     static let all: [Subject] =
         EvictionStrategy.all.map { Subject(form: .policy($0)) }
         + [BeladyBound.Rule.furthest, .largest].map { Subject(form: .bound($0)) }
@@ -35,7 +35,7 @@ struct Subject: Sendable, Hashable {
         }
     }
 
-    /// The subject of this name.
+    /// Creates the subject with this name.
     init?(named name: String) {
         if let strategy = EvictionStrategy(named: name) {
             form = .policy(strategy)
@@ -49,7 +49,7 @@ struct Subject: Sendable, Hashable {
         self.form = form
     }
 
-    /// Reads names between commas, each once; `all`, or nothing, stands for all there are.
+    /// Parses names separated by commas, each used once; `all` or nothing stands for all subjects.
     static func list(_ texts: [String]) throws(CommandOptions.Misuse) -> [Subject] {
         var subjects: [Subject] = []
         for name in texts.isEmpty ? ["all"] : texts.flatMap({ $0.split(separator: ",").map(String.init) }) {

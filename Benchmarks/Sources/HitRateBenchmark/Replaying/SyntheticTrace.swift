@@ -5,11 +5,12 @@ internal import Foundation
 internal import Harness
 internal import HoldfastSimulation
 
-/// Requests for those who have none yet: by Zipf's law, sizes log-normal, a tenth of the requests for keys never asked for again.
+/// Generated requests for people without a recording: by Zipf's law, with log-normal sizes; a tenth of the requests are for
+/// keys that occur only once.
 enum SyntheticTrace {
-    /// A trace; the same for the same seed.
+    /// Creates a trace, which is the same for the same seed.
     ///
-    /// 50,000 keys of exponent 0.8, median 8 KiB, sigma 1.5.
+    /// 50,000 keys with exponent 0.8, median 8 KiB, sigma 1.5.
     static func make(seed: UInt64, requests: Int) -> RequestTrace {
         var numbers = SeededNumbers(seed: seed)
         let keys = 50_000
@@ -36,7 +37,7 @@ enum SyntheticTrace {
         return trace
     }
 
-    /// A size by a log-normal law (Box and Muller 1958).
+    /// A size from a log-normal distribution (Box and Muller 1958).
     private static func size(_ numbers: inout SeededNumbers) -> UInt32 {
         let radius = (-2 * log(Double.random(in: Double.leastNonzeroMagnitude..<1, using: &numbers))).squareRoot()
         let normal = radius * cos(2 * Double.pi * Double.random(in: 0..<1, using: &numbers))

@@ -5,9 +5,9 @@ internal import Foundation
 internal import Harness
 internal import HoldfastSimulation
 
-/// Where requests come from, and what they are called in the results.
+/// The source of requests, with its name in the results.
 struct TraceSource: Sendable, Hashable {
-    /// The file; nil: a trace is made.
+    /// The file; nil: a generated trace.
     let path: String?
 
     /// The sources of a plan.
@@ -21,7 +21,8 @@ struct TraceSource: Sendable, Hashable {
         return URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent
     }
 
-    /// The share of all keys that the trace has: what `FILE.rate` says, which a recorder of a sample leaves beside it; else 1.
+    /// The share of all keys that the trace contains: from `FILE.rate`, which a recorder of a sample writes beside it;
+    /// otherwise 1.
     var rate: Double {
         guard let path, let text = try? String(contentsOfFile: path + ".rate", encoding: .utf8),
             let rate = Double(text.trimmingCharacters(in: .whitespacesAndNewlines)), rate > 0, rate < 1

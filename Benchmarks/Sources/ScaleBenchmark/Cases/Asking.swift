@@ -10,19 +10,19 @@ internal import HoldfastStorage
     internal import FoundationNetworking
 #endif
 
-/// What one thread asks for in a turn, one after another, made before the clock starts.
+/// The requests of one thread in a turn, created before the clock starts.
 struct Asking: Sendable {
     let numbers: [Int]
-    /// Keys in memory of their own, as those of a request are; empty where requests are asked for.
+    /// Keys in their own memory, like those of requests; empty if the cases use requests.
     let keys: [StoreKey]
-    /// Empty where keys are asked for.
+    /// Empty if the cases use keys.
     let requests: [URLRequest]
 
-    /// So many hits of a case.
+    /// Creates the requests for this many hits of a case.
     init(_ scaleCase: ScaleCase, hits: Int, seed: UInt64) {
         var random = SeededNumbers(seed: seed)
         let numbers = (0..<hits).map { _ in
-            // One of them in the middle, whoever is hot.
+            // The hot entry is one in the middle.
             scaleCase.isHot ? scaleCase.entries / 2 : Int.random(in: 0..<scaleCase.entries, using: &random)
         }
         self.numbers = numbers
@@ -47,12 +47,12 @@ enum Entry {
         return StoreKey(bytes)
     }
 
-    /// Its number, again and again.
+    /// The body: the bytes of its number, repeated.
     static func body(_ number: Int) -> ByteChunk {
         ByteChunk((0..<bodyLength).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) })
     }
 
-    /// Whether bytes are its body, by the length and the first bytes.
+    /// Whether the bytes are its body, judged by the length and the first bytes.
     static func isBody(_ bytes: ByteChunk, of number: Int) -> Bool {
         bytes.count == bodyLength && bytes[0] == UInt8(truncatingIfNeeded: number)
             && bytes[1] == UInt8(truncatingIfNeeded: number >> 8)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Which entries are asked for, of how many, by how many threads at once, and how.
+/// Which entries are requested, out of how many, by how many threads at the same time, and how.
 struct ScaleCase: Sendable, Hashable {
-    /// Who is asked.
+    /// What is called.
     enum Face: Sendable {
-        /// The store alone: a look-up and the body.
+        /// Only the store: a look-up and the body.
         case lookUp
         /// A whole cached call.
         case send
@@ -17,14 +17,14 @@ struct ScaleCase: Sendable, Hashable {
     let threads: Int
     let name: String
 
-    /// Numbers of threads that ask at once.
+    /// The numbers of concurrent threads.
     static let threadCounts = [1, 2, 4, 8]
-    /// Numbers of entries of a store alone.
+    /// The numbers of entries for the store alone.
     static let sizes = [10_000, 100_000, 1_000_000, 10_000_000]
-    /// Numbers of entries of a cache beneath a pipeline, each of which is stored by a call.
+    /// The numbers of entries for a cache in a pipeline, where each entry is stored by a call.
     static let sendSizes = [10_000, 100_000]
 
-    /// All cases; those of several threads ask for this many entries.
+    /// All cases; those with several threads use this many entries.
     static func all(threadEntries: Int) -> [ScaleCase] {
         [true, false].flatMap { isHot in
             let keys = isHot ? "hot" : "uniform"

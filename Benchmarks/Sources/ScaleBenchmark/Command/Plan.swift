@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How much is measured.
+/// The amount of work to measure.
 struct Plan: Sendable, Equatable {
-    /// Turns of each subject in a case; the median counts.
+    /// Turns of each subject in a case; the median is reported.
     let rounds: Int
-    /// Nanoseconds after which a turn ends early: threads that queue for one lock take long.
+    /// A turn ends early after this many nanoseconds, because threads that wait for one lock take long.
     let turn: UInt64
-    /// Hits of a thread in a turn at most, by face: a request takes longer to make than a key.
+    /// The most hits of a thread per turn, by face; a request takes longer to create than a key.
     let hits: Int
     let sends: Int
-    /// Entries of the cases of several threads.
+    /// Entries in the cases with several threads.
     let threadEntries: Int
-    /// Seconds of the whole run; entries that could not be filled in by then are left out.
+    /// The time limit of the whole run in seconds; entries that cannot be filled in by then are left out.
     let totalSeconds: Double
-    /// Hits between two looks at the clock.
+    /// Hits between two checks of the clock.
     let slice = 250
-    /// Entries by which it is found out what an entry takes.
+    /// The number of entries for estimating the cost of an entry.
     let probeEntries = 20_000
 
-    /// The options beyond those of every benchmark.
+    /// The options besides the common ones.
     static let numberOptions: Set<String> = ["rounds", "entries", "hits"]
     static let wordOptions: Set<String> = ["plot"]
 
-    /// The whole plan, or that of `--quick`, with what the options say otherwise.
+    /// Creates the full plan, or the plan of `--quick`, with the values from the options.
     init(isQuick: Bool, numbers: [String: Int]) {
         rounds = max(1, numbers["rounds"] ?? (isQuick ? 5 : 15))
         hits = min(1_000_000, max(1, numbers["hits"] ?? (isQuick ? 20_000 : 50_000)))
@@ -33,6 +33,6 @@ struct Plan: Sendable, Equatable {
         totalSeconds = isQuick ? 36 : .infinity
     }
 
-    /// Hits of a thread in a turn.
+    /// The hits of a thread per turn.
     func hits(_ face: ScaleCase.Face) -> Int { face == .send ? sends : hits }
 }

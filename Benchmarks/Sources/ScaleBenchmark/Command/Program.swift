@@ -4,7 +4,7 @@
 internal import Foundation
 internal import Harness
 
-/// The program: `scale --help` says what it does.
+/// The program; see `scale --help`.
 @main
 enum Program {
     static func main() async {
@@ -53,7 +53,7 @@ enum Program {
             do {
                 try Data(ChartPicture(charts).svg.utf8).write(to: URL(fileURLWithPath: path))
             } catch {
-                runs.findings.append("\(path) could not be written (\(error)); choose another place with --plot.")
+                runs.findings.append("Cannot write \(path) (\(error)). Choose another path with --plot.")
             }
         }
         for finding in runs.findings { say(finding) }
@@ -61,7 +61,7 @@ enum Program {
         return runs.findings.isEmpty ? 0 : 1
     }
 
-    /// Words for people, apart from the figures.
+    /// A message for people, separate from the figures.
     static func say(_ text: String) {
         FileHandle.standardError.write(Data("scale: \(text)\n".utf8))
     }

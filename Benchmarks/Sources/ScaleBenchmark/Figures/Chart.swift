@@ -4,31 +4,31 @@
 internal import Foundation
 internal import Harness
 
-/// Curves over an axis whose steps multiply.
+/// Curves with a logarithmic x axis.
 struct Chart: Sendable, Equatable {
-    /// A place on both axes.
+    /// A position on both axes.
     struct Point: Sendable, Equatable {
-        /// 1 at least.
+        /// At least 1.
         let x: Double
-        /// 0 at least.
+        /// At least 0.
         let y: Double
     }
 
-    /// What is joined by one line.
+    /// Points joined by a line.
     struct Curve: Sendable, Equatable {
         let name: String
         let points: [Point]
     }
 
     let title: String
-    /// What the axes are of.
+    /// The titles of the axes.
     let xLabel: String
     let yLabel: String
-    /// Places of the axis with their words, from left to right.
+    /// The positions of the labels on the axis, from left to right.
     let ticks: [(x: Double, word: String)]
     let curves: [Curve]
 
-    /// Where on its axis, from 0 to 1, an x lies.
+    /// The position of an x on the axis, from 0 to 1.
     func across(_ x: Double) -> Double {
         guard let first = ticks.first?.x, let last = ticks.last?.x, last > first else { return 0.5 }
         return min(max(log(x / first) / log(last / first), 0), 1)
@@ -46,7 +46,7 @@ struct Chart: Sendable, Equatable {
         left.title == right.title && left.curves == right.curves && left.ticks.map(\.x) == right.ticks.map(\.x)
     }
 
-    /// The chart in characters, for a terminal: a letter for each curve, a plus sign where several meet.
+    /// The chart as text for a terminal: a letter for each curve, a plus sign where several meet.
     var text: String {
         let (width, height, ceiling) = (64, 14, ceiling)
         var cells = [[Character]](repeating: [Character](repeating: " ", count: width + 1), count: height + 1)

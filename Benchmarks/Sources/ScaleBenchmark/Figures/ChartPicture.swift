@@ -4,21 +4,21 @@
 internal import Foundation
 internal import Harness
 
-/// Charts one beneath the other as a picture.
+/// Draws charts as a picture, one below the other.
 ///
-/// Lines differ by color and by dash. The colors are those of Okabe and Ito (2008), which people with a color deficiency tell apart as
-/// well; the background is the page's own, light or dark.
+/// Lines differ by color and by dash. The colors are those of Okabe and Ito (2008), which people with color vision deficiency
+/// can also distinguish; the background is the page's own, light or dark.
 struct ChartPicture: Sendable {
     private let charts: [Chart]
 
     private static let (left, right, top, bottom) = (80.0, 770.0, 60.0, 260.0)
-    /// Height of a chart without the rows of its legend.
+    /// The height of a chart without its legend.
     private static let height = 310.0
     private static let colors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
 
     init(_ charts: [Chart]) { self.charts = charts }
 
-    /// The picture: the same charts give the same text. 800 units wide; it scales.
+    /// The picture as SVG, the same for the same charts. It is 800 units wide and scales.
     var svg: String {
         var (parts, y): ([String], Double) = ([], 0)
         for chart in charts {
@@ -74,12 +74,12 @@ struct ChartPicture: Sendable {
         Self.bottom - (Self.bottom - Self.top) * min(max(value / ceiling, 0), 1)
     }
 
-    /// Words that this program wrote itself: they have nothing that XML would want escaped.
+    /// Only this program's own text, which contains nothing that XML must escape.
     private func label(_ words: String, _ x: Double, _ y: Double, _ anchor: String, _ extra: String = "") -> String {
         ##"<text fill="#7a7a7a" x="\##(text(x))" y="\##(text(y))" text-anchor="\##(anchor)"\##(extra)>\##(words)</text>"##
     }
 
-    /// A coordinate with one place at most.
+    /// A coordinate with at most one decimal place.
     private func text(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(Double(tenths) / 10)"

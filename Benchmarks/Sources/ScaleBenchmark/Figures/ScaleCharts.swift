@@ -3,7 +3,7 @@
 
 internal import Harness
 
-/// The curves that a report's figures lie on.
+/// The curves of a report's figures.
 struct ScaleCharts {
     private let report: Report
     private let cases: [ScaleCase]
@@ -13,7 +13,7 @@ struct ScaleCharts {
         (self.report, self.cases, self.kinds) = (report, cases, kinds)
     }
 
-    /// Those that have a line: one point says nothing about a course.
+    /// The charts with a line; a single point shows no trend.
     var charts: [Chart] {
         let threads = cases.filter { $0.name.contains("@") }
         let sizes = cases.filter { !$0.name.contains("@") && $0.face == .lookUp }
@@ -50,7 +50,7 @@ struct ScaleCharts {
         return Chart(
             title: title,
             xLabel: xLabel,
-            yLabel: "nanoseconds by hits of all threads together",
+            yLabel: "nanoseconds per hit, all threads together",
             ticks: Set(cases.map(place)).sorted().map { (Double($0), word($0)) },
             curves: curves.filter { !$0.points.isEmpty }
         )

@@ -4,7 +4,7 @@
 internal import Foundation
 internal import Harness
 
-/// The cases, by the number of entries: all subjects stand filled, and take turns.
+/// Runs the cases, grouped by the number of entries. All subjects are filled first, then take turns.
 struct ScaleRuns {
     private struct Contest {
         let scaleCase: ScaleCase
@@ -26,7 +26,7 @@ struct ScaleRuns {
         crew = ThreadCrew(ScaleCase.threadCounts.max() ?? 1)
     }
 
-    /// Measures the cases, those with few entries first.
+    /// Measures the cases, beginning with those with few entries.
     mutating func run(_ cases: [ScaleCase]) async throws -> Report {
         if cases.contains(where: { $0.face == .lookUp }) {
             _ = try await filled(.lookUp, plan.probeEntries)
@@ -42,7 +42,7 @@ struct ScaleRuns {
         let processors = ProcessInfo.processInfo.activeProcessorCount
         report.note(
             "This machine has \(processors) processor\(processors == 1 ? "" : "s"): "
-                + "threads beyond that share them, and more of them cannot do more."
+                + "more threads than that share them and do no more work."
         )
         return report
     }
@@ -65,7 +65,7 @@ struct ScaleRuns {
         Program.say("\(size) entries")
         let (subjects, bytes) = try await filled(face, entries)
         var contests = cases.flatMap { scaleCase in subjects.map { Contest(scaleCase: scaleCase, subject: $0) } }
-        // The first round warms up.
+        // The first round is a warm-up.
         for (round, order) in Rounds.orders(subjects: contests.count, rounds: plan.rounds + 1).enumerated() {
             for place in order {
                 let figure = try await turn(contests[place], round)
@@ -80,7 +80,7 @@ struct ScaleRuns {
         }
     }
 
-    /// Nanoseconds of a hit in one turn.
+    /// Nanoseconds per hit in one turn.
     private mutating func turn(_ contest: Contest, _ round: Int) async throws -> Double {
         let (scaleCase, subject) = (contest.scaleCase, contest.subject)
         let hits = plan.hits(scaleCase.face)
@@ -100,13 +100,13 @@ struct ScaleRuns {
         }
         let asked = parts.reduce(0) { $0 + $1.asked }
         let missed = asked - parts.reduce(0) { $0 + $1.right }
-        if missed > 0 { findings.append("\(subject.name), \(scaleCase.name): \(missed) hits of \(asked) went wrong.") }
+        if missed > 0 { findings.append("\(subject.name), \(scaleCase.name): \(missed) of \(asked) hits were wrong.") }
         return Double(nanoseconds) / Double(asked)
     }
 
-    /// Fills the subjects in, and learns what that takes.
+    /// Fills the subjects, and measures the cost of an entry.
     ///
-    /// - Returns: the subjects and the bytes that an entry of each takes; nil where the system does not tell.
+    /// - Returns: the subjects, and the bytes of an entry in each; nil if the system does not report memory.
     private mutating func filled(
         _ face: ScaleCase.Face,
         _ entries: Int
@@ -119,7 +119,7 @@ struct ScaleRuns {
             let after = ProcessCounters.memory()?.anonymous
             bytes.append(before.flatMap { before in after.map { Double($0 - before) / Double(entries) } })
         }
-        // Where the system does not tell: more than any subject took where it does.
+        // If the system does not report memory: more than any subject used on other systems.
         let each = bytes.map { $0 ?? 1_500 }.reduce(0, +)
         appetites[face] = Appetite(bytes: each, seconds: (watch.seconds - begun) / Double(entries))
         return (subjects, bytes)

@@ -11,15 +11,15 @@ internal import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// A pipeline with a cache in memory, over an origin in this process.
+/// A pipeline with a memory cache, and an origin in this process.
 struct PipelineSubject: Subject {
     let name = "holdfast"
     private let pipeline: Pipeline
     private let origin = OriginTransport(length: Entry.bodyLength)
 
-    /// Fills the cache by asking for each resource once.
+    /// Fills the cache by requesting each resource once.
     init(entries: Int) async throws {
-        // Room for all: such an entry takes less than 2 KiB.
+        // Enough for all: such an entry takes less than 2 KiB.
         let cache = HTTPCache.inMemory(capacity: entries * 2_048 + (64 << 20))
         pipeline = Pipeline(transport: origin, cache: cache)
         for number in 0..<entries {
@@ -41,7 +41,7 @@ struct PipelineSubject: Subject {
     }
 }
 
-/// A dictionary under one lock, from the URL's text to an answer made before: no freshness, no fields, no bound.
+/// A dictionary under one lock, from the URL's text to a prepared response: no freshness, no fields, no limit.
 final class AnswerSubject: Subject {
     let name = "dictionary"
     private let responses: Mutex<[String: Response]>

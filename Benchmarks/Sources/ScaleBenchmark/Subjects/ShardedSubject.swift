@@ -4,7 +4,7 @@
 internal import HoldfastStorage
 internal import Synchronization
 
-/// Dictionaries, each under a lock of its own; one of them is the least that any shared store does.
+/// Dictionaries, each with its own lock; a single one is the minimum that any shared store does.
 struct ShardedSubject: Subject {
     let name: String
     private let shards: [Shard]
@@ -31,7 +31,7 @@ struct ShardedSubject: Subject {
         return right
     }
 
-    /// A single one needs no hash to be found.
+    /// A single shard needs no hash.
     private static func number(of key: StoreKey, among count: Int) -> Int {
         count == 1 ? 0 : Int(UInt(bitPattern: key.hashValue) % UInt(count))
     }

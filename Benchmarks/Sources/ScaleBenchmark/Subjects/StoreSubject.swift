@@ -8,7 +8,7 @@ struct StoreSubject: Subject {
     let name = "holdfast"
     private let store: MemoryStore
 
-    /// Fills a store that has room for all.
+    /// Fills a store that is large enough for all.
     init(entries: Int) async throws {
         store = MemoryStore(capacity: entries * 1_200 + (64 << 20))
         let metadata = ByteChunk([UInt8](repeating: 7, count: 16))

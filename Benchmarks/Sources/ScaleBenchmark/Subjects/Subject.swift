@@ -3,27 +3,27 @@
 
 internal import HoldfastStorage
 
-/// What holds entries in memory and answers for them.
+/// A subject that holds entries in memory and returns them.
 protocol Subject: Sendable {
     /// Its name in the figures.
     var name: String { get }
 
-    /// Asks for the entries at these places of the asking, one after another.
+    /// Requests the entries at these places, one after another.
     ///
-    /// - Returns: how many were there, whole and right.
+    /// - Returns: the number of complete and correct entries.
     func ask(_ asking: Asking, _ places: Range<Int>) async throws -> Int
 }
 
-/// The names there are, and how each is filled.
+/// The names of the subjects, and how to fill them.
 enum SubjectKind: String, CaseIterable, Sendable {
     case holdfast
     case dictionary
     case sharded
 
-    /// Whether it takes part in the cases of whole calls, beside those of look-ups.
+    /// Whether it takes part in the cases with whole calls, besides those with look-ups.
     func hasFace(_ face: ScaleCase.Face) -> Bool { self != .sharded || face == .lookUp }
 
-    /// Fills one with the entries from 0 on.
+    /// Creates a subject with the entries from 0 on.
     func filled(_ face: ScaleCase.Face, entries: Int) async throws -> any Subject {
         switch (self, face) {
         case (.holdfast, .lookUp): try await StoreSubject(entries: entries)

@@ -5,24 +5,24 @@ internal import Foundation
 internal import Harness
 internal import HoldfastSimulation
 
-/// What is run, through what, and what is made of it.
+/// The scenarios, subjects and output of a run.
 struct Plan: Sendable {
-    /// What is run through: those of the study, or those of the files.
+    /// The scenarios of the study, or those from the files.
     let scenarios: [StormScenario]
-    /// Who is run.
+    /// The subjects to run.
     let subjects: [StormSubject]
-    /// Where the plot of the first scenario goes; nil: there is none.
+    /// The path of the plot of the first scenario; nil: no plot.
     let plot: String?
-    /// Whether the contention study is run in place of the storms.
+    /// Whether to run the contention study instead of the storms.
     let isContention: Bool
-    /// Trials of each row of the contention study.
+    /// Trials per row of the contention study.
     let trials: Int
-    /// Runs at a time.
+    /// The number of concurrent runs.
     let width: Int
-    /// Seconds after which no further run begins.
+    /// No further run begins after this many seconds.
     let seconds: Double
 
-    /// Options beyond those of every benchmark.
+    /// Options besides the common ones.
     static let wordOptions: Set<String> = ["scenario", "seeds", "plot"]
     static let numberOptions: Set<String> = ["jobs", "trials"]
     static let flagOptions: Set<String> = ["contention"]
@@ -34,13 +34,13 @@ struct Plan: Sendable {
     static let subjects = StormSubject.presets + StormSubject.peers
     static let subjectNames = subjects.map(\.name)
 
-    /// Reads the options; `read` gives the content of a file.
+    /// Creates the plan from the options; `read` returns the content of a file.
     init(
         _ options: CommandOptions,
         read: (String) throws -> Data = { try Data(contentsOf: URL(fileURLWithPath: $0)) }
     ) throws {
         if options.directory != nil {
-            throw CommandOptions.Misuse("storm writes no files beside --plot; leave out --directory.")
+            throw CommandOptions.Misuse("storm writes no files except --plot; leave out --directory.")
         }
         let files = options.words["scenario"] ?? []
         var scenarios = try files.isEmpty ? StormScenario.study : files.map { try Plan.scenario(in: $0, read) }
@@ -62,7 +62,7 @@ struct Plan: Sendable {
         width = max(1, options.numbers["jobs"] ?? ProcessInfo.processInfo.activeProcessorCount)
     }
 
-    /// The cases that tell the most.
+    /// The most informative cases.
     private static let quick: Set<String> = ["outage", "slow", "brownout-30", "herd"]
 
     private static func scenario(in path: String, _ read: (String) throws -> Data) throws -> StormScenario {
@@ -70,7 +70,7 @@ struct Plan: Sendable {
         do {
             data = try read(path)
         } catch {
-            throw ScenarioFileError(path: path, reason: "it cannot be read (\(error))")
+            throw ScenarioFileError(path: path, reason: "cannot read it (\(error))")
         }
         do {
             let scenario = try JSONDecoder().decode(StormScenario.self, from: data)
@@ -81,7 +81,7 @@ struct Plan: Sendable {
         } catch {
             throw ScenarioFileError(
                 path: path,
-                reason: "it is no scenario (\(error)); docs/measuring/measuring-retries.md has one"
+                reason: "it is not a scenario (\(error)); see the example in docs/measuring/measuring-retries.md"
             )
         }
     }
@@ -90,13 +90,13 @@ struct Plan: Sendable {
         guard let text = words?.joined(separator: ",") else { return nil }
         let seeds = text.split(separator: ",", omittingEmptySubsequences: false).map { UInt64($0) }
         guard !seeds.contains(nil) else {
-            throw CommandOptions.Misuse("--seeds takes whole numbers with commas between, not '\(text)'.")
+            throw CommandOptions.Misuse("--seeds needs whole numbers separated by commas, not '\(text)'.")
         }
         return seeds.compactMap { $0 }
     }
 }
 
-/// A scenario file that cannot be used, and why.
+/// A scenario file that cannot be used, with the reason.
 struct ScenarioFileError: Error, CustomStringConvertible {
     /// The file.
     let path: String

@@ -4,10 +4,10 @@
 internal import Foundation
 internal import Harness
 
-/// The program: `storm --help` says what it does.
+/// The program; see `storm --help`.
 @main
 enum Program {
-    /// EX_NOINPUT of sysexits.
+    /// EX_NOINPUT from sysexits.
     private static let noInput: Int32 = 66
 
     static func main() async {
@@ -50,7 +50,9 @@ enum Program {
             try Data(plot.svg.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
             say("\(path): load and success over time")
         }
-        if figures.runs.isCut { say("note: the time was over before all was run; leave out --quick, or name fewer") }
+        if figures.runs.isCut {
+            say("note: the time was over before everything was run; leave out --quick, or select less")
+        }
         for finding in figures.findings { say(finding) }
         say("\(Int(watch.seconds.rounded())) seconds")
         return figures.findings.isEmpty ? 0 : 1
@@ -66,7 +68,7 @@ enum Program {
         FileHandle.standardOutput.write(Data(text.utf8))
     }
 
-    /// Words for people, apart from the figures.
+    /// A message for people, separate from the figures.
     static func say(_ text: String) {
         FileHandle.standardError.write(Data("storm: \(text)\n".utf8))
     }

@@ -3,19 +3,20 @@
 
 internal import HoldfastSimulation
 
-/// A scenario over time as a picture: attempts a second above, the share of calls that succeed below; the fault is shaded.
+/// A picture of a scenario over time: attempts per second at the top, the share of successful calls at the bottom; the fault is
+/// shaded.
 ///
-/// Lines differ by color and by dash. The colors are those of Okabe and Ito (2008), which people with a color deficiency tell
-/// apart as well; the background is the page's own, light or dark.
+/// Lines differ by color and by dash. The colors are those of Okabe and Ito (2008), which people with color vision deficiency
+/// can also distinguish; the background is the page's own, light or dark.
 struct StormPlot: Sendable {
-    /// A second of a line.
+    /// The figures of a line in one second.
     struct Second: Sendable, Equatable {
         /// Attempts sent.
         var attempts: Double
-        /// The share of the calls begun in it that succeed; nil where none began.
+        /// The share of successful calls among those that began in this second; nil if none began.
         var success: Double?
 
-        /// The means over several runs, second by second.
+        /// The means of several runs, second by second.
         static func means(of runs: [[StormReport.Second]]) -> [Second] {
             (0..<(runs.map(\.count).max() ?? 0)).map { index in
                 let found = runs.compactMap { index < $0.count ? $0[index] : nil }
@@ -29,7 +30,7 @@ struct StormPlot: Sendable {
         }
     }
 
-    /// A subject.
+    /// The line of a subject.
     struct Line: Sendable {
         let name: String
         let seconds: [Second]
@@ -38,7 +39,7 @@ struct StormPlot: Sendable {
     let scenario: StormScenario
     let lines: [Line]
 
-    /// The picture: the same lines give the same text. 800 units wide; it scales.
+    /// The picture as SVG, the same for the same lines. It is 800 units wide and scales.
     var svg: String {
         let legendRows = (lines.count + 3) / 4
         let height = Int(StormPlot.lower.bottom) + 62 + 22 * legendRows
@@ -100,8 +101,8 @@ struct StormPlot: Sendable {
         let capacity = scenario.server.capacity
         var words = [
             label(scenario.name, StormPlot.left, 26, "start", #" font-size="17" font-weight="600""#),
-            label("attempts a second; dashed: what the server can serve", StormPlot.left, upper.top - 10, "start"),
-            label("calls that succeed, by the second in which they began", StormPlot.left, lower.top - 10, "start"),
+            label("attempts per second; dashed: the capacity of the server", StormPlot.left, upper.top - 10, "start"),
+            label("successful calls, by the second in which they began", StormPlot.left, lower.top - 10, "start"),
             label("seconds", (StormPlot.left + StormPlot.right) / 2, lower.bottom + 42, "middle"),
         ]
         var strokes: [String] = []
@@ -151,13 +152,13 @@ struct StormPlot: Sendable {
         #"<text x="\#(text(x))" y="\#(text(y))" text-anchor="\#(anchor)"\#(extra)>\#(StormPlot.escaped(words))</text>"#
     }
 
-    /// A coordinate with one place at most.
+    /// A coordinate with at most one decimal place.
     private func text(_ value: Double) -> String {
         let tenths = Int((min(max(value, -1e6), 1e6) * 10).rounded())
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(Double(tenths) / 10)"
     }
 
-    /// Text as XML has it; what XML forbids becomes the replacement character.
+    /// Text escaped for XML; characters that XML forbids become the replacement character.
     static func escaped(_ text: String) -> String {
         text.unicodeScalars.map { scalar in
             switch scalar {

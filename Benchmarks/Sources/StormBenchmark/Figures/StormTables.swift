@@ -9,7 +9,7 @@ struct StormTables: Sendable {
     let plan: Plan
     let runs: StormRuns
 
-    /// What is wrong with a run itself: a call that never ended makes its figures worthless.
+    /// What is wrong with a run itself: calls that never ended make its figures worthless.
     var findings: [String] {
         rows.compactMap { scenario, subject, figures in
             guard figures.stranded > 0 else { return nil }
@@ -85,7 +85,7 @@ struct StormTables: Sendable {
         }.joined(separator: "\n")
     }
 
-    /// The first scenario over time; nil without one.
+    /// The plot of the first scenario over time; nil without a scenario.
     var plot: StormPlot? {
         guard let scenario = plan.scenarios.first, let reports = runs.reports.first else { return nil }
         let lines = zip(plan.subjects, reports).filter { !$1.isEmpty }.map { subject, reports in
@@ -100,13 +100,13 @@ struct StormTables: Sendable {
         }
     }
 
-    /// Attempts by calls: in the fault where calls go on after it, else of the whole run.
+    /// Attempts per call: during the fault if calls continue after it, otherwise in the whole run.
     static func load(_ figures: StormFigures, _ scenario: StormScenario) -> Double {
         let endsBefore = scenario.faultWindow.map { $0.upperBound < scenario.horizon } ?? false
         return scenario.burst == nil && endsBefore ? figures.loadInFault ?? figures.load : figures.load
     }
 
-    /// The peak after the faults by what the server can serve.
+    /// The peak after the faults, relative to the server's capacity.
     static func peakShare(_ figures: StormFigures, _ scenario: StormScenario) -> Double? {
         figures.peakRate.map { $0 / scenario.server.capacity }
     }

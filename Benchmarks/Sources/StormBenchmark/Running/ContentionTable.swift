@@ -13,7 +13,7 @@ struct ContentionTable: Sendable {
         let backoff: Backoff
     }
 
-    /// 5 ms at first and 2 s at most; the first wait is that after one failure, so that it begins with twice the first.
+    /// A base of 5 ms, at most 2 s. The first wait follows one failure, so it begins with twice the base.
     static let algorithms = [
         Algorithm(name: "none", backoff: Backoff(base: .zero, jitter: .none)),
         Algorithm(name: "exponential", backoff: doubled(.none)),
@@ -48,7 +48,7 @@ struct ContentionTable: Sendable {
         return ContentionTable(results: results.map { $0.compactMap { $0 } })
     }
 
-    /// Rows for programs: calls and time of each algorithm at each number of clients.
+    /// Rows for programs: the calls and the time of each algorithm for each number of clients.
     var report: Report {
         var report = Report()
         for (row, clients) in Self.clients.enumerated() {
@@ -63,11 +63,11 @@ struct ContentionTable: Sendable {
 
     /// Tables for people.
     var text: String {
-        table("calls", \.calls) + "\n" + table("ms until the last has written", \.milliseconds)
+        table("calls", \.calls) + "\n" + table("ms until the last client has written", \.milliseconds)
     }
 
     private func table(_ title: String, _ value: (ContentionStudy.Result) -> Double) -> String {
-        var table = TextTable(heads: ["\(title), by clients"] + Self.algorithms.map(\.name))
+        var table = TextTable(heads: ["\(title), by number of clients"] + Self.algorithms.map(\.name))
         for (row, clients) in Self.clients.enumerated() {
             table.add(["\(clients)"] + results[row].map { TextTable.figure(value($0)) })
         }

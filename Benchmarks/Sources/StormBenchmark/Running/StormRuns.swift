@@ -5,15 +5,15 @@ internal import Harness
 internal import HoldfastSemantics
 internal import HoldfastSimulation
 
-/// Every subject's runs through every scenario.
+/// The runs of every subject in every scenario.
 struct StormRuns: Sendable {
-    /// By scenario and subject, in the plan's order; empty where the time was over before.
+    /// By scenario and subject, in the plan's order; empty if the time was over before.
     private(set) var reports: [[[StormReport]]]
 
-    /// Whether the time was over before all was run.
+    /// Whether the time was over before everything was run.
     var isCut: Bool { reports.contains { $0.contains { $0.isEmpty } } }
 
-    /// Runs all, several at a time.
+    /// Runs all scenarios with all subjects, several at a time.
     static func run(_ plan: Plan) async throws -> StormRuns {
         let watch = Stopwatch()
         var runs = StormRuns(
@@ -36,8 +36,8 @@ struct StormRuns: Sendable {
         return runs
     }
 
-    /// The cells in the order of their runs: those that park last, which take longest, and of them the study's last first, so
-    /// that a cut leaves something of every table.
+    /// The order of the runs. Subjects that park come last because they take longest, in reverse order of the study, so that
+    /// every table has something if the time runs out.
     static func order(_ plan: Plan) -> [(row: Int, column: Int)] {
         let cells = plan.scenarios.indices.flatMap { row in plan.subjects.indices.map { (row: row, column: $0) } }
         let parking = cells.filter { plan.subjects[$0.column].rules.parks }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Command options")
 struct CommandOptionsTests {
-    @Test("values stand in the next word or behind an equals sign")
+    @Test("Values follow as the next word or after an equals sign")
     func values() throws {
         let words = ["--quick", "--json", "--case", "get,put-1KiB", "--subject=raw", "--directory", "/x", "--rounds=3"]
         let options = try CommandOptions(parsing: words, numberOptions: ["rounds"])
@@ -18,7 +18,7 @@ struct CommandOptionsTests {
         #expect(options.numbers == ["rounds": 3])
     }
 
-    @Test("a benchmark's own words may be given several times and keep their order")
+    @Test("A benchmark's own options may be repeated and keep their order")
     func ownWords() throws {
         let words = ["--trace", "b", "--trace=a", "--quick", "--plot", "x=y"]
         let options = try CommandOptions(parsing: words, wordOptions: ["trace", "plot"])
@@ -27,7 +27,7 @@ struct CommandOptionsTests {
         #expect(throws: CommandOptions.Misuse.self) { try CommandOptions(parsing: ["--trace", "a"], wordOptions: []) }
     }
 
-    @Test("a benchmark's own flags take no value")
+    @Test("A benchmark's own flags take no value")
     func ownFlags() throws {
         #expect(try CommandOptions(parsing: ["--all"], flagOptions: ["all"]).flags == ["all"])
         #expect(try CommandOptions(parsing: [], flagOptions: ["all"]).flags.isEmpty)
@@ -35,7 +35,7 @@ struct CommandOptionsTests {
     }
 
     @Test(
-        "words that make no sense are refused",
+        "Invalid words are refused",
         arguments: [
             ["quick"], ["--fast"], ["--case"], ["--case="], ["--case", "--json"], ["--json=1"], ["--rounds", "-1"],
             ["--rounds", "many"], ["--rounds=9999999999999999999"], ["-h"], ["--"], [""],
@@ -47,7 +47,7 @@ struct CommandOptionsTests {
         }
     }
 
-    @Test("a case is named in full or by its beginning up to a hyphen")
+    @Test("A case is named in full or by its part before a hyphen")
     func cases() throws {
         let options = try CommandOptions(parsing: ["--case", "get,put-1KiB"])
         #expect(options.includes(case: "get-16KiB"))
@@ -58,7 +58,7 @@ struct CommandOptionsTests {
         #expect(try CommandOptions(parsing: []).includes(case: "anything"))
     }
 
-    @Test("names that do not exist are refused", arguments: [["--case", "got"], ["--subject", "mysql"]])
+    @Test("Names that do not exist are refused", arguments: [["--case", "got"], ["--subject", "mysql"]])
     func unknownNames(_ words: [String]) throws {
         let options = try CommandOptions(parsing: words)
         #expect(throws: CommandOptions.Misuse.self) {
@@ -66,7 +66,7 @@ struct CommandOptionsTests {
         }
     }
 
-    @Test("names that exist pass", arguments: [["--case", "get"], ["--case=get-1KiB"], ["--subject", "raw"], []])
+    @Test("Names that exist pass", arguments: [["--case", "get"], ["--case=get-1KiB"], ["--subject", "raw"], []])
     func knownNames(_ words: [String]) throws {
         try CommandOptions(parsing: words).check(cases: ["get-1KiB"], subjects: ["raw"])
     }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Latency histograms")
 struct LatencyHistogramTests {
-    @Test("small durations are counted exactly")
+    @Test("Small durations are counted exactly")
     func exact() {
         var histogram = LatencyHistogram()
         for value in 1...50 { histogram.note(nanoseconds: UInt64(value)) }
@@ -19,7 +19,7 @@ struct LatencyHistogramTests {
     }
 
     @Test(
-        "percentiles lie at most 1/64 above those of the sorted durations, never below",
+        "Percentiles are at most 1/64 above those of the sorted durations, never below",
         arguments: [1, 2, 3] as [UInt64]
     )
     func precision(seed: UInt64) throws {
@@ -40,7 +40,7 @@ struct LatencyHistogramTests {
         }
     }
 
-    @Test("merging is the same as noting all in one")
+    @Test("Merging equals recording everything in one")
     func merging() {
         var numbers = SeededNumbers(seed: 5)
         var (left, right, both) = (LatencyHistogram(), LatencyHistogram(), LatencyHistogram())
@@ -53,7 +53,7 @@ struct LatencyHistogramTests {
         #expect(left == both)
     }
 
-    @Test("the longest possible duration does not trap")
+    @Test("The longest possible duration does not trap")
     func longest() {
         var histogram = LatencyHistogram()
         histogram.note(nanoseconds: .max)

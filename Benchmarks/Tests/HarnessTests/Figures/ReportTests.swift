@@ -40,7 +40,7 @@ struct ReportTests {
     }
 
     @Test(
-        "strings survive a decoder",
+        "Strings survive a decoder",
         arguments: ["", "plain", "\"", "\\", "a\nb\tc\rd", "\u{0}\u{1f}", "Ünïcödé ☕️ 👩‍💻", "</script>"]
     )
     func strings(_ text: String) throws {
@@ -49,7 +49,7 @@ struct ReportTests {
     }
 
     @Test(
-        "numbers are whole where they are whole and keep three places",
+        "Whole numbers are written as such, others with three decimals",
         arguments: [
             (0, "0"), (2_300, "2300"), (-4, "-4"), (133.25, "133.25"), (0.0004, "0"), (-0.0625, "-0.063"),
             (1.005, "1.005"), (2.5, "2.5"), (.nan, "null"), (.infinity, "null"),
@@ -59,13 +59,13 @@ struct ReportTests {
         #expect(JSONText.number(value) == expected)
     }
 
-    @Test("numbers of any size are numbers", arguments: [1e15, 9e18, 1e300, -1e300])
+    @Test("Numbers of any size are valid numbers", arguments: [1e15, 9e18, 1e300, -1e300])
     func largeNumbers(_ value: Double) throws {
         let decoded = try JSONDecoder().decode([Double].self, from: Data("[\(JSONText.number(value))]".utf8))
         #expect(decoded == [value])
     }
 
-    @Test("a figure has as many places in JSON as it asks for")
+    @Test("A figure has as many decimals in JSON as it asks for")
     func places() {
         #expect(JSONText.number(0.45123456, places: 6) == "0.451235")
         #expect(JSONText.number(-0.5, places: 6) == "-0.5")
@@ -79,7 +79,7 @@ struct ReportTests {
         )
     }
 
-    @Test("shares, whole numbers and bytes for people")
+    @Test("Shares, whole numbers and bytes for people")
     func words() {
         #expect([0, 0.123456, 1, -0.5].map(TextTable.percent) == ["0.00", "12.35", "100.00", "-50.00"])
         #expect(
@@ -91,7 +91,7 @@ struct ReportTests {
         #expect(bytes == ["0 B", "999 B", "1.00 kB", "9.99 kB", "99.9 kB", "999 kB", "1.00 MB", "280 MB", "1.00 TB"])
     }
 
-    @Test("a ratio is a subject's figure by another's in the same case")
+    @Test("A ratio divides a subject's figure by another's in the same case")
     func ratios() {
         let report = report()
         #expect(report.ratio("get-16KiB", "holdfast", to: "raw") == 1.325)
@@ -104,7 +104,7 @@ struct ReportTests {
         #expect(zero.ratio("x", "a", to: "b") == nil)
     }
 
-    @Test("a table has the ratios to the bases that were measured, then the notes once")
+    @Test("A table has the ratios to the bases that were measured, and then each note once")
     func table() {
         var report = report()
         report.note("noisy")
@@ -124,7 +124,7 @@ struct ReportTests {
         )
     }
 
-    @Test("a subject that was not measured has null and its reason, and a line beneath the table")
+    @Test("A subject that was not measured has null and its reason, and a line below the table")
     func skipped() {
         var report = Report()
         report.add(Figure("hit", "holdfast", 700, "ns"))
@@ -134,7 +134,7 @@ struct ReportTests {
         #expect(report.table(comparedWith: ["hishel"]).contains("\nhishel skipped: pip failed\n"))
     }
 
-    @Test("companions of a case become columns of its table")
+    @Test("Companions of a case become columns of its table")
     func companions() {
         var report = Report()
         report.add(Figure("hit", "holdfast", 700, "ns"))
@@ -144,7 +144,7 @@ struct ReportTests {
     }
 
     @Test(
-        "figures for people",
+        "Figures for people",
         arguments: [
             (0, "0.0"), (99.94, "99.9"), (133.25, "133"), (1_234, "1,234"), (1_000_000, "1,000,000"),
             (-1_234.6, "-1,235"),
@@ -155,7 +155,7 @@ struct ReportTests {
         #expect(TextTable.figure(value) == expected)
     }
 
-    @Test("ratios for people", arguments: [(1.325, "1.33"), (0.05, "0.05"), (12.34, "12.3"), (4_321.0, "4,321")])
+    @Test("Ratios for people", arguments: [(1.325, "1.33"), (0.05, "0.05"), (12.34, "12.3"), (4_321.0, "4,321")])
     func ratioText(_ value: Double, _ expected: String) {
         #expect(TextTable.ratio(value) == expected)
     }

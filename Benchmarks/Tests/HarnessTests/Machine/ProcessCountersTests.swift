@@ -8,7 +8,7 @@ import Testing
 
 @Suite("What the system counts")
 struct ProcessCountersTests {
-    @Test("the lines of /proc/self/io")
+    @Test("The lines of /proc/self/io")
     func transfer() {
         let text = "rchar: 4292\nwchar: 120\nsyscr: 12\nread_bytes: 0\n"
         #expect(ProcessCounters.transfer(in: text) == .init(read: 4_292, written: 120))
@@ -18,14 +18,14 @@ struct ProcessCountersTests {
         #expect(later.since(.init(read: 4, written: 1)) == .init(read: 6, written: 4))
     }
 
-    @Test("the pages of /proc/self/statm")
+    @Test("The pages of /proc/self/statm")
     func memory() {
         let memory = ProcessCounters.memory(in: "1000 300 100 1 0 200 0\n", pageSize: 4_096)
         #expect(memory == .init(resident: 300 * 4_096, anonymous: 200 * 4_096))
         #expect(ProcessCounters.memory(in: "1000 300", pageSize: 4_096) == nil)
     }
 
-    @Test("the time of processors grows with work, however long others hold them")
+    @Test("CPU time grows with work, however long others occupy the processors")
     func processorTime() {
         let before = ProcessCounters.processorTime()
         var numbers = SeededNumbers(seed: 1)
@@ -35,7 +35,7 @@ struct ProcessCountersTests {
     }
 
     #if os(Linux)
-        @Test("bytes written to a file are counted")
+        @Test("Bytes written to a file are counted")
         func counted() throws {
             let scratch = try ScratchDirectory(in: nil, prefix: "harness-tests")
             defer { scratch.remove() }
@@ -46,7 +46,7 @@ struct ProcessCountersTests {
             #expect(DiskUse.bytes(beneath: scratch.path) >= 1 << 20)
         }
 
-        @Test("an unlinked file counts as long as it is open, and a linked one once")
+        @Test("An unlinked file counts while it is open, and a linked one once")
         func unlinked() throws {
             let scratch = try ScratchDirectory(in: nil, prefix: "harness-tests")
             defer { scratch.remove() }
@@ -62,7 +62,7 @@ struct ProcessCountersTests {
     #endif
 
     @Test(
-        "the longest mount point above a path tells where it lies",
+        "The longest mount point above a path says where it is",
         arguments: [
             ("/srv/x", false), ("/dev/shm/x", true), ("/dev/shm", true), ("/dev/shmoo/x", false), ("/run/x", true),
             ("/run/disk/x", false),

@@ -19,7 +19,7 @@ struct TransferTallyTests {
     }
 
     @Test(
-        "three quarters of what was handed out must have been read, and all that was put written",
+        "Three quarters of the delivered bytes must have been read, and all stored bytes written",
         arguments: [
             (1_000, 1_000, true), (750, 1_000, true), (749, 1_000, false), (1_000, 999, false), (0, 5_000, false),
             (5_000, 0, false),
@@ -30,13 +30,13 @@ struct TransferTallyTests {
         #expect((finding == nil) == isFine)
     }
 
-    @Test("reads of a mapped file are not judged, its writes are", arguments: [(1_000, true), (999, false)])
+    @Test("Reads of a mapped file are not checked, its writes are", arguments: [(1_000, true), (999, false)])
     func mapped(_ written: Int, _ isFine: Bool) {
         let finding = tally(read: 0, written: written).finding(name: "x", size: 100, readsByCalls: false)
         #expect((finding == nil) == isFine)
     }
 
-    @Test("where nothing counts, nothing is judged")
+    @Test("Without counters nothing is checked")
     func uncounted() {
         #expect(TransferTally().finding(name: "x", size: 100, readsByCalls: true) == nil)
     }

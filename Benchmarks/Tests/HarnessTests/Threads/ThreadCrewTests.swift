@@ -7,9 +7,9 @@ import Testing
 
 @testable import Harness
 
-@Suite("Threads of their own", .timeLimit(.minutes(1)))
+@Suite("Dedicated threads", .timeLimit(.minutes(1)))
 struct ThreadCrewTests {
-    @Test("all of them are at work at once, each on a thread of its own, however few processors there are")
+    @Test("All work at the same time, each on its own thread, however few processors there are")
     func atOnce() async throws {
         let crew = ThreadCrew(8)
         let arrived = Atomic<Int>(0)
@@ -23,7 +23,7 @@ struct ThreadCrewTests {
         #expect(nanoseconds > 0)
     }
 
-    @Test("fewer than there are, again and again, across suspensions")
+    @Test("Fewer than all can work, repeatedly, across suspensions")
     func fewer() async throws {
         let crew = ThreadCrew(4)
         for count in [1, 2, 4, 1] {
@@ -35,7 +35,7 @@ struct ThreadCrewTests {
         }
     }
 
-    @Test("an error comes back to the caller")
+    @Test("An error is returned to the caller")
     func failure() async {
         struct Wrong: Error {}
         let crew = ThreadCrew(2)
@@ -44,7 +44,7 @@ struct ThreadCrewTests {
         }
     }
 
-    @Test("a line does an operation on the calling thread, and hands its outcome or its error on")
+    @Test("A line runs an operation on the calling thread and returns its result or error")
     func line() throws {
         struct Wrong: Error {}
         let outcome = try JobLine.run { _ in

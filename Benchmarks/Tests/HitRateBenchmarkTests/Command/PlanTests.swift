@@ -13,7 +13,7 @@ struct PlanTests {
         try Plan(CommandOptions(parsing: words, numberOptions: Plan.numberOptions, wordOptions: Plan.wordOptions))
     }
 
-    @Test("without options: a made trace, all policies, the study's three sizes")
+    @Test("Without options: a generated trace, all policies, the study's three sizes")
     func usual() throws {
         let plan = try plan([])
         #expect(plan.traces.isEmpty && TraceSource.all(plan).map(\.name) == ["zipf"])
@@ -22,7 +22,7 @@ struct PlanTests {
         #expect(plan.seed == 1 && plan.limit == nil && plan.rate == nil && plan.warmUp == 0)
     }
 
-    @Test("traces may be given several times, sizes and policies with commas, each counts once")
+    @Test("Traces may be repeated, sizes and policies separated by commas, and each counts once")
     func lists() throws {
         let plan = try plan([
             "--trace", "/x/a.b.trace", "--trace=c.csv", "--policy", "lru,all,lru", "--size", "1%,64MB,1%",
@@ -32,14 +32,14 @@ struct PlanTests {
         #expect(plan.sizes.map(\.description) == ["1%", "64MB"])
     }
 
-    @Test("a plot is drawn through a sweep of sizes unless others are given")
+    @Test("A plot uses a range of sizes unless others are given")
     func sweep() throws {
         #expect(try plan(["--plot", "x.svg"]).sizes == CacheSize.curve)
         #expect(try plan(["--plot", "x.svg", "--size", "1%"]).sizes.count == 1)
     }
 
     @Test(
-        "words that make no sense are refused",
+        "Invalid words are refused",
         arguments: [
             ["--policy", "lfu"], ["--size", "many"], ["--size", "0"], ["--size", "1%,"], ["--measure", "both"],
             ["--rate", "0"], ["--rate", "2"], ["--warm-up", "1"], ["--requests", "0"], ["--versions", "x"],
@@ -52,13 +52,13 @@ struct PlanTests {
         #expect(throws: CommandOptions.Misuse.self) { try plan(words) }
     }
 
-    @Test("a bound counts from the first request on, so there is none beside a warm-up")
+    @Test("A bound counts from the first request on, so it excludes a warm-up")
     func warmUp() throws {
         let plan = try plan(["--warm-up", "0.5"])
         #expect(!plan.subjects.isEmpty && !plan.subjects.contains { $0.isBound })
     }
 
-    @Test("an unknown policy's message lists those there are")
+    @Test("The message for an unknown policy lists the known ones")
     func unknownPolicy() throws {
         let misuse = try #require(throws: CommandOptions.Misuse.self) { try plan(["--policy", "lfu"]) }
         #expect(misuse.description.contains("'lfu'") && misuse.description.contains("lru"))

@@ -12,7 +12,7 @@ struct ProgressLineTests {
         let texts = Mutex<[String]>([])
     }
 
-    @Test("is written anew at each percent, and taken away at the end")
+    @Test("It is redrawn at each percent, and removed at the end")
     func percents() {
         let lines = Lines()
         let line = ProgressLine("t", total: 1_000) { text in lines.texts.withLock { $0.append(text) } }
@@ -27,7 +27,7 @@ struct ProgressLineTests {
         #expect(texts[101] == "\r\u{1B}[K")
     }
 
-    @Test("is silent where there is no terminal, and minds no empty trace")
+    @Test("It is silent without a terminal, and handles an empty trace")
     func silent() {
         let line = ProgressLine("t", total: 0, write: nil)
         line.advance(5)

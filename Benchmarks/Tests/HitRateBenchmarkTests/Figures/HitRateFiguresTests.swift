@@ -22,7 +22,7 @@ struct HitRateFiguresTests {
         return HitRateFigures(plan: plan, replays: all)
     }
 
-    @Test("three rows for each cell: the case is the trace and the size as it was given")
+    @Test("Three rows for each cell: the case is the trace and the size as given")
     func rows() async throws {
         let figures = try await figures(["--policy", "lru,belady", "--size", "10,100%"], traces: ["t": [1, 2, 1, 1]])
         #expect(
@@ -42,7 +42,7 @@ struct HitRateFiguresTests {
         )
     }
 
-    @Test("several traces have their mean at each size, and over all")
+    @Test("Several traces have a mean at each size and over all")
     func means() async throws {
         let figures = try await figures(
             ["--policy", "lru", "--size", "10,100%"],
@@ -55,19 +55,19 @@ struct HitRateFiguresTests {
         #expect(report.value("mean", "lru") == 0.5)
     }
 
-    @Test("the table says what was replayed and what a cache without a bound would hit")
+    @Test("The table says what was replayed and what a cache without a bound would hit")
     func table() async throws {
         let figures = try await figures(["--policy", "lru", "--size", "10"], traces: ["t": [1, 1, 2, 1]])
         let lines = figures.text.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(
             lines[0] == "t: 4 requests for 2 keys, 40 B, 20 B of them unique; "
-                + "a cache without a bound hits 50.00 % of the requests and 50.00 % of the bytes"
+                + "an unlimited cache hits 50.00 % of the requests and 50.00 % of the bytes"
         )
         #expect(lines[1].isEmpty && lines[2].hasPrefix("t@10  object %  byte %  written  ampl.  Mreq/s"))
         #expect(lines[3].hasPrefix("lru      25.00   25.00     0.75   1.00  "))
     }
 
-    @Test("the plot of one trace is over bytes, that of several over the share of the unique bytes")
+    @Test("The plot of one trace uses bytes, that of several the share of the unique bytes")
     func plots() async throws {
         let one = try await figures(["--policy", "lru", "--size", "50%,100%"], traces: ["t": [1, 2, 1, 2]]).plot
         #expect(one.curves.map { $0.points.map(\.size) } == [[10, 20]] && one.axis == .bytes && one.title == "t")

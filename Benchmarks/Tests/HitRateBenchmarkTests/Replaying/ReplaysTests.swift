@@ -14,7 +14,7 @@ struct ReplaysTests {
         try Plan(CommandOptions(parsing: words, numberOptions: Plan.numberOptions, wordOptions: Plan.wordOptions))
     }
 
-    @Test("the order of the cells is the plan's, however many run at a time", arguments: ["1", "2", "7"])
+    @Test("The cells are in the plan's order, however many run at a time", arguments: ["1", "2", "7"])
     func order(_ jobs: String) async throws {
         let plan = try plan(["--policy", "all", "--size", "1%,10%", "--jobs", jobs])
         let trace = SyntheticTrace.make(seed: 1, requests: 3_000)
@@ -31,7 +31,7 @@ struct ReplaysTests {
         }
     }
 
-    @Test("no policy hits more objects of one size than Belady's bound")
+    @Test("No policy hits more objects of one size than Belady's bound")
     func bound() async throws {
         var trace = RequestTrace()
         for request in SyntheticTrace.make(seed: 3, requests: 5_000).requests {
@@ -49,7 +49,7 @@ struct ReplaysTests {
     }
 
     @Test(
-        "where the time was over before all cells were there, the mean of the rest is no mean, and the figures say so"
+        "If time ran out before all cells were done, the rest gives no mean, and the figures say so"
     )
     func cut() throws {
         let plan = try plan(["--policy", "lru", "--size", "1%", "--quick"])
@@ -77,7 +77,7 @@ struct ReplaysTests {
         #expect(cut.plot.curves.map(\.points.count) == [0])
     }
 
-    @Test("A sample's rate is read from the file beside the trace, and --rate goes before it")
+    @Test("A sample's rate is read from the file beside the trace, and --rate overrides it")
     func rate() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

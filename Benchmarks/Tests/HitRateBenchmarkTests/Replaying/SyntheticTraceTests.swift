@@ -6,9 +6,9 @@ import Testing
 
 @testable import HitRateBenchmark
 
-@Suite("The made trace")
+@Suite("The generated trace")
 struct SyntheticTraceTests {
-    @Test("is the same for a seed, and another for another")
+    @Test("It is the same for a seed, and different for another")
     func seeds() {
         let trace = SyntheticTrace.make(seed: 1, requests: 2_000)
         #expect(trace.requests == SyntheticTrace.make(seed: 1, requests: 2_000).requests)
@@ -16,7 +16,7 @@ struct SyntheticTraceTests {
         #expect(trace.requests.count == 2_000 && trace.changes == 0)
     }
 
-    @Test("a tenth is asked for once, and few keys have most of the rest", arguments: [1, 2, 3] as [UInt64])
+    @Test("A tenth is requested once, and few keys have most of the rest", arguments: [1, 2, 3] as [UInt64])
     func shape(seed: UInt64) {
         let trace = SyntheticTrace.make(seed: seed, requests: 50_000)
         var counts = [Int](repeating: 0, count: trace.keyCount)

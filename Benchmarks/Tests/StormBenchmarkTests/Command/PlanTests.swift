@@ -20,7 +20,7 @@ struct PlanTests {
         return try Plan(options) { _ in Data(file.utf8) }
     }
 
-    @Test("without options: the study, every preset, every peer, three seeds")
+    @Test("Without options: the study, every preset, every peer, three seeds")
     func usual() throws {
         let plan = try plan([])
         #expect(plan.scenarios == StormScenario.study)
@@ -28,7 +28,7 @@ struct PlanTests {
         #expect(plan.scenarios.allSatisfy { $0.seeds == [1, 2, 3] } && !plan.isContention && plan.plot == nil)
     }
 
-    @Test("cases and subjects are chosen by name; brownout stands for all of its siblings")
+    @Test("Cases and subjects are chosen by name; brownout stands for all its variants")
     func chosen() throws {
         let plan = try plan(["--case", "outage,brownout", "--subject", "default,alamofire", "--seeds", "4,5"])
         #expect(plan.scenarios.map(\.name).first == "outage" && plan.scenarios.count == 7)
@@ -36,7 +36,7 @@ struct PlanTests {
         #expect(plan.scenarios.allSatisfy { $0.seeds == [4, 5] })
     }
 
-    @Test("quick is one seed of the cases that tell the most, or of those that are asked for")
+    @Test("Quick is one seed of the most telling cases, or of the chosen ones")
     func quick() throws {
         let quick = try plan(["--quick"])
         #expect(quick.scenarios.map(\.name) == ["outage", "slow", "brownout-30", "herd"])
@@ -44,7 +44,7 @@ struct PlanTests {
         #expect(try plan(["--quick", "--case", "brownout-5"]).scenarios.map(\.name) == ["brownout-5"])
     }
 
-    @Test("every cell is run once, and what parks comes last")
+    @Test("Every cell runs once, and parking rules come last")
     func order() throws {
         let plan = try plan([])
         let cells = StormRuns.order(plan)
@@ -54,7 +54,7 @@ struct PlanTests {
         #expect(cells.last?.row == 0)
     }
 
-    @Test("a scenario file takes the place of the study")
+    @Test("A scenario file replaces the study")
     func file() throws {
         let plan = try plan(
             ["--scenario", "x.json"],
@@ -64,7 +64,7 @@ struct PlanTests {
     }
 
     @Test(
-        "a file that is no sensible scenario is refused, with its name and the property",
+        "An invalid scenario file is refused, with its name and the property",
         arguments: [
             ("{}", "name"), ("[]", "scenario"), (#"{"name": "x"}"#, "rate"),
             (#"{"name": "x", "rate": 1, "server": {"workers": 0}}"#, "server.workers"),
@@ -77,7 +77,7 @@ struct PlanTests {
     }
 
     @Test(
-        "words that make no sense are refused",
+        "Invalid words are refused",
         arguments: [
             ["--case", "tsunami"], ["--subject", "nobody"], ["--seeds", "a"], ["--seeds", "1,,2"],
             ["--directory", "/x"],

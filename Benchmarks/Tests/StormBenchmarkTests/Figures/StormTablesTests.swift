@@ -24,7 +24,7 @@ struct StormTablesTests {
         return StormTables(plan: plan, runs: try await StormRuns.run(plan))
     }
 
-    @Test("JSON names case and subject; who never recovers has null seconds, and 'never' in the table")
+    @Test("JSON names case and subject; a subject that never recovers has null seconds, and 'never' in the table")
     func never() async throws {
         let tables = try await tables("none,3-retries-immediate")
         #expect(tables.findings.isEmpty)
@@ -36,7 +36,7 @@ struct StormTablesTests {
         #expect(tables.text.split(separator: "\n").contains { $0.contains("3-retries") && $0.contains("never") })
     }
 
-    @Test("The plot is an image that names its subjects and holds no number that is none")
+    @Test("The plot is an image that names its subjects and contains no invalid number")
     func plot() async throws {
         let svg = try #require(try await tables("none,full-jitter").plot?.svg)
         #expect(svg.hasPrefix("<svg") && svg.hasSuffix("</svg>\n"))
@@ -45,7 +45,7 @@ struct StormTablesTests {
         #expect(StormPlot.escaped("a<b>&\"\u{1}") == "a&lt;b&gt;&amp;&quot;\u{FFFD}")
     }
 
-    @Test("Means are taken second by second; a second in which no call began has no share")
+    @Test("Means are taken second by second; a second without started calls has no share")
     func means() {
         let first = [
             StormReport.Second(begun: 2, succeeded: 1, attempts: 4), .init(begun: 0, succeeded: 0, attempts: 2),

@@ -11,14 +11,14 @@ internal import HoldfastStorage
 
 /// Exchanges that equal calls share, and those that nobody waits for.
 extension CachingHook {
-    /// What came of asking the origin.
+    /// The result of asking the origin.
     enum FetchResult {
         case answer(Response)
-        /// Nothing for this call, but what is stored by now, or another exchange, may have an answer.
+        /// No answer for this call, but what is stored now, or another exchange, may have one.
         case lookAgain(LookupHistory)
     }
 
-    /// Answers through an exchange: one that is under way where an equal call has begun it, else a new one.
+    /// Answers through an exchange: the current one of an equal call, or a new one.
     func result(of fetchRequest: FetchRequest, context: inout CallContext) async throws -> FetchResult {
         let lookup = fetchRequest.lookup
         if mayShare(fetchRequest, context: context) {
@@ -66,12 +66,12 @@ extension CachingHook {
 
     private func mayShare(_ fetchRequest: FetchRequest, context: CallContext) -> Bool {
         guard cache.options.collapsesRequests, fetchRequest.lookup.mayShare else { return false }
-        // What one caller refuses in an attempt is no failure to the others.
+        // What one caller rejects in an attempt is not a failure for the others.
         if context.options.acceptance?.judgesAttempts ?? false { return false }
         return !cache.unshared.contains(fetchRequest.lookup.key, now: context.clock.now)
     }
 
-    /// Revalidates in the background, unless that is under way, failed a moment ago, or too much is under way.
+    /// Revalidates in the background, unless that is already happening, failed a moment ago, or there are too many revalidations.
     func refresh(_ stale: FetchRequest, context: CallContext) {
         let fetchRequest = stale.withoutOwnValidators
         let lookup = fetchRequest.lookup
@@ -90,7 +90,7 @@ extension CachingHook {
         )
         guard let fetch else { return }
         var context = context
-        // The call itself has its answer: what it refuses from now on concerns the store alone.
+        // The call itself has its answer: what it rejects from now on only affects the store.
         context.verdict = judge.map { _ in Verdict() }
         context.options.storing = nil
         context.options.acceptance = judge.map { Acceptance($0) }
@@ -104,7 +104,7 @@ extension CachingHook {
         context.emit(.backgroundRevalidationStarted)
     }
 
-    /// - Parameter leases: whether to ask first if another process is at it.
+    /// - Parameter leases: whether to ask first if another process is fetching the same.
     private func start(_ fetch: Fetch, fetchRequest: FetchRequest, context: CallContext, leases: Bool) {
         var context = context
         context.fetch = fetch
@@ -124,7 +124,7 @@ extension CachingHook {
         fetch.adopt(task)
     }
 
-    /// Asks whether another process is at it; where one is, nothing is sent, and those who wait look again.
+    /// Asks whether another process is fetching the same; if so, nothing is sent, and waiting calls look again.
     private func mayStart(
         _ fetch: Fetch,
         fetchRequest: FetchRequest,
@@ -177,7 +177,7 @@ extension CachingHook {
                 .pump()
             if fetch.staysOpen {
                 let key = fetchRequest.lookup.key
-                // After the commit, which waits for the verdict as well and was there first.
+                // After the commit, which also waits for the verdict and was registered first.
                 await context.verdict?.whenDecided { [cache] _ in cache.fetches.close(fetch, for: key) }
             }
         } catch {
@@ -195,10 +195,10 @@ extension CachingHook {
         }
     }
 
-    /// Lets what a refresh has brought be refused before it is stored.
+    /// Lets the result of a refresh be rejected before it is stored.
     private func judge(_ response: inout Response, outcome: ResponseOutcome, context: CallContext) async throws {
         guard let acceptance = context.options.acceptance, let verdict = context.verdict else { return }
-        // A 304 brings nothing that was not accepted before; a redirect is not what the caller judges.
+        // A 304 brings nothing that was not accepted before; the caller's acceptance does not apply to redirects.
         if outcome.loaded == nil, !response.status.isRedirection {
             let unjudged = response
             do {
@@ -212,7 +212,7 @@ extension CachingHook {
         await verdict.decide(true)
     }
 
-    /// Hands the response to those present: to all where it may answer all, else to the first alone.
+    /// Passes the response to the waiting calls: to all if it may answer all, else only to the first.
     private func finish(
         _ fetch: Fetch,
         response: Response,
@@ -225,7 +225,7 @@ extension CachingHook {
         if isShared {
             cache.unshared.forget(key)
         } else if CachingHook.isFailure(response, outcome: outcome) {
-            // One schedule of retries has failed for all who waited for it; each of them trying again would be a storm.
+            // One series of retries has failed for all waiting calls; if each tried again, there would be a storm.
             isShared = true
         } else if fetchRequest.lookup.mayShare {
             cache.unshared.note(key, until: context.clock.now.advanced(by: CachingHook.unsharedTime))
@@ -241,7 +241,7 @@ extension CachingHook {
                 clock: context.clock
             )
         }
-        // Those who come later can use a body that is still to come, of a response that is being stored, and one that will be stored
+        // Later calls can use a body that is still arriving if the response is being stored, and a response that will be stored
         // once its first caller has accepted it.
         let awaitsVerdict = context.verdict != nil && body == nil && outcome.notStored == nil && outcome.loaded == nil
         if !outcome.isShareable || body == nil && !awaitsVerdict { cache.fetches.close(fetch, for: key) }
@@ -267,7 +267,7 @@ extension CachingHook {
         return nil
     }
 
-    /// Whether the origin failed for all who ask the same.
+    /// Whether the origin failed for everyone with the same request.
     static func isFailure(_ response: Response, outcome: ResponseOutcome) -> Bool {
         (response.status.isOriginError || response.status == .tooManyRequests) && outcome.isForWhoAsked
     }
@@ -278,29 +278,29 @@ extension CachingHook {
         cache.paused.note(lookup.key, until: context.clock.now.advanced(by: CachingHook.refreshPause))
     }
 
-    /// How long a key whose response could not be shared makes its calls go out alone.
+    /// For how long calls with a key whose response could not be shared are sent separately.
     static var unsharedTime: Duration { .seconds(60) }
-    /// How long after a failed revalidation in the background the next one may begin.
+    /// How long after a failed background revalidation the next one may begin.
     private static var refreshPause: Duration { .seconds(10) }
-    /// How long after it was found that another process revalidates it is asked again whether one does.
+    /// How long after finding that another process revalidates it asks again.
     private static var yieldPause: Duration { .seconds(1) }
 }
 
-/// How a call waits in a fetch, and what it makes of the ending.
+/// How a call waits in a fetch, and how it uses the result.
 extension CachingHook {
     private enum FetchWait {
         case ended(Fetch.Ending)
         case patienceOver(LoadedResponse)
     }
 
-    /// What may stand in once the call has waited long enough.
+    /// What may be served stale once the call has waited long enough.
     private struct Patience {
         let end: MonotonicInstant
         let loaded: LoadedResponse
     }
 
-    /// Waits for a fetch and makes this call's response of what comes; nil where the response is for the first caller alone, so that
-    /// this call must send for itself.
+    /// Waits for a fetch and makes this call's response of its result; nil if the response is only for the first caller, so that
+    /// this call must send its own request.
     private func result(
         in membership: FetchCoalescer.Membership,
         fetchRequest: FetchRequest,
@@ -410,7 +410,7 @@ extension CachingHook {
         }
     }
 
-    /// Whether a response that was there before the call came can answer it without asking again, as a stored one could.
+    /// Whether a response that arrived before the call began can answer it without asking again, as a stored one could.
     private func isReusable(_ answer: Fetch.Answer, fetchRequest: FetchRequest, context: CallContext) -> Bool {
         guard let stored = answer.outcome.loaded?.stored ?? answer.outcome.storable else { return false }
         return if case .reuse = decision(on: stored, lookup: fetchRequest.lookup, context: context) { true } else {
@@ -418,7 +418,7 @@ extension CachingHook {
         }
     }
 
-    /// What a call like this one would make of a stored response.
+    /// What a call like this one would do with a stored response.
     func decision(on stored: StoredResponse, lookup: CacheLookup, context: CallContext) -> ReuseDecision {
         ReuseDecision.decide(
             request: lookup.head,
@@ -440,7 +440,7 @@ extension CachingHook {
                 if let rest = waitState.backsOffUntil, rest > patience.end { return .patienceOver(patience.loaded) }
                 wakeReasons.insert(.backoff)
             }
-            // The fetch itself keeps the latest deadline of all; a reader with an earlier one looks at the clock.
+            // The fetch itself has the latest deadline of all; a reader with an earlier one watches the clock.
             var end = patience?.end
             if let own = context.deadline {
                 if waitState.deadline.map({ $0 > own }) ?? true {
@@ -471,14 +471,14 @@ extension CachingHook {
         }
     }
 
-    /// How long the call waits for the origin while something stale is at hand; nil: as long as it takes.
+    /// How long the call waits for the origin if there is something stale to serve; nil: as long as it takes.
     private func patience(_ fetchRequest: FetchRequest, context: CallContext) async -> Patience? {
         guard let length = patience(fetchRequest) else { return nil }
         let end = context.clock.now.advanced(by: length)
         return await loaded(fetchRequest, reason: .patience, context: context).map { Patience(end: end, loaded: $0) }
     }
 
-    /// Whether the exchange failed for a reason that is not this call's: another one's time was over, or something below was
+    /// Whether the exchange failed for a reason outside this call: another call's deadline passed, or something below was
     /// cancelled.
     private func isNotOurs(_ failure: Fetch.Failure, context: CallContext) -> Bool {
         guard failure.wasCut else { return failure.error.isCancellation }
@@ -528,14 +528,15 @@ extension CachingHook {
             response = answer.response
             response.source = .collapsed
             response.storedOrigin = nil
-            // As from the store: what may not be stored is for the client that it was sent to (RFC 9111 §5.2.2.7).
+            // As from the store: fields that may not be stored are for the client that they were sent to (RFC 9111 §5.2.2.7).
             if let stored = answer.outcome.storable {
                 response.fields.removeAll { $0.name != .age && !stored.head.fields.contains($0.name) }
             }
             response.fields = cache.options.ignoredCookies(for: fetchRequest.lookup.head.target)
                 .withoutSetCookies(response.fields)
             if answer.outcome.storable == nil, isForItsClientAlone(answer) {
-                // That the origin failed is told to all, so that they do not all try again; how, to the client that asked.
+                // All waiting calls learn that the origin failed, so that they do not all try again; only the client that asked
+                // learns the details.
                 response.fields.removeAll { ![.retryAfter, .date, .age].contains($0.name) }
                 response.body = ResponseBody()
             } else if let body = answer.body {
@@ -553,7 +554,8 @@ extension CachingHook {
         return response
     }
 
-    /// Whether what came with a failure is no other client's (RFC 9111 §3, §4.1, §5.2.2.5, §5.2.2.7); in private mode all are one client's.
+    /// Whether the response of a failure is for one client only (RFC 9111 §3, §4.1, §5.2.2.5, §5.2.2.7); in private mode there is
+    /// only one.
     private func isForItsClientAlone(_ answer: Fetch.Answer) -> Bool {
         let control = CacheControl(answer.response.fields)
         if control.noStore || answer.nominated == nil { return true }
@@ -571,7 +573,7 @@ extension CachingHook {
         if let cause = cause as? ServiceError, cause.code == .deadlineExceeded { return cause }
         var error = ServiceError(
             .deadlineExceeded,
-            "The call timed out before a response came. Allow more time, or see in `attempts` what took so long.",
+            "The call timed out before a response arrived. Allow more time, or see in `attempts` what took so long.",
             cause: cause,
             progress: .bodySent
         )

@@ -7,21 +7,21 @@ private import Synchronization
 
 /// One exchange that any number of equal calls wait for: collapsed forwarding (RFC 9111 §4).
 ///
-/// The fetch owns the exchange. Every call that waits is a reader, the one that opened it included: it may leave at any time, and
-/// the last one to leave ends the exchange.
+/// The fetch owns the exchange. Every waiting call is a reader, including the one that opened it: it may leave at any time, and the
+/// last one to leave ends the exchange.
 final class Fetch: Sendable {
     /// Why a wait for the ending is over.
     enum WaitResult: Sendable {
         case ended(Ending)
-        /// Something has changed that the reader wanted to know of; look at it and wait again.
+        /// Something that the reader is interested in has changed; check it and wait again.
         case again
         case cancelled
     }
 
-    /// What a waiting reader wants to know of before the ending.
+    /// Changes that a waiting reader wants to know before the ending.
     struct WakeReason: OptionSet, Sendable {
         let rawValue: UInt8
-        /// The fetch's deadline has moved on: the reader relied on it.
+        /// The fetch's deadline, which the reader relied on, was extended.
         static let deadline = WakeReason(rawValue: 1)
         /// The exchange pauses before its next attempt.
         static let backoff = WakeReason(rawValue: 2)
@@ -35,7 +35,7 @@ final class Fetch: Sendable {
         func wake() { continuation.resume(returning: .again) }
     }
 
-    /// What is to be done once no lock is held.
+    /// What to do once no lock is held.
     struct Effects: Sendable {
         fileprivate var waiters: [Waiter] = []
         fileprivate var body: SharedBody?
@@ -46,21 +46,21 @@ final class Fetch: Sendable {
         }
     }
 
-    /// What a reader goes by while it waits.
+    /// What a reader uses while it waits.
     struct WaitState: Sendable {
-        /// The latest deadline of all that wait or waited; nil: no limit.
+        /// The latest deadline of all current and former readers; nil: no limit.
         let deadline: MonotonicInstant?
-        /// Until when the exchange rests between two attempts; nil while one is under way.
+        /// Until when the exchange waits between two attempts; nil during an attempt.
         let backsOffUntil: MonotonicInstant?
         fileprivate let version: UInt64
     }
 
-    /// What came of an attempt to join.
+    /// The result of an attempt to join.
     enum JoinResult {
-        /// The waiters relied on a deadline that has moved on, and must be woken.
+        /// The waiters relied on a deadline that was extended, and must be woken.
         case joined([Waiter])
         case joinedLate
-        /// The response was shared, and its body is no longer at hand.
+        /// The response was shared, and its body is no longer available.
         case over
         case refused
     }
@@ -69,26 +69,26 @@ final class Fetch: Sendable {
         var ending: Ending?
         var isGivenUp = false
         var isSent = false
-        /// No answer was asked for before this: when the fetch was opened, and then when the request was sent that has been answered.
+        /// No answer was requested before this: first the opening of the fetch, later the time of the answered request.
         var order = RequestOrder.latest
         var isOver = false
-        /// Whether the fetch may be joined until somebody closes it, although the exchange is over.
+        /// Whether the fetch can be joined until somebody closes it, although the exchange is over.
         var staysOpen = false
         var readers: Int
         var firstIsPresent: Bool
-        /// Whether the exchange goes on without readers.
+        /// Whether the exchange continues without readers.
         var isBackground: Bool
         /// Whether the exchange may still be left to another process.
         var mayYield: Bool
         var deadline: MonotonicInstant?
         var backsOffUntil: MonotonicInstant?
-        /// How often deadline or rests have changed, so that no change is missed between a look and a wait.
+        /// How often the deadline or the backoff has changed, so that no change is missed between checking and waiting.
         var version: UInt64 = 0
         var task: Task<Void, Never>?
         var waiters: [UInt64: Waiter] = [:]
         var nextWaiter: UInt64 = 0
 
-        /// Notes a change and takes out those who wait for it.
+        /// Records a change and removes those who wait for it.
         mutating func takeWaiters(_ reason: WakeReason) -> [Waiter] {
             version &+= 1
             let ids = waiters.filter { $0.value.wakeReasons.contains(reason) }.map(\.key)
@@ -98,11 +98,11 @@ final class Fetch: Sendable {
 
     /// What a call must have in common with the one that opened the fetch.
     let terms: FetchTerms
-    /// Whether no call may join, since the response may turn out to be none.
+    /// Whether no call may join, since there may be no response.
     let isExclusive: Bool
     private let state: Mutex<State>
 
-    /// A fetch with one reader, or with none where it runs in the background.
+    /// A fetch with one reader, or with none if it runs in the background.
     ///
     /// - Parameter mayYield: whether the exchange may be left to another process, so that the readers must look again.
     init(
@@ -125,20 +125,20 @@ final class Fetch: Sendable {
         )
     }
 
-    /// The latest deadline of all that wait or waited; nil: no limit.
+    /// The latest deadline of all current and former readers; nil: no limit.
     var deadline: MonotonicInstant? { state.withLock { $0.deadline } }
 
     var waitState: WaitState {
         state.withLock { WaitState(deadline: $0.deadline, backsOffUntil: $0.backsOffUntil, version: $0.version) }
     }
 
-    /// Whether the exchange goes on when nobody reads.
+    /// Whether the exchange continues without readers.
     var isBackground: Bool { state.withLock { $0.isBackground } }
 
-    /// Whether the exchange goes on and nobody waits for it.
+    /// Whether the exchange continues although nobody waits for it.
     var isUnattended: Bool { state.withLock { $0.isBackground && $0.readers == 0 } }
 
-    /// How many calls have joined and not left again.
+    /// How many calls have joined and not left.
     var readers: Int { state.withLock { $0.readers } }
 
     /// Whether the call that opened the fetch waits for it, or has its response.
@@ -150,22 +150,22 @@ final class Fetch: Sendable {
     /// Whether the exchange may still be left to another process.
     var mayYield: Bool { state.withLock { $0.mayYield } }
 
-    /// Whether the request is on its way, so that the answer may be older than a call that comes now.
+    /// Whether the request has been sent, so that the answer may be older than a new call.
     var isSent: Bool { state.withLock { $0.isSent } }
 
     // MARK: The exchange's side
 
-    /// The exchange will not be left to another process any more.
+    /// Excludes leaving the exchange to another process.
     func goAhead() {
         state.withLock { $0.mayYield = false }
     }
 
-    /// A response has come to a request.
+    /// Records that a request was answered.
     func received(_ order: HybridTimestamp) {
         state.withLock { $0.order = order }
     }
 
-    /// Lets calls join once the exchange is over: the response is stored when its first caller has accepted it.
+    /// Lets calls join after the exchange is over: the response is stored once its first caller has accepted it.
     func stayOpen() {
         state.withLock { $0.staysOpen = true }
     }
@@ -173,12 +173,12 @@ final class Fetch: Sendable {
     /// Whether calls may join until the fetch is closed.
     var staysOpen: Bool { state.withLock { $0.staysOpen } }
 
-    /// The request is about to be sent.
+    /// Records that the request is about to be sent.
     func send() {
         state.withLock { $0.isSent = true }
     }
 
-    /// Takes over the task that runs the exchange; it is cancelled at once if nobody waits any more.
+    /// Takes over the task that runs the exchange; cancels it at once if nobody waits any more.
     func adopt(_ task: Task<Void, Never>) {
         let isGivenUp = state.withLock { state in
             if state.ending == nil, !state.isGivenUp { state.task = task }
@@ -187,7 +187,7 @@ final class Fetch: Sendable {
         if isGivenUp { task.cancel() }
     }
 
-    /// The exchange pauses before its next attempt, or goes on where `instant` is nil.
+    /// Records that the exchange waits before its next attempt, or continues if `instant` is nil.
     func isBackingOff(until instant: MonotonicInstant?) {
         let waiters = state.withLock { state in
             state.backsOffUntil = instant
@@ -196,9 +196,9 @@ final class Fetch: Sendable {
         for waiter in waiters { waiter.wake() }
     }
 
-    /// Tells all who wait what came of the exchange; a body that they share gets a reader for each of them.
+    /// Tells all waiting calls the result of the exchange; a shared body gets a reader for each of them.
     ///
-    /// - Returns: whether the response is of use to anybody; else its body must be discarded.
+    /// - Returns: whether anybody can use the response; otherwise its body must be discarded.
     @discardableResult
     func finish(_ ending: Ending) -> Bool {
         let (isWanted, waiters): (Bool, [Waiter]) = state.withLock { state in
@@ -217,7 +217,7 @@ final class Fetch: Sendable {
         return isWanted
     }
 
-    /// The exchange has ended, its body included; whether it counted as background work.
+    /// Ends the exchange, including its body; returns whether it counted as background work.
     func end() -> Bool {
         state.withLock { state in
             state.isOver = true
@@ -225,7 +225,7 @@ final class Fetch: Sendable {
         }
     }
 
-    /// Lets the exchange go on without readers; nil where it does already, or is beyond it.
+    /// Lets the exchange continue without readers; nil if it already does, or if it is too late.
     func enterBackground() -> Effects? {
         state.withLock { state in
             guard !state.isBackground, !state.isOver, !state.isGivenUp else { return nil }
@@ -249,9 +249,9 @@ final class Fetch: Sendable {
     /// Adds a reader, who must wait or leave.
     ///
     /// - Parameters:
-    ///   - late: whether a response will do whose head is there already.
-    ///   - yielding: whether the reader can look again where the exchange is left to another process.
-    ///   - newestOrder: of what the reader may have been given already: an older response is none for it (RFC 9111 §4).
+    ///   - late: whether a response is acceptable whose head has already arrived.
+    ///   - yielding: whether the reader can look again if the exchange is left to another process.
+    ///   - newestOrder: of what the reader may already have been given: an older response must not answer it (RFC 9111 §4).
     func join(
         until deadline: MonotonicInstant?,
         late: Bool,
@@ -263,7 +263,7 @@ final class Fetch: Sendable {
             if let newestOrder, newestOrder > state.order { return .refused }
             if let ending = state.ending {
                 guard late, case .answered(let answer) = ending, answer.isShared else { return .refused }
-                // What lies in memory is at hand for as long as the fetch can be found.
+                // A body in memory is available as long as the fetch can be found.
                 guard answer.body?.reserveReader() ?? (answer.response.body.source == nil) else { return .over }
                 state.readers += 1
                 return .joinedLate
@@ -271,12 +271,12 @@ final class Fetch: Sendable {
             state.readers += 1
             guard let latest = state.deadline, deadline.map({ $0 > latest }) ?? true else { return .joined([]) }
             state.deadline = deadline
-            // Those who relied on the fetch's deadline being theirs need a look at the clock of their own now.
+            // Readers that relied on the fetch having their deadline must now watch the clock themselves.
             return .joined(state.takeWaiters(.deadline))
         }
     }
 
-    /// Takes a reader away; the last one ends an exchange that nobody else needs.
+    /// Removes a reader; the last one ends an exchange that nobody else needs.
     ///
     /// - Parameter isFirst: whether it is the reader that opened the fetch.
     /// - Returns: whether the fetch is given up.
@@ -286,7 +286,7 @@ final class Fetch: Sendable {
             state.readers -= 1
             if isFirst { state.firstIsPresent = false }
             if case .answered(let answer)? = state.ending {
-                // What nobody else may have is dropped with the one it was for.
+                // A response that is only for one reader is dropped with it.
                 return (nil, answer.body, isFirst && !answer.isShared ? answer.response.body : nil)
             }
             guard state.ending == nil, state.readers == 0, !state.isBackground else { return (nil, nil, nil) }
@@ -299,7 +299,8 @@ final class Fetch: Sendable {
         return isGivenUp
     }
 
-    /// Waits for the ending, or for a change since `waitState` that the reader wants to know of; cancelling the task ends the wait at once.
+    /// Waits for the ending, or for a change since `waitState` that the reader wants to know; cancelling the task ends the wait at
+    /// once.
     func wait(wakingOn wakeReasons: WakeReason, since waitState: WaitState) async -> WaitResult {
         let id: UInt64 = state.withLock { state in
             state.nextWaiter &+= 1
@@ -309,7 +310,7 @@ final class Fetch: Sendable {
             await withCheckedContinuation { (continuation: CheckedContinuation<WaitResult, Never>) in
                 let known: WaitResult? = state.withLock { state in
                     if let ending = state.ending { return .ended(ending) }
-                    // A cancellation that came before this line is seen here; a later one finds the waiter.
+                    // A cancellation before this line is seen here; a later one finds the waiter.
                     if Task.isCancelled { return .cancelled }
                     if !wakeReasons.isEmpty, state.version != waitState.version { return .again }
                     state.waiters[id] = Waiter(wakeReasons: wakeReasons, continuation: continuation)
@@ -325,7 +326,7 @@ final class Fetch: Sendable {
 
 /// How a fetch ends.
 extension Fetch {
-    /// What came of the exchange.
+    /// The result of the exchange.
     enum Ending: Sendable {
         case answered(Answer)
         case failed(Failure)
@@ -333,17 +334,17 @@ extension Fetch {
         case elsewhere(Elsewhere)
     }
 
-    /// A response, and what it takes to hand it to several readers.
+    /// A response, and what is needed to pass it to several readers.
     struct Answer: Sendable {
-        /// The response, for the first reader as it is; others replace its body.
+        /// The response: unchanged for the first reader; others replace its body.
         let response: Response
-        /// What the cache made of it.
+        /// What the cache did with it.
         let outcome: ResponseOutcome
         /// What it nominates by Vary.
         let nominated: NominatedFields?
-        /// Whether it is for all readers, and not for the first alone.
+        /// Whether it is for all readers, and not only for the first.
         let isShared: Bool
-        /// The body, where it is a stream that several readers share.
+        /// The body, if it is a stream that several readers share.
         let body: SharedBody?
         let exchange: SentExchange?
         let attempt: Int
@@ -354,16 +355,16 @@ extension Fetch {
     /// An exchange without a response.
     struct Failure: Sendable {
         let error: any Error
-        /// What was sent last; nil where nothing was, so that the fault is on this side.
+        /// What was sent last; nil if nothing was, so that the cause is on this side.
         let exchange: SentExchange?
         let attempt: Int
-        /// Whether the last attempt ended where the deadline of the fetch, as it was by then, cut it short.
+        /// Whether the deadline of the fetch at that time cut the last attempt short.
         let wasCut: Bool
     }
 
     /// An exchange that was left to another process.
     struct Elsewhere: Sendable {
-        /// What came of that one's; nil where it is not known yet.
+        /// The result of the other process; nil if it is not known yet.
         let outcome: LeaseOutcome?
         /// Whether the fetch has waited for it.
         let wasAwaited: Bool

@@ -8,9 +8,9 @@ private import Synchronization
 final class FetchCoalescer: Sendable {
     /// A place in a fetch.
     enum Membership: Sendable {
-        /// The call has opened the fetch and must launch it.
+        /// The call has opened the fetch and must start it.
         case opened(Fetch)
-        /// `isLate`: the response's head was there before the call came.
+        /// `isLate`: the response's head arrived before the call began.
         case joined(Fetch, isLate: Bool)
 
         var fetch: Fetch {
@@ -23,30 +23,30 @@ final class FetchCoalescer: Sendable {
         var isLate: Bool { if case .joined(_, let isLate) = self { isLate } else { false } }
     }
 
-    /// What a call brings that may join a fetch or start one.
+    /// What a call that may join or start a fetch brings.
     struct JoinRequest: Sendable {
         let deadline: MonotonicInstant?
-        /// The fetches that the call itself is a part of, which wait for it.
+        /// The fetches that the call itself is part of, which wait for it.
         let path: [ObjectIdentifier]
         /// How many fetches had ended when the call looked for a stored response.
         let completions: UInt64
         let history: LookupHistory
-        /// Whether other processes may be at it.
+        /// Whether other processes may be fetching the same.
         let leases: Bool
-        /// Whether the call asks for what the origin says from now on, which a request that was sent before it does not bring.
+        /// Whether the call needs an answer from the origin from now on, which an earlier request does not give.
         let asksValidation: Bool
-        /// When the newest of what is stored for the call was asked for: an older response is none for it (RFC 9111 §4).
+        /// When the newest response stored for the call was requested: an older one must not answer it (RFC 9111 §4).
         let newestOrder: HybridTimestamp?
     }
 
     private struct State {
         var fetches: [CacheKey: [Fetch]] = [:]
         var background = 0
-        /// Whose fetches ended last, by the number of the ending.
+        /// The keys whose fetches ended last, by the number of the ending.
         var lastCompletions = [Int](repeating: 0, count: rememberedCompletions)
     }
 
-    /// More at once for one key differ in what they ask for; the next ones are sent alone.
+    /// If there are more at once for one key, they differ in their requests; further ones are sent separately.
     private static let mostPerKey = 16
     private static let rememberedCompletions = 64
 
@@ -56,9 +56,9 @@ final class FetchCoalescer: Sendable {
     /// How many fetches have ended so far.
     var completions: UInt64 { completed.load(ordering: .acquiring) }
 
-    /// Joins a fetch of the same terms, or opens one.
+    /// Joins a fetch with the same terms, or opens one.
     ///
-    /// - Returns: nil where such a fetch ended after the call's look-up: its response may be stored by now, so look again.
+    /// - Returns: nil if such a fetch ended after the call's lookup: its response may be stored by now, so look again.
     func membership(for key: CacheKey, terms: FetchTerms, joinRequest: JoinRequest) -> Membership? {
         let (membership, wakes): (Membership?, [Fetch.Waiter]) = state.withLock { state in
             let known = state.fetches[key] ?? []
@@ -107,7 +107,7 @@ final class FetchCoalescer: Sendable {
 
     private static func place(_ number: UInt64) -> Int { Int(number % UInt64(rememberedCompletions)) }
 
-    /// Opens a fetch that nobody waits for, unless one of the same terms is in the air or too many are.
+    /// Opens a fetch that nobody waits for, unless there is already one with the same terms, or too many.
     ///
     /// - Parameter isExclusive: whether nobody may join it either.
     func background(
@@ -129,9 +129,9 @@ final class FetchCoalescer: Sendable {
         }
     }
 
-    /// Lets the exchange of a fetch go on when its readers have left, unless too much goes on already.
+    /// Lets the exchange of a fetch continue after its readers have left, unless too many do already.
     ///
-    /// - Returns: whether it goes on because of this call.
+    /// - Returns: whether it continues because of this call.
     @discardableResult
     func keepRunning(_ fetch: Fetch, limit: Int) -> Bool {
         let effects: Fetch.Effects? = state.withLock { state in
@@ -143,13 +143,13 @@ final class FetchCoalescer: Sendable {
         return effects != nil
     }
 
-    /// A fetch has ended, its body included.
+    /// Records that a fetch has ended, including its body.
     func ended(_ fetch: Fetch, for key: CacheKey) {
         if !fetch.staysOpen { close(fetch, for: key) }
         if fetch.end() { state.withLock { $0.background -= 1 } }
     }
 
-    /// Lets nobody join a fetch any more; what is to be stored of it by then is.
+    /// Prevents further joins of a fetch; its response has been stored by then, if it is stored at all.
     func close(_ fetch: Fetch, for key: CacheKey) {
         state.withLock { state in
             state.fetches[key]?.removeAll { $0 === fetch }
@@ -158,7 +158,7 @@ final class FetchCoalescer: Sendable {
         }
     }
 
-    /// A response of the key was stored that no fetch had brought.
+    /// Records that a response of the key was stored that no fetch had brought.
     func noteCompletion(_ key: CacheKey) {
         state.withLock { noteCompletion(key, state: &$0) }
     }
@@ -174,11 +174,11 @@ final class FetchCoalescer: Sendable {
     /// How many calls are in them.
     var readers: Int { state.withLock { $0.fetches.values.joined().reduce(0) { $0 + $1.readers } } }
 
-    /// How many exchanges go on, or would, without readers.
+    /// How many exchanges continue, or would continue, without readers.
     var backgroundCount: Int { state.withLock { $0.background } }
 }
 
-/// What two calls of one key must have in common for one exchange to answer both.
+/// What two calls with one key must have in common so that one exchange can answer both.
 struct FetchTerms: Sendable, Hashable {
     private let values: [String?]
     private let names: [FieldName]
@@ -187,7 +187,7 @@ struct FetchTerms: Sendable, Hashable {
     private let mark: InvalidationLog.Mark
     private let pathMark: InvalidationLog.PathMark
     private let method: RequestMethod
-    /// Whether the response is to be a whole one: a refresh may have begun with a HEAD or a condition.
+    /// Whether the response must be a complete one: a refresh may have begun with a HEAD or a condition.
     private let isWhole: Bool
 
     /// - Parameter nominated: the names that responses of the key are known to nominate by Vary.
@@ -198,15 +198,15 @@ struct FetchTerms: Sendable, Hashable {
         values = names.map { lookup.head.fields[$0] }
         self.tags = tags
         lifetime = lookup.directive.lifetime
-        // What was sent before an invalidation may be older than what a later call must see.
+        // A request sent before an invalidation may give an older response than a later call must see.
         mark = lookup.generation.mark
-        // Its response may say that it answers for the query that was invalidated (No-Vary-Search).
+        // Its response may say that it answers the query that was invalidated (No-Vary-Search).
         self.pathMark = pathMark
         method = lookup.head.method
         isWhole = !lookup.isConditionalOrPartial
     }
 
-    /// The values as a digest that all processes with the same secret have alike.
+    /// A digest of the values, equal in all processes with the same secret.
     func digest(_ secret: [UInt8]) -> [UInt8] {
         var frames = FramedBytes()
         for (name, value) in zip(names, values) {
@@ -222,21 +222,21 @@ struct FetchTerms: Sendable, Hashable {
     ]
 }
 
-/// How a call has looked for an answer so far: what came of earlier looks, and how many there were.
+/// How a call has looked for an answer so far: the results of earlier lookups, and how many there were.
 struct LookupHistory: Sendable {
-    /// What landed since a look-up may be stored now; so many looks are worth it.
+    /// A response that arrived since a lookup may be stored now; it is worth this many lookups.
     private static let mostLooks = 3
 
     /// When the call reached the cache.
     let begun: MonotonicInstant
-    /// Where all that becomes of the call is counted.
+    /// Where the call's events are counted.
     let stripe: Int
     private(set) var looks = 1
-    /// Names that a response nominated by Vary, whose values were other ones than this call's.
+    /// Names that a response nominated by Vary, with values that differ from this call's.
     private(set) var nominated: Set<String> = []
-    /// Whether the call can use nothing that was sent before it came.
+    /// Whether the call cannot use responses to requests sent before it began.
     private(set) var refusesFinished = false
-    /// Whether the call has waited for another process: it does so once.
+    /// Whether the call has waited for another process: it does so only once.
     private(set) var hasYielded = false
     /// Whether another process has stored an answer while the call waited.
     private(set) var isFilled = false
@@ -246,16 +246,16 @@ struct LookupHistory: Sendable {
         stripe = CacheMeter.stripe()
     }
 
-    /// Whether this is the first look of its call.
+    /// Whether this is the first lookup of its call.
     var isFirst: Bool { looks == 1 }
 
-    /// Whether another look is allowed.
+    /// Whether another lookup is allowed.
     var goesOn: Bool { looks < LookupHistory.mostLooks }
 
-    /// Whether the call can wait for another process: only what looks again can find what that one stored.
+    /// Whether the call can wait for another process: only another lookup can find what that process stored.
     var mayYield: Bool { goesOn && !hasYielded }
 
-    /// The trail after one more look, beyond a fetch that left the exchange to another process.
+    /// The history after another lookup, following a fetch that left the exchange to another process.
     func beyond(_ elsewhere: Fetch.Elsewhere) -> LookupHistory {
         var history = further()
         history.hasYielded = hasYielded || elsewhere.wasAwaited
@@ -263,7 +263,7 @@ struct LookupHistory: Sendable {
         return history
     }
 
-    /// The trail after one more look.
+    /// The history after another lookup.
     func further(nominated names: [String] = [], refusesFinished: Bool = false) -> LookupHistory {
         var history = self
         history.looks += 1
@@ -273,9 +273,9 @@ struct LookupHistory: Sendable {
     }
 }
 
-/// Remembers for some time which keys something was found out about.
+/// Remembers facts about keys for some time.
 ///
-/// A table of a fixed size; a key that takes another's place makes that one forgotten, which costs a chance and nothing else.
+/// A table of fixed size; a key that takes another's place makes that one forgotten, which only costs an optimization.
 final class RecentKeys: Sendable {
     private struct Place {
         var hash = 0

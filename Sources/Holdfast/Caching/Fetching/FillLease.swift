@@ -10,7 +10,7 @@ private import Synchronization
     internal import FoundationNetworking
 #endif
 
-/// One fill for a fleet: which one of the processes that share a store sends.
+/// One fill for all processes that share a store: which of them sends.
 extension CachingHook {
     /// Who sends.
     enum LeaseDecision: Sendable {
@@ -20,15 +20,15 @@ extension CachingHook {
         case elsewhere(LeaseOutcome?)
     }
 
-    /// Whether other processes may be at it, so that it is worth asking.
+    /// Whether other processes may be fetching the same, so that it is worth asking.
     func mayLease(_ fetchRequest: FetchRequest, context: CallContext) -> Bool {
         cache.leasing != nil && !cache.unleased.contains(fetchRequest.lookup.key, now: context.clock.now)
     }
 
-    /// Settles who sends; waits for another process no longer than the options and the deadlines of the readers allow.
+    /// Decides who sends; waits for another process no longer than the options and the readers' deadlines allow.
     ///
     /// - Returns: the lease to send with, if there is one; or where to look instead.
-    /// - Throws: `CancellationError` where nobody waits any more.
+    /// - Throws: `CancellationError` if nobody waits any more.
     func leaseDecision(
         of fetch: Fetch,
         fetchRequest: FetchRequest,
@@ -54,7 +54,7 @@ extension CachingHook {
         }
     }
 
-    /// A call with little time keeps half of it for an exchange of its own.
+    /// A call with little time reserves half of it for an exchange of its own.
     private func longestWait(of fetch: Fetch, at now: MonotonicInstant) -> Duration {
         let longest = cache.options.longestFillWait
         guard let deadline = fetch.deadline else { return longest }
@@ -81,12 +81,12 @@ extension CachingHook {
                 guard wait.mayYield, lease.followsFill, await hasNews(fetchRequest, context: context) else {
                     return .goAhead(fillLease)
                 }
-                // Filled between the look-up and the lease.
+                // Filled between the lookup and the lease.
                 fillLease.end(.stored)
                 return .elsewhere(.stored)
             case .held(let other):
                 guard wait.mayYield else { return .goAhead(nil) }
-                // Where nobody waits it is enough that somebody does it.
+                // If nobody waits, it is enough that some process does it.
                 if fetch.isUnattended { return .elsewhere(nil) }
                 wait.begin()
                 switch await other.end() {
@@ -99,7 +99,7 @@ extension CachingHook {
         return .goAhead(nil)
     }
 
-    /// Whether anything else is stored than was when the call was looked up.
+    /// Whether anything is stored that was not there at the call's lookup.
     private func hasNews(_ fetchRequest: FetchRequest, context: CallContext) async -> Bool {
         await candidates(for: fetchRequest.lookup, context).map(\.entry) != fetchRequest.entries
     }
@@ -135,7 +135,7 @@ extension CachingHook {
 
     // MARK: The holder
 
-    /// Tells the others what came of the exchange, unless the response is still being stored.
+    /// Tells the others the result of the exchange, unless the response is still being stored.
     func conclude(
         _ fillLease: HeldFillLease,
         outcome: ResponseOutcome,
@@ -154,7 +154,7 @@ extension CachingHook {
         }
     }
 
-    /// The exchange is over, its body included.
+    /// Ends the exchange, including its body.
     func end(_ fillLease: HeldFillLease, fetchRequest: FetchRequest, context: CallContext) {
         fillLease.endExchange()
         if fillLease.outcome == .notReusable { noteNotReusable(fetchRequest.lookup.key, context: context) }
@@ -172,9 +172,9 @@ extension CachingHook {
         cache.unleased.note(key, until: context.clock.now.advanced(by: CachingHook.unsharedTime))
     }
 
-    // MARK: Those who waited
+    // MARK: Waiting calls
 
-    /// A response that another process has stored while the call waited for it: no hit, since it waited for the origin.
+    /// A response that another process stored while the call waited for it: not a hit, since it waited for the origin.
     func answerFilled(
         _ loaded: LoadedResponse,
         to lookup: CacheLookup,
@@ -198,7 +198,7 @@ extension CachingHook {
     }
 }
 
-/// An exchange's one wait for the other processes of its fleet.
+/// An exchange's single wait for the other processes that share the store.
 final class FillLeaseWait: Sendable {
     let leasing: any FillLeasing
     /// Whether the exchange may be left to another process.
@@ -218,20 +218,20 @@ final class FillLeaseWait: Sendable {
     }
 }
 
-/// The lease of an exchange: kept while the response comes and is being stored, and ended with what came of it.
+/// The lease of an exchange: held while the response arrives and is stored, and ended with the result.
 ///
-/// Travels in the context of its exchange; what lets that go without a word has failed.
+/// It is part of the context of its exchange; releasing it without a result counts as a failure.
 final class HeldFillLease: Sendable {
     private struct State {
         var outcome: LeaseOutcome?
-        /// What the end of storing will mean.
+        /// The outcome when storing has ended.
         var whenStored = LeaseOutcome.stored
-        /// Whether a caller is still to say if the response is stored.
+        /// Whether a caller must still decide whether the response is stored.
         var awaitsVerdict = false
         var renewal: Task<Void, Never>?
     }
 
-    /// Who lives keeps a lease no longer than this.
+    /// A live process holds a lease no longer than this.
     private static let longest = Duration.seconds(60)
 
     private let lease: any FillLease
@@ -257,30 +257,30 @@ final class HeldFillLease: Sendable {
 
     deinit { end(.failed) }
 
-    /// What came of the fill, once something has.
+    /// The outcome of the fill, once there is one.
     var outcome: LeaseOutcome? { state.withLock { $0.outcome } }
 
-    /// Notes whether the response, once it is stored, can be used without asking the origin.
+    /// Records whether the response, once stored, can be used without asking the origin.
     func note(isReusable: Bool) {
         state.withLock { $0.whenStored = isReusable ? .stored : .notReusable }
     }
 
-    /// Leaves the ending to a caller who is still to accept the response.
+    /// Leaves the ending to a caller who must still accept the response.
     func awaitVerdict() {
         state.withLock { $0.awaitsVerdict = true }
     }
 
-    /// The response is stored.
+    /// Records that the response is stored.
     func endStored() {
         end(state.withLock { $0.whenStored })
     }
 
-    /// The exchange is over: what is not stored by now will not be, unless a caller's verdict is awaited.
+    /// Records that the exchange is over: what is not stored by now will not be, unless a caller's verdict is awaited.
     func endExchange() {
         if !state.withLock({ $0.awaitsVerdict }) { end(.failed) }
     }
 
-    /// Ends the lease, unless that has been done.
+    /// Ends the lease, unless it has already ended.
     func end(_ outcome: LeaseOutcome) {
         let (isFirst, renewal): (Bool, Task<Void, Never>?) = state.withLock { state in
             guard state.outcome == nil else { return (false, nil) }

@@ -8,9 +8,9 @@ internal import HoldfastSemantics
     internal import FoundationNetworking
 #endif
 
-/// What answers a call whose exchange failed for good: something stale where that is allowed, and a 504 where it is forbidden.
+/// What answers a call whose exchange failed for good: a stale response if allowed, or a 504 if that is forbidden.
 extension CachingHook {
-    /// What is stale, where it may stand in for this reason.
+    /// The stale response, if it may be served for this reason.
     func loaded(_ fetchRequest: FetchRequest, reason: CacheReason, context: CallContext) async -> LoadedResponse? {
         let isAllowed =
             reason == .staleIfError ? fetchRequest.staleAllowance.onError : fetchRequest.staleAllowance.whenDisconnected
@@ -19,14 +19,14 @@ extension CachingHook {
         return await load(candidate, context: context)
     }
 
-    /// How long the call waits for the origin while something stale is at hand; nil: as long as it takes.
+    /// How long the call waits for the origin if there is something stale to serve; nil: as long as it takes.
     func patience(_ fetchRequest: FetchRequest) -> Duration? {
         fetchRequest.lookup.directive.serveStaleAfter ?? cache.options.serveStaleAfter
     }
 
-    /// The stale response in the place of one that says it failed.
+    /// The stale response in place of a response that reports a failure.
     ///
-    /// Where there was no time for the wait before the next attempt, that wait would have outlasted any patience as well.
+    /// If there was no time for the wait before the next attempt, that wait would have exceeded any patience too.
     func staleAnswer(insteadOf answer: Response, fetchRequest: FetchRequest, context: CallContext) async -> Response? {
         var reason: CacheReason?
         if answer.status.isOriginError, fetchRequest.staleAllowance.onError {
@@ -49,9 +49,9 @@ extension CachingHook {
         return response
     }
 
-    /// The answer in the place of a failure, or of a response that did not come in time; nil: the failure is told.
+    /// The answer in place of a failure, or of a response that did not arrive in time; nil: the failure is reported.
     ///
-    /// - Parameter wasSent: whether anything was; a fault of this side is no reason to hide it behind something stored.
+    /// - Parameter wasSent: whether anything was sent; a local error must not be hidden behind a stored response.
     func answer(
         after error: any Error,
         wasSent: Bool,
@@ -61,7 +61,7 @@ extension CachingHook {
         guard !error.isCancellation else { return nil }
         let failure = ServiceError.attemptFailure(of: error)
         guard wasSent || failure.kind == .throttled else { return nil }
-        // A response came and was refused: nothing stored is better news than that.
+        // A response arrived and was rejected: a stored one is no better.
         if context.options.acceptance?.judgesAttempts ?? false, context.exchange?.responseTime != nil,
             failure.kind != .throttled
         {
@@ -80,14 +80,14 @@ extension CachingHook {
                 context: context
             )
         }
-        // With a lifetime of the cache's own what the response demands is not what counts, and the failure tells more.
+        // With a fixed lifetime, the response's own directives do not count, and the failure says more.
         guard failure.isDisconnection, let stored = fetchRequest.staleCandidate?.stored,
             !stored.hasFixedLifetime(cache.options), stored.forbidsStale(cache.options)
         else { return nil }
         return gatewayTimeout(after: error, fetchRequest: fetchRequest, context: context)
     }
 
-    /// The error response of a cache that is disconnected and holds what it must not use (RFC 9111 §5.2.2.2).
+    /// The error response of a cache that is disconnected and has something stored that it must not use (RFC 9111 §5.2.2.2).
     private func gatewayTimeout(after error: any Error, fetchRequest: FetchRequest, context: CallContext) -> Response {
         let decision = CacheDecision(.unsatisfiable, reason: .mustValidate)
         fetchRequest.lookup.metrics.count(decision) { $0.misses += 1 }
@@ -100,7 +100,7 @@ extension CachingHook {
 }
 
 extension StopReason {
-    /// Whether another attempt would have been made had there been time to wait for it.
+    /// Whether another attempt would have been made if there had been time to wait for it.
     fileprivate var isForLackOfTime: Bool {
         self == .serverDelayTooLong || self == .deadline || self == .gateClosed
     }

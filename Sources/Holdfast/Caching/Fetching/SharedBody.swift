@@ -7,20 +7,20 @@ private import Synchronization
 
 /// One body that several readers follow, each at its own pace.
 ///
-/// It is pulled only as fast as the fastest reader asks. The last bytes stay in memory up to a bound; who is further behind
-/// reads from the entry that is being written. Where none is being written any more the slowest reader sets the pace, and one
-/// that stands still for too long is given up.
+/// It is read only as fast as the fastest reader asks. The last bytes stay in memory up to a limit; readers further behind read
+/// from the entry that is being written. If no entry is being written any more, the slowest reader sets the pace, and one that
+/// stops for too long is dropped.
 final class SharedBody: Sendable {
     private struct State {
         var body: SharedBodyState
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
         var pump: CheckedContinuation<Void, Never>?
-        /// Tells one rest of the pump from the next.
+        /// Distinguishes the pauses of the pump.
         var rest = 0
-        /// Whether the pump waits for the slowest reader to move on.
+        /// Whether the pump waits for the slowest reader to continue.
         var isBlocked = false
         var stall: Stall?
-        /// The rest of the pump that has lasted too long.
+        /// The pause of the pump that has lasted too long.
         var overdueRest = 0
 
         mutating func takePump() -> CheckedContinuation<Void, Never>? {
@@ -29,7 +29,7 @@ final class SharedBody: Sendable {
         }
     }
 
-    /// Readers that keep all others from going on.
+    /// Readers that keep all others from continuing.
     private struct Stall {
         let offset: Int
         let readers: Set<Int>
@@ -50,8 +50,8 @@ final class SharedBody: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - storing: the entry being written, where there is one.
-    ///   - allowance: how many bytes may still be fetched for the store after the last reader left.
+    ///   - storing: the entry being written, if there is one.
+    ///   - allowance: how many bytes may still be fetched for the store after the last reader has left.
     init(
         _ upstream: any ByteSource,
         length: Int?,
@@ -69,39 +69,39 @@ final class SharedBody: Sendable {
         state = Mutex(State(body: SharedBodyState(limit: windowLimit)))
     }
 
-    /// Keeps places for so many readers; before the pump starts.
+    /// Reserves this many readers; call it before the pump starts.
     ///
     /// - Parameter goesOn: whether the body is fetched to its end without readers.
     func open(readers: Int, goesOn: Bool) {
         state.withLock { $0.body.open(readers: readers, goesOn: goesOn) }
     }
 
-    /// Lets the body be fetched to its end for the store, readers or none.
+    /// Lets the body be fetched to its end for the store, even without readers.
     func goOn() {
         change { $0.open(readers: 0, goesOn: true) }
     }
 
-    /// Keeps a place at the beginning for a reader to come; false where the beginning is no longer at hand.
+    /// Reserves a reader that will start at the beginning; false if the beginning is no longer available.
     func reserveReader() -> Bool {
         let canFollow = canFollow
         return state.withLock { $0.body.reserve(canFollow: canFollow) }
     }
 
-    /// Gives a reserved place up.
+    /// Gives up a reserved reader.
     func releaseReader() {
         change { $0.release() }
     }
 
-    /// Takes a reserved place.
+    /// Uses a reserved reader.
     ///
-    /// - Parameter delivered: is told how many bytes were handed out.
+    /// - Parameter delivered: called with the number of bytes that were returned.
     func reader(delivered: @escaping @Sendable (Int) -> Void) -> any ByteSource {
         SharedBodyReader(self, id: state.withLock { $0.body.addReader() }, delivered: delivered)
     }
 
     // MARK: The pump
 
-    /// Fetches the body on behalf of all readers, until its end, its failure, or the last reader's leaving.
+    /// Fetches the body for all readers, until its end, its failure, or until the last reader has left.
     func pump() async {
         while true {
             let canFollow = canFollow
@@ -141,7 +141,7 @@ final class SharedBody: Sendable {
         }
     }
 
-    /// Waits for a reader to ask, to move on or to leave.
+    /// Waits for a reader to ask, to continue or to leave.
     private func rest(_ ticket: Int) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -162,7 +162,7 @@ final class SharedBody: Sendable {
         }
     }
 
-    /// Ends one rest of the pump, whether or not it has begun.
+    /// Ends one pause of the pump, whether or not it has begun.
     private func endRest(_ ticket: Int) {
         let pump: CheckedContinuation<Void, Never>? = state.withLock { state in
             guard state.rest == ticket else { return nil }
@@ -172,11 +172,11 @@ final class SharedBody: Sendable {
         pump?.resume()
     }
 
-    /// Waits for the slowest readers to move on, and gives up those who have not for too long.
+    /// Waits for the slowest readers to continue, and drops those that have stopped for too long.
     private func restOrExpel() async {
         let (ticket, stall) = beginRest(blocked: true)
         defer { state.withLock { $0.isBlocked = false } }
-        // A place that is not taken yet stands for a reader that is about to come.
+        // A reserved place stands for a reader that is about to come.
         guard let stall else { return await rest(ticket) }
         let end = stall.since.advanced(by: SharedBody.longestStall)
         if clock.now >= end {
@@ -188,7 +188,7 @@ final class SharedBody: Sendable {
                 try await clock.sleep(until: end)
                 endRest(ticket)
             } catch {
-                // The pump went on before.
+                // The pump continued earlier.
             }
         }
         await rest(ticket)
@@ -270,7 +270,7 @@ final class SharedBody: Sendable {
         state.withLock { $0.waiting.removeValue(forKey: reader) }?.resume()
     }
 
-    /// Somebody is gone: the last one ends the transfer, unless the store may have the rest.
+    /// A reader has left: the last one ends the transfer, unless the store may have the rest.
     private func change(_ change: (inout SharedBodyState) -> Void) {
         let isStoring = storing?.isStoring ?? false
         let (stops, pump): (Bool, CheckedContinuation<Void, Never>?) = state.withLock { state in
@@ -299,7 +299,7 @@ final class SharedBody: Sendable {
     }
 }
 
-/// One reader's end of a ``SharedBody``; dropping it is leaving.
+/// One reader's side of a ``SharedBody``; releasing it means leaving.
 final class SharedBodyReader: ByteSource {
     private let body: SharedBody
     private let id: Int
@@ -324,7 +324,7 @@ final class SharedBodyReader: ByteSource {
             delivered(chunk.count)
             return chunk
         } catch {
-            // One who has left finds no place of its own any more.
+            // A reader that has left no longer has a place.
             throw hasLeft.withLock { $0 } ? CancellationError() : error
         }
     }
@@ -338,20 +338,20 @@ final class SharedBodyReader: ByteSource {
     }
 }
 
-/// Where each reader of a ``SharedBody`` stands, and which bytes are in memory.
+/// The position of each reader of a ``SharedBody``, and the bytes in memory.
 struct SharedBodyState: Sendable {
-    /// What a reader finds at its place.
+    /// What is available at a reader's position.
     enum Step {
         case chunk(ByteChunk)
-        /// The bytes have left the memory: so many of them, from this offset, stand in the entry alone.
+        /// The bytes are no longer in memory: this many of them, from this offset, are only in the entry.
         case behind(offset: Int, count: Int)
         case ended(Result<Void, any Error>)
         case wait
-        /// The reader stood still for too long.
+        /// The reader stopped for too long.
         case expelled
     }
 
-    /// What the pump does next.
+    /// What the pump should do next.
     enum Demand: Hashable {
         case pull
         case rest
@@ -364,7 +364,7 @@ struct SharedBodyState: Sendable {
         var offset = 0
     }
 
-    /// As many bytes stay in memory at most, but for the chunk that came last.
+    /// The most bytes in memory, except for the last chunk.
     private let limit: Int
     private var window: ArraySlice<ByteChunk> = []
     /// The number of the window's first chunk, and the offset of its first byte.
@@ -386,7 +386,7 @@ struct SharedBodyState: Sendable {
         self.goesOn = goesOn
     }
 
-    /// Keeps places for those who waited for the head.
+    /// Reserves places for those who waited for the head.
     mutating func open(readers: Int, goesOn: Bool) {
         reserved += readers
         self.goesOn = self.goesOn || goesOn
@@ -394,7 +394,7 @@ struct SharedBodyState: Sendable {
 
     var hasReaders: Bool { reserved > 0 || !places.isEmpty }
 
-    /// Keeps a place for one who comes later; false where the bytes from the beginning on are no longer at hand.
+    /// Reserves a place for a later reader; false if the bytes from the beginning are no longer available.
     mutating func reserve(canFollow: Bool) -> Bool {
         if case .failure? = ending { return false }
         guard !isStopped, start == 0 || canFollow else { return false }
@@ -418,7 +418,7 @@ struct SharedBodyState: Sendable {
         wanting.remove(reader)
     }
 
-    /// Nobody reads any more: the rest is fetched all the same, or nothing more.
+    /// Nobody reads any more: either the rest is fetched anyway, or nothing more.
     mutating func abandon(goesOn: Bool) {
         if goesOn { self.goesOn = true } else { isStopped = true }
     }
@@ -436,7 +436,7 @@ struct SharedBodyState: Sendable {
     }
 
     mutating func demand(canFollow: Bool) -> Demand {
-        // Without readers the bytes are for the entry alone.
+        // Without readers, the bytes are only for the entry.
         if goesOn, !canFollow, !hasReaders { isStopped = true }
         if isStopped { return .stop }
         guard goesOn && canFollow || !wanting.isEmpty else { return .rest }
@@ -466,23 +466,23 @@ struct SharedBodyState: Sendable {
         return .chunk(chunk)
     }
 
-    /// `reader` got bytes from the entry instead.
+    /// Records that `reader` got bytes from the entry instead.
     mutating func advance(_ reader: Int, by count: Int) {
         places[reader]?.offset += count
     }
 
-    /// Those who are furthest behind, and where.
+    /// The readers that are furthest behind, and their position.
     var slowest: (offset: Int, readers: Set<Int>)? {
         guard let offset = places.values.map(\.offset).min() else { return nil }
         return (offset, Set(places.filter { $0.value.offset == offset }.keys))
     }
 
-    /// Gives up those of `readers` who still stand at `offset`.
+    /// Drops those of `readers` that are still at `offset`.
     mutating func expel(_ readers: Set<Int>, at offset: Int) {
         for reader in readers where places[reader]?.offset == offset { leave(reader) }
     }
 
-    /// Drops what all have read, or can read elsewhere; whether there is room then.
+    /// Drops bytes that all have read, or can read elsewhere; returns whether there is room now.
     private mutating func makeRoom(canFollow: Bool) -> Bool {
         while end - start >= limit, let first = window.first {
             let needed = reserved > 0 ? 0 : slowest?.offset ?? .max

@@ -5,19 +5,19 @@ internal import HoldfastSemantics
 private import HoldfastStorage
 private import Synchronization
 
-/// The counters of a cache, in stripes, so that threads that count at the same time seldom meet.
+/// The counters of a cache, in stripes, to reduce contention between threads.
 final class CacheMeter: Sendable {
     private final class Stripe: Sendable {
         let state = Mutex(MeterState())
     }
 
     static let stripeCount = 4
-    /// How many origins are told apart by a reader.
+    /// How many origins are counted separately.
     static let originLimit = 64
 
     private let stripes = (0..<stripeCount).map { _ in Stripe() }
 
-    /// Which stripe a call counts in: all it does goes there, so that a hit is counted where its request was.
+    /// The stripe for a call: all of its events are counted there, so that a hit is counted with its request.
     static func stripe() -> Int { ThreadStripe.current(of: stripeCount) }
 
     func arrive(from origin: CountedOrigin?, in minute: Int64, stripe: Int) {
@@ -83,13 +83,13 @@ final class CacheMeter: Sendable {
     }
 }
 
-/// What was counted, in total and by origin, for a bounded number of origins.
+/// Counts in total and by origin, for a limited number of origins.
 ///
-/// Which origins have a place goes by their recent requests, by the rule of Space-Saving (Metwally et al. 2005): when all places
-/// are taken, a new origin takes that of the origin with the fewest, and inherits its weight. So an origin with more than one
-/// of `places` recent requests has a place, whatever else comes by. Weights are halved every ten minutes: that is "recent".
+/// Which origins have a place depends on their recent requests, by the Space-Saving algorithm (Metwally et al. 2005): when all
+/// places are taken, a new origin replaces the one with the fewest, and inherits its weight. So an origin with more than one in
+/// `places` recent requests always has a place. "Recent" means that weights are halved every ten minutes.
 struct MeterState: Sendable {
-    /// How many minutes are kept of the total, and of each origin.
+    /// How many minutes are kept for the total, and for each origin.
     static let totalMinutes = 60
     static let originMinutes = 5
 
@@ -100,16 +100,16 @@ struct MeterState: Sendable {
     }
 
     private(set) var total = MinuteRing(length: totalMinutes)
-    /// What belongs to no origin that has a place.
+    /// Counts for origins without a place.
     private(set) var other = CacheStatistics()
     private let capacity: Int
-    /// The hashes of the origins, place by place; apart, so that a look for one reads little memory.
+    /// The hashes of the origins, by place; separate, so that a search reads little memory.
     private var hashes: [Int] = []
     private var places: [Place] = []
     private var last = 0
     private var decade = Int64.min
 
-    /// - Parameter places: how many origins have one; at least 1.
+    /// - Parameter places: how many origins have a place; at least 1.
     init(places: Int = CacheMeter.originLimit) {
         capacity = max(1, places)
     }
@@ -139,7 +139,7 @@ struct MeterState: Sendable {
         return index
     }
 
-    /// Counts what became of a request.
+    /// Counts what happened to a request.
     mutating func count(for origin: CountedOrigin?, in minute: Int64, _ change: (inout CacheStatistics) -> Void) {
         total.count(in: minute, change)
         if let origin, let index = place(of: origin) {
@@ -173,32 +173,32 @@ struct MeterState: Sendable {
     var origins: [(name: String, ring: MinuteRing)] { places.map { ($0.name, $0.ring) } }
 }
 
-/// Counts since the start, together with what they were at the beginning of each of the last minutes.
+/// Counts since the start, with their values at the beginning of each recent minute.
 ///
-/// A window is the difference of two of them, so that counting costs one look at the minute more and no second set of counts.
+/// A window is the difference of two values, so counting only has to check the minute and needs no second set of counts.
 struct MinuteRing: Sendable {
     private struct Mark: Sendable {
         let minute: Int64
-        /// What had been counted before it.
+        /// The counts before it.
         let counts: CacheStatistics
     }
 
     /// What was counted since the start.
     private(set) var counts = CacheStatistics()
-    /// How many minutes there are beside the running one.
+    /// How many minutes there are in addition to the current one.
     let length: Int
-    /// Minutes in which nothing was counted have none.
+    /// Minutes without counts have none.
     private var marks: [Mark] = []
-    /// Where the oldest is, once all places are taken.
+    /// The index of the oldest, once all places are taken.
     private var oldest = 0
     private var running = Int64.min
 
-    /// - Parameter length: how many minutes are kept beside the running one; at least 1.
+    /// - Parameter length: how many minutes are kept in addition to the current one; at least 1.
     init(length: Int) {
         self.length = max(1, length)
     }
 
-    /// Counts in a minute; one that is over already counts as the running one.
+    /// Counts in a minute; one that is already over counts as the current one.
     mutating func count(in minute: Int64, _ change: (inout CacheStatistics) -> Void) {
         if minute > running { begin(minute) }
         change(&counts)
@@ -215,12 +215,12 @@ struct MinuteRing: Sendable {
         }
     }
 
-    /// What was counted in the minutes of `minutes`, of those that are kept.
+    /// The counts in these minutes, as far as they are kept.
     func counts(in minutes: Range<Int64>) -> CacheStatistics {
         before(minutes.upperBound) - before(minutes.lowerBound)
     }
 
-    /// What had been counted before a minute, or before the oldest one that is known.
+    /// The counts before a minute, or before the oldest one that is known.
     private func before(_ minute: Int64) -> CacheStatistics {
         for offset in marks.indices {
             let mark = marks[(oldest + offset) % marks.count]
@@ -230,7 +230,7 @@ struct MinuteRing: Sendable {
     }
 }
 
-/// The origin of a target, as counters know it.
+/// The origin of a target, for counting.
 struct CountedOrigin: Sendable {
     let hash: Int
     private let target: TargetURI
@@ -240,11 +240,11 @@ struct CountedOrigin: Sendable {
         self.target = target
     }
 
-    /// Scheme, host and port; made at each reading.
+    /// Scheme, host and port; computed on each access.
     var name: String { target.origin }
 }
 
-/// Counts what becomes of one call at a cache: to whose origin, and when.
+/// Counts what happens to one call in a cache: for which origin, and when.
 struct CallMetrics: Sendable {
     private let meter: CacheMeter
     private let origin: CountedOrigin?
@@ -252,7 +252,7 @@ struct CallMetrics: Sendable {
     private let clock: any HoldfastClock
     private let begun: MonotonicInstant
 
-    /// - Parameter target: nil for what belongs to no origin.
+    /// - Parameter target: nil for events without an origin.
     init(_ meter: CacheMeter, target: TargetURI?, history: LookupHistory, clock: any HoldfastClock) {
         self.meter = meter
         origin = target.map { CountedOrigin(of: $0) }
@@ -278,7 +278,7 @@ struct CallMetrics: Sendable {
         }
     }
 
-    /// Counts a hit, its reason where it is stale, and the time it spared the caller.
+    /// Counts a hit, its reason if it is stale, and the time that it saved the caller.
     ///
     /// - Parameter delay: how long the origin had taken to answer with what is stored.
     func count(_ hit: HitKind, reason: CacheReason, delay: Duration) {
@@ -296,7 +296,7 @@ struct CallMetrics: Sendable {
         }
     }
 
-    /// No origin takes longer in earnest, while a clock that was set between sending and receiving can make it look so.
+    /// No origin really takes longer, but it can look so if a clock was set between sending and receiving.
     static var longestDelay: Duration { .seconds(60) }
 
     /// Counts a response that is not stored.
@@ -304,7 +304,7 @@ struct CallMetrics: Sendable {
         count { $0.notStored[reason, default: 0] += 1 }
     }
 
-    /// Counts bytes that the caller was given.
+    /// Counts bytes that the caller got.
     func count(_ bytes: Int, bodySource: BodySource) {
         count { counts in
             switch bodySource {
@@ -318,7 +318,7 @@ struct CallMetrics: Sendable {
     }
 }
 
-/// The kinds of hits that are counted apart.
+/// The kinds of hits that are counted separately.
 enum HitKind: Sendable {
     case fresh
     case stale
@@ -328,7 +328,7 @@ enum HitKind: Sendable {
     var isStale: Bool { self != .fresh }
 }
 
-/// By which way body bytes came to a caller.
+/// Where a caller's body bytes came from.
 enum BodySource: Sendable {
     case hit
     case staleOnError
@@ -338,12 +338,12 @@ enum BodySource: Sendable {
 }
 
 extension StoredResponse {
-    /// How long the origin took to answer with it, or to confirm it, up to the head; negative where the clock was set back.
+    /// How long the origin took to answer with it or confirm it, up to the head; negative if the clock was set back.
     var delay: Duration { .milliseconds(requestTime.millisecondsUntil(responseTime)) }
 }
 
 extension MonotonicInstant {
-    /// The minute of the clock's time line.
+    /// The minute on the clock's timeline.
     var minute: Int64 {
         let seconds = sinceOrigin.components.seconds
         return seconds >= 0 ? seconds / 60 : (seconds - 59) / 60

@@ -85,7 +85,7 @@ public struct CacheStatistics: Sendable, Hashable {
     }
 }
 
-/// Counts taken together, and what was counted between two looks.
+/// Adding counts, and counts between two times.
 extension CacheStatistics {
     /// Adds a request that was a fresh hit.
     mutating func addHit(bytes: Int, saved: Duration) {
@@ -99,7 +99,7 @@ extension CacheStatistics {
         left.combine(right, join: { $0 &+= $1 }, joinTimes: { $0 += $1 })
     }
 
-    /// What was counted since these were `earlier`.
+    /// The counts since `earlier`.
     static func - (left: CacheStatistics, earlier: CacheStatistics) -> CacheStatistics {
         var difference = left
         difference.combine(earlier, join: { $0 &-= $1 }, joinTimes: { $0 -= $1 })
@@ -119,7 +119,7 @@ extension CacheStatistics {
         notStored = notStored.filter { $0.value != 0 }
     }
 
-    /// Every count that stands alone.
+    /// Every simple count.
     private static var figures: [WritableKeyPath<CacheStatistics, Int>] {
         [
             \.requests, \.hits, \.staleHits, \.revalidatingHits, \.staleOnError, \.revalidated, \.collapsed, \.misses,
@@ -129,10 +129,10 @@ extension CacheStatistics {
     }
 }
 
-/// What a cache has done, in total and by origin, since it was made and lately.
+/// A cache's counts, in total and by origin, since it was made and recently.
 ///
-/// Minutes are those of the clock of the pipelines: a window consists of whole minutes and the one that is running. What a body
-/// delivers counts in the minute in which it is read. Reading costs some microseconds and holds no call up for longer.
+/// Minutes are those of the pipelines' clock: a window consists of whole minutes and the current one. A body counts in the minute
+/// in which it is read. Reading takes some microseconds and delays no call for longer.
 extension HTTPCache {
     /// What was counted since the cache was made.
     public var statistics: CacheStatistics { meter.total }

@@ -26,7 +26,7 @@ extension HTTPCache {
         guard let stored = StoredResponse(decoding: entry.description.metadata, targetedFields: options.targets),
             let (head, pieces) = stored.message(bodyLength: entry.bodyLength, now: now)
         else {
-            throw StoreError(.corrupt, "The stored response of \(info.target) cannot be read; remove it.")
+            throw StoreError(.corrupt, "The stored response for \(info.target) cannot be read; remove it.")
         }
         let body: any StoredBody
         do throws(StoreError) {
@@ -49,9 +49,9 @@ extension HTTPCache {
 }
 
 extension StoredResponse {
-    /// The head of the message that all stored bytes make, and where its content lies in the entry's body.
+    /// The head of a message with all stored bytes, and the position of its content in the entry's body.
     ///
-    /// - Returns: nil where the body is not as long as the parts it should consist of.
+    /// - Returns: nil if the body is not as long as its parts together.
     fileprivate func message(bodyLength: Int, now: Timestamp) -> (ResponseHead, [StoredBodySource.Piece])? {
         guard let ranges else { return (wholeHead(bodyLength: bodyLength, now: now), [.stored(0..<bodyLength)]) }
         guard let offsets = offsets(of: ranges.intervals, bodyLength: bodyLength) else { return nil }
@@ -83,12 +83,12 @@ extension StoredResponse {
         return answer
     }
 
-    /// Where each interval stands in a body that holds them one after another; nil where they do not fill it exactly.
+    /// The position of each interval in a body that contains them one after another; nil if they do not fill it exactly.
     private func offsets(of intervals: [Range<Int64>], bodyLength: Int) -> [Range<Int64>: Range<Int>]? {
         var offsets: [Range<Int64>: Range<Int>] = [:]
         var offset = 0
         for interval in intervals {
-            // Intervals begin at 0 or above, so that their lengths cannot overflow.
+            // Intervals begin at 0 or above, so their lengths cannot overflow.
             guard let length = Int(exactly: interval.upperBound - interval.lowerBound), length <= bodyLength - offset
             else { return nil }
             offsets[interval] = offset..<offset + length

@@ -4,7 +4,7 @@
 public import HoldfastSemantics
 public import HoldfastStorage
 
-/// Looking into a cache: what it holds, whether that is whole, and packing it.
+/// Inspecting a cache: listing, verifying and compacting its contents.
 extension HTTPCache {
     /// Lists stored responses, without reading their bodies.
     ///
@@ -73,7 +73,7 @@ public struct CacheEntries: AsyncSequence, Sendable {
     let selection: CacheSelection
     let pageSize: Int
     let now: Timestamp
-    /// Where the listing begins: an iterator's ``Iterator/cursor`` of an earlier one; nil: at the first entry.
+    /// Where the listing begins: the ``Iterator/cursor`` of an earlier one; nil: at the first entry.
     package var start: StoreCursor?
 
     public func makeAsyncIterator() -> Iterator {
@@ -85,9 +85,9 @@ public struct CacheEntries: AsyncSequence, Sendable {
         fileprivate let pages: CacheEntries
         fileprivate let isSelected: @Sendable (StoredEntry) -> Bool
         private var page: ArraySlice<ListedEntry> = []
-        /// Where a later listing goes on, once all of the page in hand was taken; nil at the end.
+        /// Where a later listing continues after all of the current page; nil at the end.
         package private(set) var cursor: StoreCursor?
-        /// Whether all of the page in hand was taken.
+        /// Whether all of the current page was returned.
         package var isAtPageEnd: Bool { page.isEmpty }
         private var isAtEnd = false
 
@@ -122,7 +122,7 @@ public struct CacheEntries: AsyncSequence, Sendable {
                     now: StoreInstant(pages.now)
                 )
                 page = next.listed[...]
-                // A store that goes on from where it was would be listed without end.
+                // A store that returned the same cursor would be listed forever.
                 isAtEnd = next.next == nil || next.next == cursor
                 cursor = next.next
             } catch {
@@ -131,10 +131,10 @@ public struct CacheEntries: AsyncSequence, Sendable {
             }
         }
 
-        /// What is told of an entry; nil where it is not selected, or no response.
+        /// The information about an entry; nil if it is not selected, or not a response.
         private func info(of listed: ListedEntry) -> CacheEntryInfo? {
             let (entry, options) = (listed.entry, pages.cache.options)
-            // Read past the table of decoded responses, from which a long listing would drive out all that is in use.
+            // Bypasses the table of decoded responses, because a long listing would evict everything in use from it.
             guard !SearchVarianceKeys.isOne(entry.key.bytes),
                 let stored = StoredResponse(decoding: entry.description.metadata, targetedFields: options.targets)
             else { return nil }
@@ -191,7 +191,7 @@ public struct CacheEntryInfo: Sendable, Hashable {
     public let isPinned: Bool
     /// Whether the origin must confirm it before it is used again: it was removed softly, or its store lost power.
     public let needsConfirmation: Bool
-    /// Where the store has it.
+    /// The keys of the entry in the store.
     package let key: StoreKey
     package let variant: StoreKey
     private let fields: NominatedFields
@@ -260,7 +260,7 @@ public struct NominatedField: Sendable, Hashable, CustomStringConvertible {
         "\(name): \(value.text ?? (value.isHidden ? "(hidden)" : "(absent)"))"
     }
 
-    /// What the cache keeps of the request, read from the form in which it keeps it.
+    /// The fields that the cache keeps of the request, in the form in which it keeps them.
     static func all(of nominated: NominatedFields) -> [NominatedField] {
         var reader = FramedBytes.Reader(nominated.framed)
         _ = reader.next()

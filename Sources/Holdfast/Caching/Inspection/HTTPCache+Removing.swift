@@ -10,7 +10,7 @@ private import Synchronization
     public import FoundationNetworking
 #endif
 
-/// Purging: a person takes stored responses away, or has them confirmed before they are used again.
+/// Purging: removing stored responses, or requiring validation before they are used again.
 extension HTTPCache {
     /// Removes the selected responses, or marks them so that they are not used again until the origin has confirmed them.
     ///
@@ -37,7 +37,7 @@ extension HTTPCache {
     ) async throws(StoreError) -> Int? {
         if case .uri(let target) = selection.form {
             guard let target = target.map(options.keyTarget) else { return 0 }
-            // Under which other URIs a response under way may be stored that answers for this one, is not known yet.
+            // It is not known yet under which other URIs a response in progress may be stored that answers this one.
             if holdsSearchVariance { writer.invalidations.noteAll() } else { writer.invalidations.note(target) }
         } else {
             writer.invalidations.noteAll()
@@ -52,7 +52,7 @@ extension HTTPCache {
         )
         switch selection.form {
         case .all, .principal, .credentials, .path, .prefix:
-            // What leads to equivalent queries is no response and not counted, but names URIs and goes with them.
+            // Entries that lead to equivalent queries are not responses and not counted, but they contain URIs and are removed too.
             try await writer.purge(.matching(isSelected), now: now)
         case .uri, .tag, .olderThan, .matching: break
         }
@@ -91,9 +91,9 @@ extension HTTPCache {
         try await remove(.principal(principal))
     }
 
-    /// The selected entries as they are now.
+    /// The current selected entries.
     ///
-    /// - Parameter endingWrites: whether those that are being written are kept from appearing.
+    /// - Parameter endingWrites: whether entries that are being written are prevented from appearing.
     func entries(
         of selection: CacheSelection,
         endingWrites: Bool = false,
@@ -111,7 +111,7 @@ extension HTTPCache {
         return found.all
     }
 
-    /// The entry that stands in the place of one that was replaced; nil where none does.
+    /// The entry that has replaced another one; nil if there is none.
     func successor(of entry: StoredEntry, now: Timestamp) async throws(StoreError) -> StoredEntry? {
         try await store.entries(for: entry.key, now: StoreInstant(now)).first { $0.variant == entry.variant }
     }
@@ -131,7 +131,7 @@ extension HTTPCache {
         return count
     }
 
-    /// Marks one entry; false where it is gone meanwhile.
+    /// Marks one entry; false if it is gone by now.
     private func mark(
         _ selected: StoredEntry,
         where isSelected: (StoredEntry) -> Bool,
@@ -146,17 +146,17 @@ extension HTTPCache {
             description.metadata = marked.encoded
             description.uselessAfter = StoreInstant(marked.uselessAfter(options))
             if try await writer.freshen(entry, with: description, claim: nil, for: nil, now: now) != nil { return true }
-            // Freshened since the look: by a 304 to a request that may have been sent before the purge.
+            // Freshened meanwhile: by a 304 to a request that may have been sent before the purge.
             guard let newer = try await successor(of: entry, now: now), isSelected(newer) else { return false }
             entry = newer
         }
-        // One that changes faster than it can be marked is better gone than used.
+        // An entry that changes faster than it can be marked is removed, which is safer than using it.
         try await writer.remove(entry)
         return true
     }
 }
 
-/// Gathers what a store shows to a predicate.
+/// Collects what a store shows to a predicate.
 private final class FoundEntries: Sendable {
     private let entries = Mutex<[StoredEntry.Version: StoredEntry]>([:])
 
@@ -279,13 +279,13 @@ struct TargetPrefix: Sendable {
         isPath = text.hasPrefix("/")
         let origin = "http://a.example"
         guard let target = try? TargetURI(isPath ? origin + text : text) else {
-            // Cut within an escape, or no URL at all: the canonical form begins with it as it is, or not at all.
+            // Cut within an escape, or not a URL: a canonical form begins with it unchanged, or not at all.
             self.text = text
             return
         }
         var canonical = target.canonical
         let namesPath = text.drop { $0 != ":" }.dropFirst(3).contains { $0 == "/" || $0 == "?" }
-        // The slash that stands for no path was not written.
+        // Removes the slash of an empty path, which was not written.
         if !isPath, !namesPath, canonical.hasSuffix("/") { canonical.removeLast() }
         self.text = isPath ? String(canonical.dropFirst(origin.count)) : canonical
     }
@@ -298,7 +298,7 @@ struct TargetPrefix: Sendable {
 }
 
 extension HTTPCache {
-    /// The selection as a question about one entry.
+    /// The selection as a predicate for one entry.
     func predicate(of selection: CacheSelection, now: Timestamp) -> @Sendable (StoredEntry) -> Bool {
         switch selection.form {
         case .all:
@@ -318,7 +318,7 @@ extension HTTPCache {
                 CachePrincipal.digest(of: HeaderFields(), userinfo: nil, explicit: name, secret: store.secret)
             ])
         case .credentials(let fields, let userinfo, let credentialFields):
-            // Rules may leave other cookies out for other routes, and all of these partitions are the requester's.
+            // Rules may ignore other cookies for other routes, and all of these partitions are the requester's.
             return isOf(
                 options.allIgnoredCookies.map {
                     CachePrincipal.digest(
@@ -344,7 +344,7 @@ extension HTTPCache {
     }
 
     private func isOf(_ partitions: [String]) -> @Sendable (StoredEntry) -> Bool {
-        // The anonymous partition is nobody's own.
+        // The anonymous partition belongs to nobody.
         let partitions = Set(partitions).subtracting([""])
         guard !partitions.isEmpty else { return { _ in false } }
         return { CacheKey.Parts(framed: $0.key.bytes).map { partitions.contains($0.partition) } ?? false }
@@ -355,7 +355,7 @@ extension HTTPCache {
         return { [decoded] entry in
             guard let text = CacheKey.Parts(framed: entry.key.bytes)?.target else { return false }
             if text == target.canonical { return true }
-            // A response that answers for this URI too is stored under another one.
+            // A response that also answers this URI may be stored under another one.
             guard let stored = try? TargetURI(text), stored.isSameOrigin(as: target), stored.path == target.path,
                 let response = decoded.response(of: entry)
             else { return false }
@@ -429,7 +429,7 @@ extension HTTPCache {
         var entry = selected
         for _ in 0..<8 {
             if try await writer.setPinned(pinned, entry: entry) { return .done }
-            // Either there is no room, or the entry was freshened or replaced since the look.
+            // Either there is no room, or the entry was freshened or replaced meanwhile.
             guard let newer = try await successor(of: entry, now: now) else { return .gone }
             if newer.version == entry.version { return .refused }
             entry = newer

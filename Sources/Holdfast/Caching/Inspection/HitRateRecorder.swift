@@ -35,7 +35,7 @@ public final class HitRateRecorder: Sendable {
     public let maximumRequests: Int
 
     private let hash: KeyedHash
-    /// Keys whose hashes are at most this are of the sample.
+    /// Keys whose hashes are at most this are in the sample.
     private let threshold: UInt64
     private let log: Mutex<RequestLog>
 
@@ -120,12 +120,12 @@ public final class HitRateRecorder: Sendable {
 
     // MARK: Within the library
 
-    /// What is held by now.
+    /// The requests recorded so far.
     package var held: RequestLog { log.withLock { $0 } }
 
-    /// Notes a request for an entry.
+    /// Records a request for an entry.
     ///
-    /// - Returns: where to add the bytes that are not known yet; nil once no more are taken.
+    /// - Returns: where to add bytes that are not known yet; nil if the recorder is full.
     func record(_ entry: RecordedEntry) -> RequestLog.Place? {
         note(
             hash.of(entry.key.bytes),
@@ -139,7 +139,7 @@ public final class HitRateRecorder: Sendable {
         log.withLock { $0.add(bytes, to: place) }
     }
 
-    /// All variants and versions of a resource are of the sample, or none is.
+    /// Either all variants and versions of a resource are in the sample, or none.
     private func note(_ primary: UInt64, variant: UInt64, version: UInt64, size: Int) -> RequestLog.Place? {
         let key = primary <= threshold ? hash.of(primary, variant, version) : nil
         return log.withLock { $0.append(key, size: max(0, size)) }
@@ -155,7 +155,7 @@ extension HTTPCache {
     }
 }
 
-/// The recorder of a cache, if there is one; to find that there is none takes no lock.
+/// The recorder of a cache, if there is one; finding that there is none takes no lock.
 final class Recording: Sendable {
     private let isOn = Atomic(false)
     private let current = Mutex<HitRateRecorder?>(nil)
@@ -163,7 +163,7 @@ final class Recording: Sendable {
     /// Whether there is one.
     var isUnderWay: Bool { isOn.load(ordering: .acquiring) }
 
-    /// The recorder that takes requests now.
+    /// The recorder that currently receives requests.
     var recorder: HitRateRecorder? {
         isUnderWay ? current.withLock { $0 } : nil
     }
@@ -176,7 +176,7 @@ final class Recording: Sendable {
     }
 }
 
-/// Recording what the cache is asked for.
+/// Recording the requests that reach the cache.
 extension CachingHook {
     /// Records a request that is answered from the store.
     func record(_ loaded: LoadedResponse) {
@@ -194,7 +194,8 @@ extension CachingHook {
         )
     }
 
-    /// Records a request that is answered by an exchange; what may not be stored is no request that a cache could answer.
+    /// Records a request that is answered by an exchange; a response that may not be stored is no request that a cache could
+    /// answer.
     func record(_ outcome: ResponseOutcome, response: inout Response) {
         if let loaded = outcome.loaded { return record(loaded) }
         guard let recorder = cache.recording.recorder, let entry = outcome.entry else { return }
@@ -214,16 +215,16 @@ extension CachingHook {
     }
 }
 
-/// What a recorder is told of the stored response that a request is for.
+/// What a recorder gets about the stored response for a request.
 struct RecordedEntry: Sendable {
     let key: StoreKey
     let variant: StoreKey
-    /// What tells this response from later ones of the same variant.
+    /// Distinguishes this response from later ones of the same variant.
     let version: [UInt8]
-    /// What a store charges, as far as it is known.
+    /// The size that a store counts, as far as it is known.
     let size: Int
 
-    /// - Parameter bodyLength: 0 where it is not known yet.
+    /// - Parameter bodyLength: 0 if it is not known yet.
     init(
         key: StoreKey,
         variant: StoreKey,
@@ -241,10 +242,10 @@ struct RecordedEntry: Sendable {
         self.size = overflow ? .max : size
     }
 
-    /// The validator: what comes back with another one was a miss for a cache of any size.
+    /// The validator: a response that returns with another one would be a miss for a cache of any size.
     ///
-    /// What has none cannot be confirmed and is fetched anew once it is stale: in each period as long as it is fresh it is another
-    /// one, so that two requests further apart than that never look like a hit.
+    /// Without a validator, a response cannot be confirmed and is fetched again once it is stale: in each period as long as its
+    /// lifetime it counts as another one, so that two requests further apart never look like a hit.
     private static func version(of stored: StoredResponse, _ options: CacheOptions) -> [UInt8] {
         if let validator = stored.head.fields[.eTag] ?? stored.head.fields[.lastModified] {
             return Array(validator.utf8)
@@ -254,11 +255,11 @@ struct RecordedEntry: Sendable {
     }
 }
 
-/// Requests as they are recorded: keys and sizes in blocks, so that it grows without being copied; it takes no more once full.
+/// Recorded requests: keys and sizes in blocks, so that it grows without being copied; it accepts no more once full.
 package struct RequestLog: Sendable {
-    /// Where a request stands whose size is not known yet.
+    /// The place of a request whose size is not known yet.
     struct Place: Sendable {
-        /// Nil: the request is not of the sample, and only its bytes count.
+        /// Nil: the request is not in the sample, and only its bytes count.
         fileprivate let index: Int?
     }
 
@@ -277,7 +278,7 @@ package struct RequestLog: Sendable {
     private var blocks: [Block] = []
     /// How many requests are held.
     package private(set) var count = 0
-    /// All requests that came by, those that are not of the sample included, and the bytes of all.
+    /// All requests, including those that are not in the sample, and the bytes of all.
     package private(set) var seen = 0
     package private(set) var seenBytes = 0
 
@@ -285,12 +286,12 @@ package struct RequestLog: Sendable {
         self.limit = max(0, limit)
     }
 
-    /// Whether no more is taken; then nothing is counted either, so that what was seen is what the sample was drawn from.
+    /// Whether it is full; then nothing is counted either, so that the counts match what the sample was drawn from.
     var isFull: Bool { count >= limit }
 
-    /// Notes a request.
+    /// Records a request.
     ///
-    /// - Parameter key: nil where it is not of the sample.
+    /// - Parameter key: nil if it is not in the sample.
     mutating func append(_ key: UInt64?, size: Int) -> Place? {
         guard !isFull else { return nil }
         seen += 1
@@ -312,7 +313,7 @@ package struct RequestLog: Sendable {
         blocks[block].sizes[offset] = UInt32(clamping: size)
     }
 
-    /// Hands out every request in its order.
+    /// Passes every request to `body`, in order.
     package func forEach(_ body: (_ key: UInt64, _ size: UInt32) -> Void) {
         for block in blocks {
             for (key, size) in zip(block.keys, block.sizes) { body(key, size) }
@@ -327,7 +328,7 @@ extension Int {
     }
 }
 
-/// SipHash-2-4 (Aumasson and Bernstein 2012): a 64-bit hash that tells nothing of its input to who has not the key.
+/// SipHash-2-4 (Aumasson and Bernstein 2012): a 64-bit hash that reveals nothing about its input without the key.
 struct KeyedHash: Sendable {
     private let keys: (UInt64, UInt64)
 
@@ -335,7 +336,7 @@ struct KeyedHash: Sendable {
         self.keys = keys
     }
 
-    /// The hash of these bytes; two nanoseconds a byte or so, no allocation.
+    /// The hash of these bytes; about two nanoseconds per byte, no allocation.
     func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         var state = State(keys)
         var offset = 0
@@ -351,7 +352,7 @@ struct KeyedHash: Sendable {
 
     func of(_ bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes { of($0) } }
 
-    /// The hash of some numbers, each as its eight bytes.
+    /// The hash of some numbers, each as eight bytes.
     func of(_ first: UInt64, _ second: UInt64, _ third: UInt64) -> UInt64 {
         var state = State(keys)
         state.take(first)

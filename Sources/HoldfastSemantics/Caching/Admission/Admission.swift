@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What a response does to a cache: the one rule that every response passes on its way into a store.
+/// What a response does to a cache: the one rule that every response passes before anything is stored.
 ///
-/// Whatever kind a response is, what it leaves behind is judged as a 200 with the same fields to the same requester would be
-/// (``Storability``): a complete response and a part before they are stored, a 304, a response to HEAD and a part that joins
-/// stored bytes together with the stored fields that they update. So after any response the cache holds nothing that such a
-/// 200 could not have put there (RFC 9111 §3, §3.2 to §3.5, §4.1, §4.3.4, §4.3.5).
+/// Whatever the response is, its result is judged like a 200 with the same fields to the same requester (``Storability``). A
+/// complete response and a part are judged before they are stored; a 304, a response to HEAD and a part that joins stored bytes are
+/// judged together with the stored fields that they update. So the cache never holds anything that such a 200 could not have put
+/// there (RFC 9111 §3, §3.2 to §3.5, §4.1, §4.3.4, §4.3.5).
 ///
-/// A pure function: a cache looks up, this judges, and one writer obeys.
+/// A pure function: the cache looks up, this decides, and one writer carries it out.
 public struct Admission: Sendable, Hashable {
-    /// What is to be done.
+    /// What to do.
     public enum Action: Sendable, Hashable {
-        /// Store this response and the bytes that come with it.
+        /// Store this response with its bytes.
         case store(StoredResponse, scope: Storability.Scope)
         /// Give the stored response these fields; its bytes stay as they are.
         case freshen(StoredResponse)
-        /// Remove the stored response: it no longer holds, or what is said of it now may not be kept.
+        /// Remove the stored response: it is no longer valid, or its updated form must not be stored.
         case remove
         /// Change nothing.
         case pass
     }
 
-    /// What a response is, by its status and by the request it answers.
+    /// What a response is, by its status and its request.
     public enum Kind: Sendable {
         /// A whole response: neither 206 nor 304.
         case complete
@@ -32,10 +32,10 @@ public struct Admission: Sendable, Hashable {
         case joining(PartCombination, Existing)
         /// A 304 that selects a stored response (RFC 9111 §4.3.4).
         case notModified(Existing)
-        /// A response to HEAD, as news of a stored response to GET (RFC 9111 §4.3.5).
+        /// A response to HEAD, as news about a stored response to GET (RFC 9111 §4.3.5).
         case head(Existing, bodyLength: Int)
 
-        /// The stored response that there is news of.
+        /// The stored response that it updates, if any.
         fileprivate var existing: StoredResponse? {
             switch self {
             case .complete, .part: nil
@@ -44,34 +44,34 @@ public struct Admission: Sendable, Hashable {
         }
     }
 
-    /// A stored response that is already there.
+    /// A stored response that already exists.
     public struct Existing: Sendable {
         /// The response.
         public let stored: StoredResponse
-        /// Whose it is; "" for everyone's.
+        /// Its partition; "" if it is for everyone.
         public let partition: String
 
-        /// Names a stored response and its partition.
+        /// Creates a stored response with its partition.
         public init(_ stored: StoredResponse, partition: String) {
             self.stored = stored
             self.partition = partition
         }
     }
 
-    /// What is to be done.
+    /// What to do.
     public let action: Action
 
-    /// Why nothing is kept of the response; nil where something is.
+    /// Why nothing of the response is stored; nil if something is.
     public let reason: CacheReason?
 
-    /// Whether the response may answer other requests of the same requester that wait for it: it may be stored for that requester,
-    /// and used without validation (RFC 9111 §4, §5.2.2.4), whether or not it changes what is stored for others.
+    /// Whether the response may also answer other waiting requests of the same requester: it could be stored for that requester and
+    /// used without validation (RFC 9111 §4, §5.2.2.4), whether or not it changes what is stored for others.
     public let isShareable: Bool
 
-    /// Judges a response.
+    /// Decides about a response.
     ///
     /// - Parameters:
-    ///   - response: the response as it came.
+    ///   - response: the response as received.
     ///   - kind: what it is.
     ///   - exchange: who asked for it, how and when.
     ///   - options: the cache's rules.
@@ -83,7 +83,7 @@ public struct Admission: Sendable, Hashable {
         options: CacheOptions,
         secret: [UInt8]
     ) {
-        // A 304 and a part say nothing of the content type, or need not: what is stored does.
+        // A 304 and a part need not have a content type; the stored response has it.
         if let ruled = options.ruled(
             for: exchange.lookedUp.target,
             fields: kind.existing?.head.fields ?? response.fields
@@ -119,33 +119,33 @@ extension Admission {
     public struct Exchange: Sendable {
         /// The request as it was looked up.
         public var lookedUp: RequestHead
-        /// The request as it was sent; nil where that cannot be seen, and nothing is kept.
+        /// The request as it was sent; nil if that cannot be seen, in which case nothing is stored.
         public var sent: RequestHead?
-        /// Whose request was looked up (``CachePrincipal``); "" for an anonymous one.
+        /// The principal whose request was looked up (``CachePrincipal``); "" for an anonymous one.
         public var partition: String
-        /// Whose request was sent; nil where fields were added on the way of which nobody says whose they are. Unless it is
-        /// ``partition``, nothing is kept.
+        /// The principal whose request was sent; nil if fields were added on the way and it is unknown whose they are. Unless it
+        /// equals ``partition``, nothing is stored.
         public var sentPartition: String?
-        /// Whether content was sent that the key does not tell; then nothing is kept.
+        /// Whether content was sent that is not part of the key; then nothing is stored.
         public var hasUnkeyedContent = false
         /// Whether the content of the request is in the key.
         public var hasContentKey = false
-        /// Whether what is stored for the request is no error.
+        /// Whether what is stored for the request is not an error.
         public var hasUsableStored = false
-        /// Whether a content coding was undone, so that the bytes are not those the origin speaks of.
+        /// Whether a content coding was decoded, so that the bytes differ from those that the origin's fields describe.
         public var contentDecoded = false
         /// When the request was sent.
         public var requestTime: Timestamp
-        /// The place of the request among all requests of the cache; by default as its time says.
+        /// The order of the request among all requests of the cache; by default from its time.
         public var requestOrder: HybridTimestamp
-        /// When the response came.
+        /// When the response arrived.
         public var responseTime: Timestamp
         /// What the call asks of the cache.
         public var directive: CacheDirective
-        /// Fields beside Authorization and Cookie whose values are credentials.
+        /// Fields in addition to Authorization and Cookie whose values are credentials.
         public var credentialFields: [FieldName]
 
-        /// Describes an exchange; what is not named is as its property says.
+        /// Describes an exchange; each omitted value has the default of its property.
         public init(
             lookedUp: RequestHead,
             sent: RequestHead?,
@@ -167,7 +167,7 @@ extension Admission {
             self.credentialFields = credentialFields
         }
 
-        /// Why nothing that comes of the exchange may be kept for who asked, whatever comes; nil where something may.
+        /// Why nothing of the exchange may be stored for the requester, whatever the response; nil if something may.
         public var refusal: CacheReason? {
             guard let sent else { return .hiddenRequest }
             if sent.target != lookedUp.target { return .otherTarget }
@@ -175,29 +175,29 @@ extension Admission {
             return hasUnkeyedContent ? .content : nil
         }
 
-        /// The request fields that a Vary nominates from.
+        /// The request fields that Vary selects from.
         ///
-        /// The conditions of a revalidation or completion are the cache's own and select nothing; content without a coding,
-        /// which a cache asks for where it deals with parts, is what any caller accepts.
+        /// Conditions of a revalidation or completion are the cache's own and select nothing. Content without a coding, which a
+        /// cache requests when it handles parts, is acceptable to any caller.
         package var selecting: HeaderFields {
             guard let sent else { return lookedUp.fields }
             var fields = sent.fields
             var own: [FieldName] = [.ifNoneMatch, .ifModifiedSince, .range, .ifRange]
             if fields[.acceptEncoding] == "identity" { own.append(.acceptEncoding) }
-            // Where nothing differs nothing is copied.
+            // If nothing differs, nothing is copied.
             for name in own where fields[name] != lookedUp.fields[name] { fields[name] = lookedUp.fields[name] }
             return fields
         }
     }
 }
 
-/// The judgement of one response, by its kind.
+/// The decision about one response, by its kind.
 private struct Judge {
     let exchange: Admission.Exchange
     let options: CacheOptions
     let secret: [UInt8]
 
-    // MARK: Entries of their own
+    // MARK: New entries
 
     func newEntry(_ response: ResponseHead, head: ResponseHead, ranges: StoredRanges?) -> Admission {
         let scope: Storability.Scope
@@ -232,7 +232,7 @@ private struct Judge {
         return Admission(.store(stored, scope: scope), isShareable: isShareable(stored))
     }
 
-    // MARK: News of what is stored
+    // MARK: Updates of stored responses
 
     func confirmed(_ existing: Admission.Existing, by response: ResponseHead) -> Admission {
         let merged = existing.stored.freshened(
@@ -248,19 +248,19 @@ private struct Judge {
 
     func described(_ existing: Admission.Existing, bodyLength: Int, by response: ResponseHead) -> Admission {
         let stored = existing.stored
-        // Only a 200 says anything, and what may not be stored as a GET's response says nothing either.
+        // Only a 200 counts, and only if it could be stored as a response to GET.
         guard exchange.sent?.method == .head, stored.method == .get, response.status == .ok,
             case .store(let scope) = storability(of: response, asGet: true)
         else { return Admission(.pass, because: .method) }
         guard stored.head.status == .ok,
             stored.describesSameContent(as: response, bodyLength: bodyLength, receivedAt: exchange.responseTime)
         else {
-            // RFC 9111 §4.3.5 calls it stale; with another validator nothing would come of a revalidation.
+            // RFC 9111 §4.3.5 calls it stale; with a different validator, a revalidation would not succeed.
             if isOvertaken(by: stored) { return Admission(.pass, because: .overtaken) }
             return speaksFor(existing, scope: scope)
                 ? Admission(.remove, because: .stale) : Admission(.pass, because: .otherPrincipal)
         }
-        // A lifetime of the cache's own counts from the receipt of the content, of which this is none.
+        // A fixed lifetime counts from the receipt of the content, and this is no receipt.
         if options.fixedLifetime != nil { return Admission(.pass, because: .method) }
         let merged = stored.freshened(
             by: response,
@@ -269,19 +269,19 @@ private struct Judge {
             mode: options.mode,
             ignoredCookies: options.ignored
         )
-        // The fields agree, which is less than the confirmation that a person asked for.
+        // The fields agree, but that is less than the confirmation that was requested.
         return update(existing, to: stored.needsConfirmation ? merged.needingConfirmation : merged, by: response)
     }
 
     func joined(_ combination: PartCombination, to existing: Admission.Existing, by response: ResponseHead) -> Admission
     {
         let merged = combination.joined
-        // All of it is stored already: the part brings newer fields and nothing else.
+        // Everything is stored already: the part only brings newer fields.
         if existing.stored.ranges == nil { return update(existing, to: merged, by: response) }
         switch decide(existing, to: merged, by: response) {
         case .failure(let refusal): return Admission(.pass, because: refusal.reason)
         case .success(let (filed, scope)):
-            // Joined for one only, where either of the two is for one only.
+            // The joined response is for one principal if either of the two is.
             let isForAll = scope == .shared && existing.partition.isEmpty && !setsCookieOfOne(response)
             return Admission(.store(filed, scope: isForAll ? .shared : .principal), isShareable: isShareable(filed))
         }
@@ -300,7 +300,7 @@ private struct Judge {
         case .success(let (filed, scope)):
             let isItsOwn = existing.partition == exchange.partition
             guard isItsOwn || speaksFor(existing, scope: scope) && !setsCookieOfOne(response) else {
-                // Those who wait are given what is stored as it stands, and only where the news names no other variant.
+                // Waiting requests get the stored response as it is, and only if the update names no other variant.
                 let isForAll =
                     isShareable(filed) && isShareable(existing.stored) && filed.nominated == existing.stored.nominated
                 return Admission(.pass, because: .otherPrincipal, isShareable: isForAll)
@@ -315,7 +315,7 @@ private struct Judge {
         }
     }
 
-    /// What a stored response becomes by the fields that update it, and for whom a 200 like that could be stored.
+    /// The stored response with its updated fields, and for whom a 200 like that could be stored.
     private func decide(
         _ existing: Admission.Existing,
         to merged: StoredResponse,
@@ -323,8 +323,8 @@ private struct Judge {
     ) -> Result<(StoredResponse, Storability.Scope), Refusal> {
         let stored = existing.stored
         if isOvertaken(by: stored) { return .failure(Refusal(reason: .overtaken)) }
-        // A part that no strong validator names can never be completed, and the Date of an update must not make it look as if it had
-        // one (RFC 9110 §8.8.2.2).
+        // A part without a strong validator can never be completed, and the Date of an update must not make its Last-Modified look
+        // strong (RFC 9110 §8.8.2.2).
         if stored.ranges != nil, StrongValidator(stored) == nil { return .failure(Refusal(reason: .partialContent)) }
         let selecting = exchange.selecting
         guard
@@ -341,7 +341,7 @@ private struct Judge {
             guard let nominated = nominated(by: merged.head.fields) else {
                 return .failure(Refusal(reason: .varyStar))
             }
-            // With other nominated names it is filed under the values of the request that brought these names.
+            // With other nominated names, it is stored under the values of the request that brought these names.
             let filed = nominated.names == stored.nominated.names ? merged : merged.nominating(nominated)
             return .success((filed, scope))
         }
@@ -349,20 +349,21 @@ private struct Judge {
 
     // MARK: Rules
 
-    /// Whether those who wait for the same may be given it: `no-cache` forbids to use it for any request but its own.
+    /// Whether waiting requests may get it: `no-cache` allows it only for its own request.
     private func isShareable(_ stored: StoredResponse) -> Bool {
         stored.cacheControl.noCache != .unqualified || options.fixedLifetime != nil
     }
 
-    /// Whether what the requester is told may change a stored response: its own, and everyone's where it may be told to all.
+    /// Whether a response to this requester may change a stored response: the requester's own, or everyone's if the result may be
+    /// shared.
     ///
-    /// - Parameter scope: for whom a 200 with the merged fields could be stored; nil where it could not.
+    /// - Parameter scope: for whom a 200 with the merged fields could be stored; nil if it could not.
     private func speaksFor(_ existing: Admission.Existing, scope: Storability.Scope?) -> Bool {
         existing.partition == exchange.partition || existing.partition.isEmpty && scope == .shared
     }
 
-    /// Whether a response sets a cookie for a requester with credentials and does not say itself that it is for all: what the
-    /// stored response said of its own fields says nothing of this one's (RFC 9111 §7.3).
+    /// Whether a response sets a cookie for a requester with credentials and does not itself say that it is for everyone: what the
+    /// stored response said about its own fields does not apply to this one's (RFC 9111 §7.3).
     private func setsCookieOfOne(_ response: ResponseHead) -> Bool {
         guard !exchange.partition.isEmpty, response.fields.contains(.setCookie),
             options.ignored.withoutSetCookies(response.fields).contains(.setCookie)
@@ -371,8 +372,7 @@ private struct Judge {
         return !cacheControl.public && !cacheControl.hasValidSharedMaxAge
     }
 
-    /// Whether the stored response was asked for after this one was: an older response never takes the place of a newer one
-    /// (RFC 9111 §4).
+    /// Whether the stored response was requested after this one: an older response never replaces a newer one (RFC 9111 §4).
     private func isOvertaken(by stored: StoredResponse) -> Bool {
         stored.requestOrder > exchange.requestOrder
     }
@@ -386,7 +386,7 @@ private struct Judge {
         )
     }
 
-    /// - Parameter asGet: whether a request by HEAD counts as the GET whose stored response it is about.
+    /// - Parameter asGet: whether a HEAD request counts as the GET whose stored response it is about.
     private func storability(of head: ResponseHead, asGet: Bool) -> Storability {
         guard var request = exchange.sent else { return .doNotStore(.hiddenRequest) }
         if asGet, request.method == .head { request.method = .get }
@@ -402,7 +402,7 @@ private struct Judge {
 }
 
 extension Admission.Action {
-    /// The same, of a response that was asked for at `order`.
+    /// The same action, for a response requested at `order`.
     fileprivate func ordered(_ order: HybridTimestamp) -> Admission.Action {
         switch self {
         case .store(var stored, let scope):
@@ -417,7 +417,7 @@ extension Admission.Action {
 }
 
 extension StoredResponse {
-    /// Whether a response to HEAD bears no validator and no length but the stored ones (RFC 9111 §4.3.5).
+    /// Whether a response to HEAD has no validator and no length other than the stored ones (RFC 9111 §4.3.5).
     fileprivate func describesSameContent(as response: ResponseHead, bodyLength: Int, receivedAt: Timestamp) -> Bool {
         if response.fields.contains(.eTag) {
             guard let tag = response.entityTag, let known = head.entityTag, tag.weakMatches(known) else {
@@ -428,7 +428,7 @@ extension StoredResponse {
             guard let date = response.lastModified(receivedAt: receivedAt), date == lastModified else { return false }
         }
         guard !contentDecoded, response.fields.contains(.contentLength) else { return true }
-        // Of content that is stored in part, the length of the whole is what a HEAD speaks of, where it is known.
+        // If only a part is stored, HEAD gives the length of the whole, if that is known.
         guard let ranges else { return response.contentLength == bodyLength }
         return ranges.completeLength.map { $0 == response.contentLength.map { Int64($0) } } ?? true
     }

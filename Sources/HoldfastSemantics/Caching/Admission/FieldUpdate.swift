@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What happens to fields on their way into the store, on freshening, and out again (RFC 9111 §3.1, §3.2).
+/// How fields change when a response is stored, freshened, and served (RFC 9111 §3.1, §3.2).
 public enum FieldUpdate {
     /// A response head as it may be stored (RFC 9111 §3.1).
     ///
-    /// Gone are the fields of one connection, those that Connection nominates (but for the ones a cache goes by), proxy
-    /// authentication, and the fields a qualified `no-cache` names, which then need no validation; in a shared cache also
-    /// those a qualified `private` names; and the Set-Cookie lines of ignored cookies.
+    /// This removes the connection's fields, those that Connection nominates (except the ones that a cache needs), proxy
+    /// authentication, and the fields that a qualified `no-cache` names, so that the rest needs no validation. In a shared cache it
+    /// also removes those that a qualified `private` names. Set-Cookie lines of ignored cookies are removed too.
     ///
     /// - Parameters:
-    ///   - head: the head as it came.
-    ///   - contentDecoded: whether a content coding was undone; then Content-Encoding, Content-Length and digests go too.
+    ///   - head: the head as received.
+    ///   - contentDecoded: whether a content coding was decoded; then Content-Encoding, Content-Length and digests are removed too.
     ///   - mode: for whom the cache stores.
     ///   - targetedFields: the cache's target list (RFC 9213 §2.2); empty by default.
     ///   - ignoredCookies: cookies that are never stored; none by default.
@@ -26,7 +26,7 @@ public enum FieldUpdate {
         for value in head.fields.values(of: .connection) {
             dropped += FieldScanner.members(of: value).compactMap { FieldName($0) }
         }
-        // These are for every recipient (RFC 9110 §7.6.1): without them a response would be reused as no one allowed.
+        // These are for every recipient (RFC 9110 §7.6.1): without them a response would be reused in ways that nobody allowed.
         dropped.removeAll { ruling.contains($0) || targetedFields.contains($0) }
         let cacheControl = RulingCacheControl(head.fields, targets: targetedFields).cacheControl
         if case .fields(let names) = cacheControl.noCache { dropped += names }
@@ -38,7 +38,7 @@ public enum FieldUpdate {
         return stripped
     }
 
-    /// What a stored response is judged by; no connection option can name it.
+    /// The fields that decide how a stored response is used; no connection option can name them.
     private static let ruling: Set<FieldName> = [.age, .cacheControl, .date, .expires, .vary]
 
     private static let connectionBound: Set<FieldName> = [
@@ -46,36 +46,35 @@ public enum FieldUpdate {
         .proxyAuthenticate, .proxyAuthenticationInfo, .proxyAuthorization,
     ]
 
-    /// What describes the stored bytes rather than the resource; a 304 has none of those bytes (RFC 9111 §3.2).
+    /// Fields that describe the stored bytes, not the resource; a 304 has none of those bytes (RFC 9111 §3.2).
     fileprivate static let contentBound: Set<FieldName> = [
         .contentEncoding, .contentLength, .contentRange, .contentType, "Content-Digest", "Repr-Digest", "Digest",
     ]
 
-    /// A digest of the representation, in whatever coding it came (RFC 1864).
+    /// A digest of the representation, in whatever coding it was sent (RFC 1864).
     fileprivate static let contentMD5: FieldName = "Content-MD5"
 
-    /// Digests of the bytes that came, or of the representation in the coding it came in (RFC 9530 §2, §3; RFC 3230; RFC 1864).
+    /// Digests of the bytes sent, or of the representation in the coding it was sent in (RFC 9530 §2, §3; RFC 3230; RFC 1864).
     private static let digests: Set<FieldName> = ["Content-Digest", "Repr-Digest", "Digest", contentMD5]
 }
 
 extension StoredResponse {
-    /// This response with the fields of a 304 that selected it, and its age counted anew (RFC 9111 §3.2, §4.3.4).
+    /// This response with the fields of a 304 that selected it, and a new age (RFC 9111 §3.2, §4.3.4).
     ///
-    /// Every field of the 304 replaces the stored one of its name, but for those bound to a connection and those that
-    /// describe the stored bytes: Content-Encoding, Content-Length, Content-Range, Content-Type, and digests
-    /// (Content-MD5 unless an equal strong entity tag says that it is of the stored bytes). The old Age goes; a 304
-    /// without Date gets the time of its receipt (RFC 9110 §6.6.1). Stored fields that the 304 is the first to name in a
-    /// qualified `no-cache` or `private` go as they would have gone before storing (RFC 9111 §5.2.2.4, §5.2.2.7). A weak entity
-    /// tag stays weak.
+    /// Every field of the 304 replaces the stored field of the same name, except for fields bound to a connection and those that
+    /// describe the stored bytes: Content-Encoding, Content-Length, Content-Range, Content-Type, and digests (Content-MD5 unless an
+    /// equal strong entity tag says that it describes the stored bytes). The old Age is removed; a 304 without Date gets the time
+    /// of its receipt (RFC 9110 §6.6.1). If the 304 is the first to name a stored field in a qualified `no-cache` or `private`,
+    /// that field is removed, as it would have been before storing (RFC 9111 §5.2.2.4, §5.2.2.7). A weak entity tag stays weak.
     ///
     /// - Parameters:
     ///   - notModified: the 304's head.
     ///   - requestTime: when the validating request was sent.
-    ///   - responseTime: when the 304 came.
+    ///   - responseTime: when the 304 arrived.
     ///   - mode: for whom the cache stores.
-    ///   - givenLifetime: the lifetime in seconds that the validating call gives it; nil keeps the one it has.
+    ///   - givenLifetime: the lifetime in seconds that the validating call gives it; nil keeps the existing one.
     ///   - ignoredCookies: cookies that are never stored; none by default.
-    /// - Returns: the freshened response; body, status and nominated fields stay. It needs confirmation no more.
+    /// - Returns: the freshened response; body, status and nominated fields stay. It no longer needs confirmation.
     public func freshened(
         by notModified: ResponseHead,
         requestTime: Timestamp,
@@ -92,10 +91,10 @@ extension StoredResponse {
             ignoredCookies: ignoredCookies
         ).fields
         update.removeAll { FieldUpdate.contentBound.contains($0.name) }
-        // Only an equal strong tag says that the digest is of the very bytes that are stored.
+        // Only an equal strong tag shows that the digest is of exactly the stored bytes.
         let namesSameBytes = notModified.entityTag.flatMap { head.entityTag?.strongMatches($0) } ?? false
         if !namesSameBytes { update.removeAll(FieldUpdate.contentMD5) }
-        // A weak tag was given to bytes that may differ from those its strong form names (RFC 9110 §8.8.1).
+        // A weak tag may be given to bytes that differ from those of the strong tag (RFC 9110 §8.8.1).
         if let known = head.entityTag, let told = notModified.entityTag, known.isWeak, known.weakMatches(told) {
             update.removeAll(.eTag)
         }
@@ -126,10 +125,10 @@ extension StoredResponse {
         return freshened
     }
 
-    /// The head to answer with: the stored fields and one Age with the current age (RFC 9111 §4, §5.1).
+    /// The head of the answer: the stored fields, and one Age field with the current age (RFC 9111 §4, §5.1).
     ///
-    /// A Retry-After in seconds is less that age, since it counts from the making of the response (RFC 9110 §10.2.3); one
-    /// with a date stays as it is. A response that came without Date bears the time of its receipt (RFC 9110 §6.6.1).
+    /// A Retry-After in seconds is reduced by that age, since it counts from the creation of the response (RFC 9110 §10.2.3); one
+    /// with a date stays as it is. A response that arrived without Date gets the time of its receipt (RFC 9110 §6.6.1).
     ///
     /// - Parameter now: the time of the answer.
     public func responseHead(now: Timestamp) -> ResponseHead {
@@ -148,9 +147,9 @@ extension StoredResponse {
 }
 
 extension ResponseHead {
-    /// The head with a Retry-After as it came from the origin, for those who take the Age off themselves.
+    /// The head with a Retry-After as the origin sent it, for code that subtracts the Age itself.
     ///
-    /// Of use to heads that ``StoredResponse/responseHead(now:)`` made, which have been relieved of it once.
+    /// For heads from ``StoredResponse/responseHead(now:)``, from which it has already been subtracted.
     package var withAgeInRetryAfter: ResponseHead {
         let waits = fields.values(of: .retryAfter)
         guard let age, waits.count == 1, let wait = waits.first,

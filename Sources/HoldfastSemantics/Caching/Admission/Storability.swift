@@ -5,7 +5,7 @@
 public enum Storability: Sendable, Hashable {
     /// It may be stored.
     case store(scope: Scope)
-    /// It may not, for this reason.
+    /// It must not be stored, for this reason.
     case doNotStore(Reason)
 
     /// Who may be answered from it.
@@ -19,19 +19,19 @@ public enum Storability: Sendable, Hashable {
     /// Why a response is not stored.
     public typealias Reason = CacheReason
 
-    /// Judges a response for storing.
+    /// Decides whether a response may be stored.
     ///
-    /// Whether the body arrived whole is not judged here; a partial body must never be committed (RFC 9111 §3.3).
+    /// This does not check whether the body is complete; a partial body must never be committed (RFC 9111 §3.3).
     ///
     /// - Parameters:
-    ///   - request: the request as it was sent, fields the transport adds included.
-    ///   - response: the response as it came.
+    ///   - request: the request as it was sent, including fields that the transport adds.
+    ///   - response: the response as received.
     ///   - directive: what the call asks.
     ///   - options: the cache's rules.
-    ///   - isPersonal: whether the request is known to be of one principal by other means than its Authorization and
-    ///     Cookie fields; false by default.
+    ///   - isPersonal: whether the request is known to be of one principal by means other than its Authorization and Cookie fields;
+    ///     false by default.
     ///   - hasContentKey: whether it is a QUERY or an opted-in POST whose content is in the key; false by default.
-    /// - Returns: the verdict; the first reason that applies.
+    /// - Returns: the result; the first reason that applies.
     public static func judge(
         request: RequestHead,
         response: ResponseHead,
@@ -64,7 +64,7 @@ public enum Storability: Sendable, Hashable {
             return .doNotStore(reason)
         }
         if directive.noStore || CacheControl(request: request.fields).noStore { return .doNotStore(.requestNoStore) }
-        // must-understand and a known status together make no-store a message to older caches only.
+        // With must-understand and a known status, no-store only addresses older caches.
         if cacheControl.noStore, !cacheControl.mustUnderstand, options.fixedLifetime == nil {
             return .doNotStore(.responseNoStore)
         }
@@ -100,8 +100,8 @@ public enum Storability: Sendable, Hashable {
         if response.status.forbidsStoring { return .statusForbidsStoring }
         if response.status == .partialContent { return .partialContent }
         if response.status == .notModified { return .notModified }
-        // What failed by a condition or a range of one request says nothing to a request without it, and no key tells them
-        // apart (RFC 9110 §15.5.13, §15.5.17).
+        // A failure because of one request's condition or range does not concern requests without it, and no key tells them apart
+        // (RFC 9110 §15.5.13, §15.5.17).
         if response.status == .preconditionFailed, request.isConditionalOrPartial { return .originCondition }
         if response.status == .rangeNotSatisfiable, request.fields.contains(.range) { return .partialContent }
         if ruling.cacheControl.mustUnderstand, options.fixedLifetime == nil, !response.status.isRegistered {
@@ -110,8 +110,8 @@ public enum Storability: Sendable, Hashable {
         return nil
     }
 
-    /// Whether the response to a POST is the target's representation as a GET would have got it, and says how long it is fresh
-    /// (RFC 9110 §9.3.3).
+    /// Whether the response to a POST is the representation that a GET would have got, and says how long it is fresh (RFC 9110
+    /// §9.3.3).
     private static func answersLaterGet(
         _ request: RequestHead,
         response: ResponseHead,
@@ -125,7 +125,7 @@ public enum Storability: Sendable, Hashable {
         return request.target.resolving(location) == request.target
     }
 
-    /// Whether the response is for others than the user who asked (RFC 9111 §3.5); what is malformed releases nothing.
+    /// Whether the response may be used for others than the user who asked (RFC 9111 §3.5); malformed directives allow nothing.
     private static func releasesAuthorized(_ cacheControl: CacheControl) -> Bool {
         cacheControl.public || cacheControl.grants("must-revalidate") || cacheControl.hasValidSharedMaxAge
     }
@@ -152,13 +152,13 @@ public enum Storability: Sendable, Hashable {
         guard options.mode == .shared else { return .principal }
         if cacheControl.public || cacheControl.hasValidSharedMaxAge { return .shared }
         if request.fields.contains(.cookie) { return .principal }
-        // An authorized request got this far by must-revalidate, which releases its response for all.
+        // An authorized request gets here only because of must-revalidate, which allows its response for everyone.
         if request.fields.contains(.authorization) { return .shared }
         return isPersonal ? .principal : .shared
     }
 }
 
-/// Which errors may be held as an answer about the resource, and which responses may not be held at all.
+/// Which errors may be stored as an answer about the resource, and which responses must never be stored.
 extension StatusCode {
     /// Whether a response with this status must never be stored, whatever its fields say: 428, 429, 431 and 511
     /// (RFC 6585 §3 to §6), and 425, which is about a connection that has not finished its handshake (RFC 8470 §5.2).
@@ -169,10 +169,10 @@ extension StatusCode {
         }
     }
 
-    /// Whether the status is an error that tells something of the resource, for anyone who asks.
+    /// Whether the status is an error about the resource, for anyone who asks.
     ///
-    /// False for those that are about one user (401, 407), one connection or moment (408, 421, 425, 426, 429), or what one
-    /// request said (406, 412, 413, 415, 416, 417, 428, 431), and for a network that wants a log-in first (511).
+    /// False for statuses that are about one user (401, 407), one connection or moment (408, 421, 425, 426, 429), or something in
+    /// one request (406, 412, 413, 415, 416, 417, 428, 431), and for a network that requires a login first (511).
     public var isErrorOfResource: Bool {
         switch rawValue {
         case 401, 406, 407, 408, 412, 413, 415, 416, 417, 421, 425, 426, 428, 429, 431, 511: false
@@ -183,11 +183,10 @@ extension StatusCode {
 }
 
 extension ResponseHead {
-    /// Whether a cache may count the response as fresh for a time of its own choosing although it is an error and says
-    /// nothing of it; see ``CacheOptions/negativeLifetime``.
+    /// Whether a cache may choose a lifetime for the response because it is an error that states none; see
+    /// ``CacheOptions/negativeLifetime``.
     ///
-    /// With Retry-After the server names the time at which it wants to be asked again, and holding the response for another
-    /// one would be against its word.
+    /// With Retry-After, the server says when it wants to be asked again, and any other lifetime would contradict it.
     public var allowsNegativeCaching: Bool {
         status.isErrorOfResource && !fields.contains(.retryAfter) && !statesFreshness
     }

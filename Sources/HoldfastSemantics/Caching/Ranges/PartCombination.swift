@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A stored response of which some bytes may be missing, joined with a further part (RFC 9111 §3.4).
+/// A stored response that may lack some bytes, joined with another part (RFC 9111 §3.4).
 public struct PartCombination: Sendable, Hashable {
     /// The stored response with the fields of the newest part.
     public let response: StoredResponse
 
-    /// What is stored of its content, the new part included.
+    /// What is stored of its content, including the new part.
     public let ranges: StoredRanges
 
-    /// Where the new part's bytes go.
+    /// The positions of the new part's bytes.
     public let interval: Range<Int64>
 
-    /// Joins a part to what is stored.
+    /// Joins a part to a stored response.
     ///
-    /// Both must have the same strong validator (RFC 9110 §15.3.7.3), no two content codings, and lengths that agree.
-    /// The part's fields replace the stored ones as a 304's do, those of its own bytes excepted; Content-Length becomes
-    /// that of the whole, and the age is counted from the new part.
+    /// Both must have the same strong validator (RFC 9110 §15.3.7.3), no two content codings, and lengths that agree. The part's
+    /// fields replace the stored ones as a 304's do, except those about its own bytes. Content-Length becomes that of the whole,
+    /// and the age is counted from the new part.
     ///
     /// - Parameters:
-    ///   - part: the part; before its content came, to know whether to take it, and once more as it ended.
-    ///   - head: the head of the 206 it came in.
+    ///   - part: the part; called once before its content arrives, to decide whether to take it, and again after its end.
+    ///   - head: the head of its 206.
     ///   - stored: the stored response.
     ///   - storedRanges: what is stored of its content.
-    ///   - asked: the interval that the cache itself asked for with Range, where it did: the part must begin there and
-    ///     not reach beyond it. Nil for a caller's own request.
+    ///   - asked: the interval, if the cache itself requested one with Range: the part must begin there and not go beyond it. Nil
+    ///     for a caller's own request.
     ///   - requestTime: when the request was sent.
-    ///   - responseTime: when the 206 came.
+    ///   - responseTime: when the 206 arrived.
     ///   - mode: for whom the cache stores.
     ///   - ignoredCookies: cookies that are never stored; none by default.
-    /// - Returns: nil when they do not belong together: then the part may replace what is stored but not join it, and a
-    ///   request that was made into a partial one must be sent again as it came.
+    /// - Returns: nil if they do not belong together. The part may then replace what is stored but not join it, and a request that
+    ///   the cache turned into a partial one must be sent again in its original form.
     public init?(
         of part: ReceivedPart,
         head: ResponseHead,
@@ -79,7 +79,7 @@ public struct PartCombination: Sendable, Hashable {
         interval = part.interval
     }
 
-    /// The joined response as it is stored: without ranges once nothing is missing.
+    /// The joined response as it is stored: without ranges if nothing is missing.
     public var joined: StoredResponse {
         var joined = response
         joined.ranges = ranges.isComplete ? nil : ranges
@@ -88,8 +88,8 @@ public struct PartCombination: Sendable, Hashable {
 
     /// Whether the bytes of both have the same content coding.
     ///
-    /// A strong entity tag names the bytes of one coding, and a 206 to If-Range need not repeat which (RFC 9110 §15.3.7). A date
-    /// names the resource in all its codings, so there the field must say the same in both.
+    /// A strong entity tag identifies the bytes of one coding, and a 206 to If-Range need not repeat which (RFC 9110 §15.3.7). A
+    /// date identifies the resource in all its codings, so then the field must be the same in both.
     private static func isSameCoding(_ head: ResponseHead, as stored: ResponseHead, by validator: StrongValidator)
         -> Bool
     {
@@ -101,8 +101,8 @@ public struct PartCombination: Sendable, Hashable {
     }
 }
 
-/// A validator that changes whenever a byte of the representation does; only such a one lets parts be combined
-/// (RFC 9110 §8.8.1, §15.3.7.3).
+/// A validator that changes whenever a byte of the representation does; parts can only be combined with such a validator (RFC 9110
+/// §8.8.1, §15.3.7.3).
 public enum StrongValidator: Sendable, Hashable {
     /// A strong entity tag.
     case entityTag(EntityTag)
@@ -111,13 +111,13 @@ public enum StrongValidator: Sendable, Hashable {
 
     /// The strong validator of a response, if it has one.
     ///
-    /// A response with an ETag is known by that alone: where it is weak or cannot be read there is none. Content whose
-    /// coding was undone has none either, for its bytes are not those the origin speaks of.
+    /// A response with an ETag is identified only by that: if the tag is weak or cannot be parsed, there is no strong validator.
+    /// Decoded content has none either, because its bytes differ from those of the origin.
     ///
     /// - Parameters:
-    ///   - head: status and fields as they came or as they are stored.
-    ///   - receivedAt: when the response came, for two-digit years.
-    ///   - contentDecoded: whether a content coding was undone.
+    ///   - head: status and fields, as received or as stored.
+    ///   - receivedAt: when the response arrived, for two-digit years.
+    ///   - contentDecoded: whether a content coding was decoded.
     public init?(_ head: ResponseHead, receivedAt: Timestamp, contentDecoded: Bool) {
         guard !contentDecoded else { return nil }
         if head.fields.contains(.eTag) {
@@ -142,14 +142,14 @@ public enum StrongValidator: Sendable, Hashable {
         }
     }
 
-    /// Whether the If-Range of a request holds for a stored response, so that its Range counts (RFC 9110 §13.1.5).
+    /// Whether the If-Range of a request matches a stored response, so that its Range applies (RFC 9110 §13.1.5).
     ///
-    /// An entity tag is compared strongly; a date must be the stored Last-Modified to the second, and that one strong.
-    /// True without the field; false when it stands twice or cannot be read.
+    /// An entity tag is compared strongly. A date must equal the stored Last-Modified to the second, and that one must be strong.
+    /// True without the field; false if the field is repeated or cannot be parsed.
     ///
     /// - Parameters:
     ///   - fields: the request's fields.
-    ///   - stored: the response it would be answered from.
+    ///   - stored: the response that would answer it.
     public static func ifRangeHolds(_ fields: HeaderFields, for stored: StoredResponse) -> Bool {
         let values = fields.values(of: .ifRange)
         guard let value = values.first else { return true }

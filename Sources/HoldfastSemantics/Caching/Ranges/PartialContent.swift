@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Parts of a stored response, answered to a request with Range (RFC 9110 §14.2, §15.3.7).
+/// Parts of a stored response, as answers to a request with Range (RFC 9110 §14.2, §15.3.7).
 ///
-/// The caller's other conditions come first: see ``Precondition`` (RFC 9110 §13.2.2).
+/// Check the caller's other conditions first: see ``Precondition`` (RFC 9110 §13.2.2).
 public enum PartialContent {
-    /// The ranges that count for a request and a stored response; nil where the whole is to be answered.
+    /// The ranges that apply to a request and a stored response; nil if the whole content must be sent.
     ///
-    /// Range counts only for GET, only where the whole answer would be a 200, and only if If-Range holds. Content whose
-    /// coding was undone is answered whole: positions count in bytes that are no longer there.
+    /// Range applies only to GET, only if the whole answer would be a 200, and only if If-Range matches. Decoded content is sent
+    /// whole: positions count bytes that no longer exist.
     ///
     /// - Parameters:
     ///   - request: the caller's request.
@@ -20,14 +20,13 @@ public enum PartialContent {
         return ranges
     }
 
-    /// What of a complete stored response answers a request.
+    /// What part of a complete stored response answers a request.
     ///
     /// - Parameters:
     ///   - request: the caller's request.
-    ///   - stored: the response selected for it, its content stored whole.
+    ///   - stored: the response selected for it, with its whole content stored.
     ///   - completeLength: the length of that content.
-    /// - Returns: the answer; its head comes from the functions below, that of the whole from
-    ///   ``StoredResponse/responseHead(now:)``.
+    /// - Returns: the answer. Its head comes from the functions below, or from ``StoredResponse/responseHead(now:)`` for the whole.
     public static func answer(
         request: RequestHead,
         stored: StoredResponse,
@@ -39,11 +38,10 @@ public enum PartialContent {
     /// The head of a 206 with one part (RFC 9110 §15.3.7.1).
     ///
     /// - Parameters:
-    ///   - stored: the response the part is taken from.
-    ///   - range: where the part stands.
+    ///   - stored: the response that the part is taken from.
+    ///   - range: the position of the part.
     ///   - now: the time of the answer.
-    /// - Returns: all stored fields but those that speak of the whole content, with Content-Range, Content-Length and
-    ///   Age.
+    /// - Returns: all stored fields except those about the whole content, with Content-Range, Content-Length and Age.
     public static func head(of stored: StoredResponse, range: ContentRange, now: Timestamp) -> ResponseHead {
         var fields = partFields(stored, now: now)
         let length = range.interval.map { $0.upperBound - $0.lowerBound } ?? 0
@@ -52,10 +50,10 @@ public enum PartialContent {
         return ResponseHead(status: .partialContent, fields: fields)
     }
 
-    /// The head of a 206 with several parts: each says its own range, so the head says none (RFC 9110 §15.3.7.2).
+    /// The head of a 206 with several parts: each part has its own range, so the head has none (RFC 9110 §15.3.7.2).
     ///
     /// - Parameters:
-    ///   - stored: the response the parts are taken from.
+    ///   - stored: the response that the parts are taken from.
     ///   - body: the framing of its content.
     ///   - now: the time of the answer.
     public static func head(of stored: StoredResponse, body: MultipartByteRanges, now: Timestamp) -> ResponseHead {
@@ -81,7 +79,7 @@ public enum PartialContent {
         )
     }
 
-    /// Fields about the bytes of one message, which another part of the content does not share (RFC 9530 §2).
+    /// Fields about the bytes of one message, which do not apply to another part of the content (RFC 9530 §2).
     package static let messageBound: Set<FieldName> = [
         .contentLength, .contentRange, "Content-Digest", "Content-MD5",
     ]
@@ -93,13 +91,13 @@ public enum PartialContent {
     }
 }
 
-/// The content of a 206 with several parts, as pieces to be sent one after another (RFC 9110 §14.6).
+/// The content of a 206 with several parts, as pieces to send one after another (RFC 9110 §14.6).
 ///
-/// Nothing of the stored content is held or copied, so that plumbing can stream it; the length is known beforehand.
+/// It neither holds nor copies stored content, so the content can be streamed; the length is known in advance.
 public struct MultipartByteRanges: Sendable, Hashable {
     /// A stretch of the content.
     public enum Piece: Sendable, Hashable {
-        /// These very bytes.
+        /// These bytes.
         case literal([UInt8])
         /// The stored bytes at these positions.
         case stored(Range<Int64>)
@@ -108,20 +106,19 @@ public struct MultipartByteRanges: Sendable, Hashable {
     /// The text between the parts, without its dashes.
     public let boundary: String
 
-    /// The pieces in the order they are sent.
+    /// The pieces in the order of sending.
     public let pieces: [Piece]
 
-    /// The length of all pieces together in bytes; saturates where 64 bits do not suffice.
+    /// The length of all pieces in bytes; saturates if 64 bits do not suffice.
     public let contentLength: Int64
 
     /// Frames parts of one content.
     ///
     /// - Parameters:
-    ///   - intervals: the parts, in the order they are sent; empty or negative ones, and those beyond the whole, are
-    ///     left out.
-    ///   - completeLength: the length of the whole; nil when it is not known.
-    ///   - contentType: the stored Content-Type, which each part repeats; nil when there is none.
-    ///   - seed: what the boundary is made of; a random number, so that no content can hold it on purpose.
+    ///   - intervals: the parts, in the order of sending; empty or negative ones, and those beyond the whole, are skipped.
+    ///   - completeLength: the length of the whole; nil if it is not known.
+    ///   - contentType: the stored Content-Type, which each part repeats; nil if there is none.
+    ///   - seed: the source of the boundary; a random number, so that no content can contain the boundary on purpose.
     public init(intervals: [Range<Int64>], completeLength: Int64?, contentType: String?, seed: UInt64) {
         let boundary = MultipartByteRanges.boundary(seed: seed)
         var pieces: [Piece] = []
@@ -163,7 +160,7 @@ public struct MultipartByteRanges: Sendable, Hashable {
         }
     }
 
-    /// Sixteen hexadecimal digits behind a name; well within the 70 characters a boundary may have (RFC 2046 §5.1.1).
+    /// Sixteen hexadecimal digits after a name; well within the 70 characters of a boundary (RFC 2046 §5.1.1).
     private static func boundary(seed: UInt64) -> String {
         let digits = String(seed, radix: 16)
         return "holdfast-" + String(repeating: "0", count: 16 - digits.utf8.count) + digits
@@ -174,41 +171,41 @@ extension HeaderFields.Line {
     fileprivate var text: String { "\(name.rawName): \(value)\r\n" }
 }
 
-/// A part of a representation as it was received, fit to be stored (RFC 9111 §3.3).
+/// A part of a representation as received, ready to be stored (RFC 9111 §3.3).
 ///
-/// A 206 that may not be stored makes no such value. Whether the response may be stored at all is judged as for a 200:
-/// give ``storedHead`` to ``Storability/judge(request:response:directive:options:isPersonal:hasContentKey:)``.
+/// There is no such value for a 206 that must not be stored. Whether the response may be stored at all is decided as for a 200:
+/// pass ``storedHead`` to ``Storability/judge(request:response:directive:options:isPersonal:hasContentKey:)``.
 public struct ReceivedPart: Sendable, Hashable {
     /// The positions received.
     public let interval: Range<Int64>
 
-    /// The length of the whole; nil when it is not known.
+    /// The length of the whole; nil if it is not known.
     public let completeLength: Int64?
 
-    /// What parts of the same representation must have in common; nil where the part can only stand alone.
+    /// What parts of the same representation must have in common; nil if the part cannot be combined.
     public let validator: StrongValidator?
 
-    /// The head to store the part under: that of an incomplete 200 (RFC 9111 §3.3).
+    /// The head under which the part is stored: that of an incomplete 200 (RFC 9111 §3.3).
     ///
-    /// Content-Length is that of the whole, or absent. ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:ignoredCookies:)`` has yet to
-    /// strip it.
+    /// Content-Length is that of the whole, or absent.
+    /// ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:ignoredCookies:)`` must still be applied to it.
     public let storedHead: ResponseHead
 
     /// Reads the head of a 206.
     ///
     /// - Parameters:
-    ///   - response: the head as it came.
-    ///   - request: the request it answers.
-    ///   - receivedAt: when it came.
-    ///   - contentDecoded: whether a content coding was undone.
-    /// - Returns: nil for any other status or method, an unasked part, content that was decoded, several parts in one
-    ///   message, and a Content-Range that is missing or invalid.
+    ///   - response: the head as received.
+    ///   - request: its request.
+    ///   - receivedAt: when it arrived.
+    ///   - contentDecoded: whether a content coding was decoded.
+    /// - Returns: nil for any other status or method, a part that was not requested, decoded content, several parts in one message,
+    ///   and a missing or invalid Content-Range.
     public init?(_ response: ResponseHead, to request: RequestHead, receivedAt: Timestamp, contentDecoded: Bool) {
         guard response.status == .partialContent, request.method == .get, request.fields.contains(.range),
             !contentDecoded, !MultipartByteRanges.isContent(of: response.fields),
             let range = ContentRange(response.fields), let interval = range.interval
         else { return nil }
-        // Two lengths that differ leave open where the bytes belong, so such a part is never combined.
+        // Two different lengths leave open where the bytes belong, so such a part is never combined.
         let agrees = response.contentLength.map { Int64($0) == interval.upperBound - interval.lowerBound } ?? true
         self.init(
             interval: interval,
@@ -222,13 +219,13 @@ public struct ReceivedPart: Sendable, Hashable {
     /// The beginning of a 200 whose content broke off (RFC 9111 §3.3).
     ///
     /// - Parameters:
-    ///   - response: the head as it came.
-    ///   - request: the request it answers.
-    ///   - receivedAt: when it came.
-    ///   - contentDecoded: whether a content coding was undone.
-    ///   - count: the bytes that came.
-    /// - Returns: nil unless the rest could be asked for: for that it takes a GET, a strong validator, bytes as
-    ///   the origin sent them, and a Content-Length, if there is one, of more than what came.
+    ///   - response: the head as received.
+    ///   - request: its request.
+    ///   - receivedAt: when it arrived.
+    ///   - contentDecoded: whether a content coding was decoded.
+    ///   - count: the bytes received.
+    /// - Returns: nil unless the rest can be requested: this requires a GET, a strong validator, bytes as the origin sent them,
+    ///   and, if there is a Content-Length, one larger than `count`.
     public init?(
         incomplete response: ResponseHead,
         to request: RequestHead,
@@ -240,7 +237,7 @@ public struct ReceivedPart: Sendable, Hashable {
             let validator = StrongValidator(response, receivedAt: receivedAt, contentDecoded: contentDecoded)
         else { return nil }
         let length = response.contentLength.map { Int64($0) }
-        // A Content-Length that cannot be read leaves open what the bytes were a part of.
+        // An unreadable Content-Length leaves open what the bytes were a part of.
         guard length.map({ $0 > count }) ?? !response.fields.contains(.contentLength) else { return nil }
         self.init(interval: 0..<count, completeLength: length, validator: validator, head: response)
     }
@@ -248,12 +245,11 @@ public struct ReceivedPart: Sendable, Hashable {
     /// The part after its content ended.
     ///
     /// - Parameters:
-    ///   - count: the bytes that came.
-    ///   - isWhole: whether the message was framed to its end, rather than broken off.
-    /// - Returns: the part as far as it came; nil when nothing came or more than was announced. Content that is framed
-    ///   whole and yet shorter than its Content-Range says comes from a server that miscounts: its first position is
-    ///   believed, the whole ends where the content ended, and it loses its validators, so that it is never combined
-    ///   with anything (RFC 9110 §14.4).
+    ///   - count: the bytes received.
+    ///   - isWhole: whether the message reached its framed end, instead of breaking off.
+    /// - Returns: the part as far as it was received; nil if nothing or more than announced was received. If the message ended
+    ///   properly but is shorter than its Content-Range, the server counts wrong: its first position is trusted, the whole ends
+    ///   where the content ended, and the part loses its validators, so that it is never combined with anything (RFC 9110 §14.4).
     public func ended(after count: Int64, isWhole: Bool) -> ReceivedPart? {
         let announced = interval.upperBound - interval.lowerBound
         guard count > 0, count <= announced else { return nil }
@@ -262,7 +258,7 @@ public struct ReceivedPart: Sendable, Hashable {
         let reachedEnd = completeLength == interval.upperBound
         var head = storedHead
         if isWhole {
-            // Without validators nothing stored later can take it for a part of itself.
+            // Without validators, nothing stored later can be combined with it.
             head.fields.removeAll(.eTag)
             head.fields.removeAll(.lastModified)
         }
@@ -274,7 +270,7 @@ public struct ReceivedPart: Sendable, Hashable {
         )
     }
 
-    /// What is stored when this part is the first or only one.
+    /// What is stored if this part is the first or only one.
     public var ranges: StoredRanges {
         var ranges = StoredRanges(completeLength: completeLength)
         _ = ranges.insert(interval)
@@ -286,7 +282,7 @@ public struct ReceivedPart: Sendable, Hashable {
         self.completeLength = completeLength
         self.validator = validator
         var fields = head.fields
-        // What a broken 200 says of its whole content stays true; what a 206 says of its own does not.
+        // What an interrupted 200 says about its whole content stays true; what a 206 says about its own does not.
         fields.removeAll { head.status == .partialContent && PartialContent.messageBound.contains($0.name) }
         fields[.contentLength] = completeLength.map { String($0) }
         storedHead = ResponseHead(status: .ok, fields: fields)

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How a stored response of which some bytes may be missing serves a request (RFC 9111 §3.3, §3.4).
+/// How a stored response that may lack some bytes serves a request (RFC 9111 §3.3, §3.4).
 ///
-/// Whether it matches, and is fresh or must be validated, is judged before. A stale one that lacks bytes needs no
-/// validation of its own: asking for them with If-Range is one.
+/// Whether it matches, and whether it is fresh or must be validated, is decided before. A stale response that lacks bytes needs no
+/// separate validation: requesting them with If-Range is one.
 public enum PartialReuse: Sendable, Hashable {
-    /// All that is asked for is stored.
+    /// Everything that was requested is stored.
     case answer(RangeAnswer)
-    /// Send the request with these fields in place of the caller's Range and conditions, and join what comes.
+    /// Send the request with these fields in place of the caller's Range and conditions, and join the result.
     ///
-    /// A 206 is judged by ``PartCombination``; after it, decide anew. Any other final status is the caller's answer, a
-    /// 200 that replaces what is stored included; where the caller had asked for a range, it is answered from that 200.
+    /// For a 206, ask ``PartCombination``; then decide again. Any other final status is the caller's answer, including a 200 that
+    /// replaces what is stored. If the caller asked for a range, it is answered from that 200.
     case complete(missing: Range<Int64>, fields: HeaderFields)
-    /// Send the request as it came.
+    /// Send the request in its original form.
     case forward
 
     /// Decides for one request.
     ///
     /// - Parameters:
-    ///   - request: the caller's request; its conditions are judged by ``Precondition`` first.
-    ///   - stored: the response selected for it, with status 200 as ``ReceivedPart/storedHead`` has it.
+    ///   - request: the caller's request; check its conditions with ``Precondition`` first.
+    ///   - stored: the response selected for it, with status 200 as in ``ReceivedPart/storedHead``.
     ///   - ranges: what is stored of its content.
-    /// - Returns: an answer only from bytes that are stored; ranges that would be answered as one stay apart where only
-    ///   the bytes between them are missing. One interval is asked for, and never more bytes than the caller wants;
-    ///   without a strong validator nothing is (RFC 9110 §15.3.7.3).
+    /// - Returns: an answer only from stored bytes; ranges that would be merged stay separate if only the bytes between them are
+    ///   missing. At most one interval is requested, and never more bytes than the caller wants; none is requested without a strong
+    ///   validator (RFC 9110 §15.3.7.3).
     public static func decide(request: RequestHead, stored: StoredResponse, ranges: StoredRanges) -> PartialReuse {
         let wanted = PartialContent.ranges(of: request, for: stored)
         guard let length = ranges.completeLength else {
@@ -53,7 +53,7 @@ public enum PartialReuse: Sendable, Hashable {
         return completing(gap, request: request, stored: stored)
     }
 
-    /// Without the length of the whole only ranges with both ends given can be resolved.
+    /// Without the length of the whole, only ranges with both ends can be resolved.
     private static func decideWithoutLength(
         _ request: RequestHead,
         wanted: RangeRequest?,
@@ -61,7 +61,7 @@ public enum PartialReuse: Sendable, Hashable {
         ranges: StoredRanges
     ) -> PartialReuse {
         guard let wanted else {
-            // Everything from the first gap on: what is stored behind it may come a second time.
+            // Everything from the first gap on: stored bytes after it may be sent a second time.
             let start = ranges.missing(within: 0..<Int64.max).first?.lowerBound ?? 0
             return start > 0 ? completing(start..<Int64.max, request: request, stored: stored) : .forward
         }
@@ -86,7 +86,7 @@ public enum PartialReuse: Sendable, Hashable {
         guard request.method == .get, stored.method == .get, let validator = StrongValidator(stored),
             let range = RangeRequest(gap)
         else { return .forward }
-        // The answer would not say what coding its bytes have, and a date does not tell codings apart.
+        // The answer would not say which coding its bytes have, and a date does not tell codings apart.
         if case .lastModified = validator, stored.head.fields.contains(.contentEncoding) { return .forward }
         return .complete(missing: gap, fields: [.range: range.description, .ifRange: validator.fieldValue])
     }
@@ -94,32 +94,32 @@ public enum PartialReuse: Sendable, Hashable {
 
 /// Which bytes of a representation are stored (RFC 9111 §3.3, §3.4).
 ///
-/// Intervals are never empty, ascend, and neither overlap nor touch. There are at most ``maximumIntervals`` of them, so
-/// every operation costs little.
+/// Intervals are ascending, never empty, and neither overlap nor touch. There are at most ``maximumIntervals`` of them, so every
+/// operation is cheap.
 public struct StoredRanges: Sendable, Hashable {
     /// The intervals stored, in ascending order.
     public private(set) var intervals: [Range<Int64>]
 
-    /// The length of the whole; nil while it is not known.
+    /// The length of the whole; nil while it is unknown.
     public private(set) var completeLength: Int64?
 
-    /// How many intervals are kept; a part that would make one more is not taken.
+    /// The most intervals that are kept; a part that would add another one is refused.
     public static let maximumIntervals = 64
 
     /// Nothing stored of a whole of this length.
     ///
-    /// - Parameter completeLength: nil when it is not known, which is also what a negative length means.
+    /// - Parameter completeLength: nil if it is not known; a negative length means the same.
     public init(completeLength: Int64? = nil) {
         intervals = []
         self.completeLength = completeLength.flatMap { $0 < 0 ? nil : $0 }
     }
 
-    /// Reads back what was written down elsewhere.
+    /// Restores ranges that were written elsewhere.
     ///
     /// - Parameters:
     ///   - intervals: any intervals, in any order.
     ///   - completeLength: the length of the whole, if known.
-    /// - Returns: nil when they contradict each other or are too many; bytes from a disk may say anything.
+    /// - Returns: nil if they contradict each other or there are too many; bytes from a disk may say anything.
     public init?(intervals: some Sequence<Range<Int64>>, completeLength: Int64?) {
         if let completeLength, completeLength < 0 { return nil }
         self.init(completeLength: completeLength)
@@ -131,16 +131,16 @@ public struct StoredRanges: Sendable, Hashable {
     /// Adds an interval.
     ///
     /// - Parameters:
-    ///   - interval: the positions that are stored from now on.
-    ///   - completeLength: the length of the whole as the part gave it; nil when it gave none.
-    /// - Returns: false, and nothing changes, when the interval is empty or negative, when the lengths contradict each
-    ///   other, when an interval lies beyond the whole, and when there would be too many.
+    ///   - interval: the positions that are now stored.
+    ///   - completeLength: the length of the whole according to the part; nil if it gives none.
+    /// - Returns: false, without any change, if the interval is empty or negative, if the lengths contradict each other, if an
+    ///   interval is beyond the whole, or if there would be too many.
     public mutating func insert(_ interval: Range<Int64>, completeLength: Int64? = nil) -> Bool {
         guard !interval.isEmpty, interval.lowerBound >= 0 else { return false }
         if let known = self.completeLength, let completeLength, known != completeLength { return false }
         let length = self.completeLength ?? completeLength
         if let length, max(interval.upperBound, intervals.last?.upperBound ?? 0) > length { return false }
-        // Intervals that touch the new one become one with it.
+        // Intervals that touch the new one are merged with it.
         let low = intervals.firstIndex { $0.upperBound >= interval.lowerBound } ?? intervals.endIndex
         let high = intervals.firstIndex { $0.lowerBound > interval.upperBound } ?? intervals.endIndex
         var merged = interval
@@ -153,7 +153,7 @@ public struct StoredRanges: Sendable, Hashable {
         return true
     }
 
-    /// Whether every byte of the whole is stored, which takes a known length.
+    /// Whether every byte of the whole is stored; false if the length is unknown.
     public var isComplete: Bool {
         guard let completeLength else { return false }
         return covers(0..<completeLength)
@@ -176,9 +176,9 @@ public struct StoredRanges: Sendable, Hashable {
         return gaps
     }
 
-    /// The smallest single interval that holds all positions missing within a range; nil when none is.
+    /// The smallest single interval that contains all missing positions within a range; nil if none are missing.
     ///
-    /// One request asks for one interval, since the answer to several is a multipart that is not combined.
+    /// A request asks for one interval, since the multipart answer to several is not combined.
     public func missingInterval(within range: Range<Int64>) -> Range<Int64>? {
         let gaps = missing(within: range)
         guard let first = gaps.first, let last = gaps.last else { return nil }

@@ -3,29 +3,28 @@
 
 /// The Range field of a request, in bytes (RFC 9110 §14.2).
 public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
-    /// The ranges in the order they were asked for; at least one and at most ``maximumRanges``.
+    /// The ranges in the requested order; at least one and at most ``maximumRanges``.
     public let ranges: [ByteRange]
 
-    /// How many ranges one field may hold; a field with more is ignored, as RFC 9110 §14.2 allows against attacks.
+    /// The most ranges in one field; a field with more is ignored, as RFC 9110 §14.2 allows against attacks.
     public static let maximumRanges = 64
 
-    /// Ranges closer to each other than this are answered as one, since a part of its own would cost more bytes
-    /// (RFC 9110 §15.3.7.2).
+    /// Ranges closer together than this are sent as one, since a separate part would cost more bytes (RFC 9110 §15.3.7.2).
     public static let partOverhead: Int64 = 80
 
     /// Reads the Range field of a request.
     ///
-    /// - Parameter fields: the request's fields; nil when the field is absent or must be ignored, which is the case for
-    ///   other units than bytes, anything malformed, more than one line, and too many ranges.
+    /// - Parameter fields: the request's fields. Nil if the field is absent or must be ignored: for units other than bytes, a
+    ///   malformed value, more than one line, and too many ranges.
     public init?(_ fields: HeaderFields) {
         let values = fields.values(of: .range)
         guard values.count == 1, let value = values.first else { return nil }
         self.init(parsing: value)
     }
 
-    /// Reads a field value such as `bytes=0-499, -500`; the unit's letter case does not matter.
+    /// Parses a field value such as `bytes=0-499, -500`; the unit is case-insensitive.
     ///
-    /// - Parameter value: any text; linear time. Nil where it is no valid range of bytes, or names too many.
+    /// - Parameter value: any text; linear time. Nil if it is not a valid range of bytes, or has too many ranges.
     public init?(parsing value: String) {
         var scanner = FieldScanner(value)
         guard scanner.token()?.loweringASCII() == "bytes", scanner.consume(UInt8(ascii: "=")) else { return nil }
@@ -42,8 +41,8 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
 
     /// Asks for one interval.
     ///
-    /// - Parameter interval: the positions wanted; an upper bound beyond ``ByteRange/limit`` asks for all that follows.
-    ///   Nil when it is empty or negative.
+    /// - Parameter interval: the requested positions; an upper bound beyond ``ByteRange/limit`` requests everything from its start.
+    ///   Nil if it is empty or negative.
     public init?(_ interval: Range<Int64>) {
         guard !interval.isEmpty, interval.lowerBound >= 0 else { return nil }
         ranges =
@@ -57,10 +56,10 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
         "bytes=" + ranges.map(\.description).joined(separator: ",")
     }
 
-    /// What is to be sent of content with a known length (RFC 9110 §14.2, §15.3.7.2).
+    /// What to send of content with a known length (RFC 9110 §14.2, §15.3.7.2).
     ///
-    /// Ranges that cannot be satisfied are left out; those that overlap, touch, or lie less than ``partOverhead`` apart
-    /// become one, so that no request can make the answer larger than the whole. The others keep the order asked for.
+    /// Unsatisfiable ranges are skipped. Ranges that overlap, touch, or are less than ``partOverhead`` apart are merged, so that no
+    /// request can make the answer larger than the whole. The others keep the requested order.
     ///
     /// - Parameter completeLength: the length of the whole.
     public func answer(completeLength: Int64) -> RangeAnswer {
@@ -73,7 +72,7 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
         return completeLength <= 0 && asksSuffix ? .whole : .unsatisfiable
     }
 
-    /// Makes one of intervals that overlap, touch, or lie less than `gap` apart, in the order of the first of each.
+    /// Merges intervals that overlap, touch, or are less than `gap` apart, in the order of the first of each.
     package static func coalesced(_ intervals: [Range<Int64>], gap: Int64 = partOverhead) -> [Range<Int64>] {
         var merged: [(order: Int, interval: Range<Int64>)] = []
         let sorted = intervals.enumerated().sorted { $0.element.lowerBound < $1.element.lowerBound }
@@ -92,15 +91,15 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What a Range field comes to, once the content is known (RFC 9110 §14.2).
+/// The result of a Range field for known content (RFC 9110 §14.2).
 public enum RangeAnswer: Sendable, Hashable {
-    /// The whole content, as if no range had been asked for.
+    /// The whole content, as if no range had been requested.
     case whole
     /// One interval: a 206 with Content-Range (RFC 9110 §15.3.7.1).
     case part(Range<Int64>)
     /// Several intervals, at least two: a 206 of multipart/byteranges (RFC 9110 §15.3.7.2).
     case parts([Range<Int64>])
-    /// Nothing of what was asked for is there: a 416 (RFC 9110 §15.5.17).
+    /// None of the requested bytes exist: a 416 (RFC 9110 §15.5.17).
     case unsatisfiable
 
     package init?(intervals: [Range<Int64>]) {
@@ -111,22 +110,22 @@ public enum RangeAnswer: Sendable, Hashable {
 
 /// One member of a Range field in bytes (RFC 9110 §14.1.2).
 ///
-/// Positions count from 0. Numbers too large for 64 bits are cut to ``limit``, which no content reaches.
+/// Positions count from 0. Numbers too large for 64 bits are reduced to ``limit``, which no content reaches.
 public enum ByteRange: Sendable, Hashable {
-    /// From the first position through the last one, both within; the last is never before the first.
+    /// From the first position through the last one, inclusive; the last is never before the first.
     case bounded(first: Int64, last: Int64)
     /// From the first position to the end.
     case from(first: Int64)
-    /// The last so many bytes.
+    /// The last bytes, this many.
     case suffix(length: Int64)
 
-    /// The greatest number a range holds; one less than 64 bits allow, so that the position behind it exists.
+    /// The largest number in a range; one less than the 64-bit maximum, so that the position after it exists.
     public static let limit = Int64.max - 1
 
-    /// Reads one range-spec such as `0-499`, `500-` or `-500`.
+    /// Parses one range-spec such as `0-499`, `500-` or `-500`.
     ///
-    /// - Parameter text: the member without white space around it; nil when it is malformed or its last position comes
-    ///   before its first. Costs linear time.
+    /// - Parameter text: the member without surrounding whitespace. Nil if it is malformed or its last position is before its
+    ///   first. Linear time.
     public init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard let dash = bytes.firstIndex(of: UInt8(ascii: "-")) else { return nil }
@@ -146,10 +145,10 @@ public enum ByteRange: Sendable, Hashable {
         self = .bounded(first: first, last: last)
     }
 
-    /// The bytes meant, of content with a known length (RFC 9110 §14.1.2).
+    /// The requested bytes of content with a known length (RFC 9110 §14.1.2).
     ///
     /// - Parameter completeLength: the length of the whole; negative counts as 0.
-    /// - Returns: a range that is not empty and lies within the whole; nil when nothing of it is there.
+    /// - Returns: a range within the whole that is not empty; nil if none of it exists.
     public func resolved(completeLength: Int64) -> Range<Int64>? {
         let end = max(0, completeLength)
         switch self {
@@ -163,7 +162,7 @@ public enum ByteRange: Sendable, Hashable {
         }
     }
 
-    /// The bytes meant where the length of the whole is not known; nil unless both ends are given.
+    /// The requested bytes if the length of the whole is unknown; nil unless both ends are given.
     public var bounds: Range<Int64>? {
         guard case .bounded(let first, let last) = self, first >= 0, last >= first, last <= ByteRange.limit else {
             return nil
@@ -173,7 +172,7 @@ public enum ByteRange: Sendable, Hashable {
 }
 
 extension ByteRange: CustomStringConvertible {
-    /// The range as it stands in a Range field, without the unit.
+    /// The range as in a Range field, without the unit.
     public var description: String {
         switch self {
         case .bounded(let first, let last): "\(first)-\(last)"
@@ -183,19 +182,19 @@ extension ByteRange: CustomStringConvertible {
     }
 }
 
-/// The Content-Range field in bytes: where a part stands in the whole (RFC 9110 §14.4).
+/// The Content-Range field in bytes: the position of a part in the whole (RFC 9110 §14.4).
 public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
     /// The positions of the part, never empty; nil in a 416, which has none.
     public let interval: Range<Int64>?
 
-    /// The length of the whole; nil where the sender did not know it.
+    /// The length of the whole; nil if the sender did not know it.
     public let completeLength: Int64?
 
     /// Describes a part.
     ///
     /// - Parameters:
-    ///   - interval: its positions; nil when empty, negative, or beyond the whole.
-    ///   - completeLength: the length of the whole, or nil when it is not known.
+    ///   - interval: its positions. Nil if they are empty, negative, or beyond the whole.
+    ///   - completeLength: the length of the whole, or nil if it is not known.
     public init?(_ interval: Range<Int64>, completeLength: Int64?) {
         guard !interval.isEmpty, interval.lowerBound >= 0, interval.upperBound <= ByteRange.limit,
             completeLength.map({ interval.upperBound <= $0 && $0 <= ByteRange.limit }) ?? true
@@ -204,7 +203,7 @@ public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
         self.completeLength = completeLength
     }
 
-    /// Describes the whole to a request that asked for nothing of it, as a 416 does.
+    /// Describes the whole in reply to a request for none of it, as in a 416.
     ///
     /// - Parameter completeLength: the length of the whole; negative counts as 0.
     public init(unsatisfiedOf completeLength: Int64) {
@@ -212,17 +211,17 @@ public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
         self.completeLength = max(0, completeLength)
     }
 
-    /// Reads the Content-Range of a response; nil when it is absent, repeated or invalid.
+    /// Reads the Content-Range of a response; nil if it is absent, repeated or invalid.
     public init?(_ fields: HeaderFields) {
         let values = fields.values(of: .contentRange)
         guard values.count == 1, let value = values.first else { return nil }
         self.init(parsing: value)
     }
 
-    /// Reads a field value: `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`.
+    /// Parses a field value: `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`.
     ///
-    /// - Parameter value: any text; linear time. Nil for other units, anything malformed, numbers beyond
-    ///   ``ByteRange/limit``, a last position before the first, and one that is not within the whole.
+    /// - Parameter value: any text; linear time. Nil for other units, a malformed value, numbers beyond ``ByteRange/limit``, a last
+    ///   position before the first, and one beyond the whole.
     public init?(parsing value: String) {
         var scanner = FieldScanner(value)
         guard scanner.token()?.loweringASCII() == "bytes", scanner.consume(UInt8(ascii: " ")) else { return nil }
@@ -249,7 +248,7 @@ public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
         return "bytes \(interval.lowerBound)-\(interval.upperBound - 1)/\(length)"
     }
 
-    /// A number that was cut down is none: it would place the part where it does not belong.
+    /// A number that was reduced does not count: it would put the part in the wrong place.
     private static func number(_ text: String) -> Int64? {
         FieldScanner.number(text.utf8, limit: ByteRange.limit).flatMap { $0 < ByteRange.limit ? $0 : nil }
     }

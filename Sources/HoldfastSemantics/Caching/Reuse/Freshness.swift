@@ -3,17 +3,17 @@
 
 /// How long a response is fresh, and by which rule (RFC 9111 §4.2.1).
 public struct FreshnessLifetime: Sendable, Hashable {
-    /// The rule that gave the lifetime.
+    /// The rule that determined the lifetime.
     public enum Source: Sendable, Hashable {
         /// `s-maxage`, in a shared cache.
         case sMaxAge
         /// `max-age`.
         case maxAge
-        /// Expires less Date.
+        /// Expires minus Date.
         case expires
         /// The cache's options, whatever the server says (``CacheOptions/fixedLifetime``).
         case fixed
-        /// The call that got it, or the cache's options; its server says nothing (``CacheDirective/lifetime``,
+        /// The call that got it, or the cache's options, because its server says nothing (``CacheDirective/lifetime``,
         /// ``CacheOptions/defaultLifetime``).
         case given
         /// The cache's options, for an error whose server says nothing (``CacheOptions/negativeLifetime``).
@@ -27,7 +27,7 @@ public struct FreshnessLifetime: Sendable, Hashable {
     /// The lifetime in seconds, never negative.
     public let seconds: Int64
 
-    /// The rule that gave it.
+    /// The rule that determined it.
     public let source: Source
 
     /// Creates a lifetime; negative seconds count as 0.
@@ -38,8 +38,8 @@ public struct FreshnessLifetime: Sendable, Hashable {
 }
 
 extension StoredResponse {
-    /// How long this response is fresh, counted from its making (RFC 9111 §4.2.1), or from its receipt where the options fix
-    /// it.
+    /// How long this response is fresh, counted from its creation (RFC 9111 §4.2.1), or from its receipt if the options fix the
+    /// lifetime.
     ///
     /// - Parameter options: the cache's mode, heuristics and limits.
     public func freshnessLifetime(_ options: CacheOptions) -> FreshnessLifetime {
@@ -68,28 +68,28 @@ extension StoredResponse {
         }
     }
 
-    /// How much older the response looks than it should, by its Date alone, in seconds (RFC 9111 §4.2.3).
+    /// How much too old the response looks by its Date alone, in seconds (RFC 9111 §4.2.3).
     public var apparentAge: Int64 { apparentAgeMilliseconds / 1000 }
 
-    /// The age the response had when it came, in seconds: the larger of what Date and what Age and the time of the
-    /// exchange say (RFC 9111 §4.2.3).
+    /// The age of the response when it arrived, in seconds: the larger of the age by Date, and of Age plus the time of the exchange
+    /// (RFC 9111 §4.2.3).
     public var correctedInitialAge: Int64 { initialAgeMilliseconds / 1000 }
 
-    /// The age of the response in whole seconds, rounded down; a clock that went back adds nothing (RFC 9111 §4.2.3).
+    /// The age of the response in whole seconds, rounded down; a clock that was set back adds nothing (RFC 9111 §4.2.3).
     public func currentAge(now: Timestamp) -> Int64 {
         let resident = max(0, responseTime.millisecondsUntil(now))
         return saturatedSum(initialAgeMilliseconds, resident) / 1000
     }
 
-    /// Whether the response is fresh: its lifetime exceeds its age (RFC 9111 §4.2), or is no less where the options fix it.
+    /// Whether the response is fresh: its lifetime exceeds its age (RFC 9111 §4.2), or equals it if the options fix the lifetime.
     public func isFresh(now: Timestamp, options: CacheOptions) -> Bool {
         !standing(now: now, options: options).isStale
     }
 
-    /// The instant from which the entry can be neither reused nor revalidated and may go first.
+    /// The instant after which the entry can be neither reused nor revalidated, and may be evicted first.
     ///
-    /// An entry with a validator, or one that may be served stale, stays useful for the options' retention past its
-    /// freshness; any other is useless once stale. One that must be confirmed and cannot be is useless at once.
+    /// An entry with a validator, or one that may be served stale, stays useful after its lifetime for the options' retention; any
+    /// other is useless once stale. One that must be confirmed and cannot be is useless at once.
     public func uselessAfter(_ options: CacheOptions) -> Timestamp {
         if let ruled = options.ruled(for: self) { return uselessAfter(ruled) }
         if needsConfirmation, !hasValidator { return responseTime }
@@ -98,20 +98,20 @@ extension StoredResponse {
         return staleFrom.advanced(by: options.retention)
     }
 
-    /// Whether the response must not be used once stale, whatever a caller accepts (RFC 9111 §4.2.4).
+    /// Whether the response must not be used once stale, whatever the caller accepts (RFC 9111 §4.2.4).
     public func forbidsStale(_ options: CacheOptions) -> Bool {
         if let ruled = options.ruled(for: self) { return forbidsStale(ruled) }
         if needsConfirmation || cacheControl.mustRevalidate || cacheControl.noCache == .unqualified { return true }
-        // Stored all the same by a lifetime of the cache's own, which is over, or which the cache no longer has.
+        // Stored anyway because of a fixed lifetime, which has ended or was since removed from the options.
         if cacheControl.noStore, options.fixedLifetime != nil || isAgainstItsWord { return true }
         guard options.mode == .shared else { return false }
         return cacheControl.proxyRevalidate || cacheControl.sMaxAge != nil
     }
 
-    /// Whether its server says that it must not be stored: only a lifetime of the cache's own has kept it.
+    /// Whether its server says that it must not be stored, so that only a fixed lifetime can have kept it.
     var isAgainstItsWord: Bool { cacheControl.noStore && !cacheControl.mustUnderstand }
 
-    /// Whether its lifetime is the cache's own, whatever its server says.
+    /// Whether its lifetime is fixed by the cache, whatever its server says.
     package func hasFixedLifetime(_ options: CacheOptions) -> Bool {
         if let ruled = options.ruled(for: self) { return ruled.fixedLifetime != nil }
         return options.fixedLifetime != nil
@@ -136,7 +136,7 @@ extension StoredResponse {
             head.status.isHeuristicallyCacheable || cacheControl.public
         else { return FreshnessLifetime(seconds: 0, source: .none) }
         let unchanged = max(0, lastModified.timestamp.millisecondsUntil(date))
-        // The product is at most the Int64 it came from, and halving keeps its rounding away from the upper end.
+        // The product is at most the Int64 that it came from, and halving keeps its rounding away from the upper end.
         let share = min(Double(unchanged) * options.heuristicFraction, Double(Int64.max / 2))
         let seconds = min(Int64(share) / 1000, options.heuristicCap.wholeSeconds)
         return FreshnessLifetime(seconds: seconds, source: .heuristic)
@@ -166,21 +166,21 @@ extension StoredResponse {
     }
 }
 
-/// How a stored response stands against its lifetime at one moment.
+/// A stored response's age and lifetime at one moment.
 package struct FreshnessStanding: Sendable, Hashable {
-    /// Its age in whole seconds: since its making (RFC 9111 §4.2.3), or since its receipt where the lifetime is the cache's own.
+    /// Its age in whole seconds: since its creation (RFC 9111 §4.2.3), or since its receipt if the cache fixes the lifetime.
     package let age: Int64
 
     /// Its lifetime in whole seconds.
     package let lifetime: Int64
 
-    /// Whether it is past its lifetime; finer than the seconds where the lifetime is the cache's own.
+    /// Whether it is past its lifetime; more precise than seconds if the cache fixes the lifetime.
     package let isStale: Bool
 
     /// For how many seconds it has been stale; 0 while it is fresh, and in the first second after that.
     package var staleness: Int64 { isStale ? max(0, age - lifetime) : 0 }
 
-    /// How many seconds it stays fresh; 0 or less once it is stale.
+    /// For how many seconds it stays fresh; 0 or less once it is stale.
     package var freshnessLeft: Int64 { isStale ? min(0, lifetime - age) : max(1, lifetime - age) }
 
     init(age: Int64, lifetime: Int64, isStale: Bool) {
@@ -191,7 +191,7 @@ package struct FreshnessStanding: Sendable, Hashable {
 }
 
 extension StoredResponse {
-    /// How the response stands against its lifetime.
+    /// The response's age and lifetime.
     ///
     /// - Parameters:
     ///   - now: the time of the request.
@@ -209,7 +209,7 @@ extension StoredResponse {
 }
 
 extension CacheOptions {
-    /// The lifetime of the cache's own in milliseconds, no longer than the limit to all lifetimes; nil without one.
+    /// The fixed lifetime in milliseconds, limited by the maximum lifetime; nil if none is fixed.
     var fixedMilliseconds: Int64? {
         guard let fixedLifetime else { return nil }
         return min(fixedLifetime, maximumLifetime ?? fixedLifetime).wholeMilliseconds

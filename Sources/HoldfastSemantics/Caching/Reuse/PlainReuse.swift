@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A stored response that answers plain requests for as long as it is fresh, with what that depends on worked out once.
+/// A stored response that answers plain requests while it is fresh, with everything this depends on computed once.
 ///
-/// A plain request is a GET without a field that ``ReuseFields`` names, sent without a directive of the caller's. For such a request
+/// A plain request is a GET without any field in ``ReuseFields``, and without a directive of the caller. For such a request
 /// ``ReuseJudgement`` says "fresh" exactly while ``standing(now:)`` does, and looks at nothing else of the response.
 package struct PlainReuse: Sendable, Hashable {
     private let responseTime: Timestamp
@@ -11,8 +11,8 @@ package struct PlainReuse: Sendable, Hashable {
     private let lifetime: Int64
     private let fixed: Int64?
 
-    /// Nil where even a plain request is not answered without asking the origin: the response must be confirmed, says `no-cache`,
-    /// or lacks a part of its content.
+    /// Nil if even a plain request must ask the origin: the response must be confirmed, says `no-cache`, or lacks a part of its
+    /// content.
     package init?(_ stored: StoredResponse, options: CacheOptions) {
         if let ruled = options.ruled(for: stored) {
             self.init(stored, options: ruled)
@@ -37,7 +37,7 @@ package struct PlainReuse: Sendable, Hashable {
         self.fixed = fixed
     }
 
-    /// How the response stands against its lifetime; as ``StoredResponse/standing(now:options:)``.
+    /// The response's age and lifetime, as ``StoredResponse/standing(now:options:)``.
     package func standing(now: Timestamp) -> FreshnessStanding {
         let resident = max(0, responseTime.millisecondsUntil(now))
         if let fixed { return FreshnessStanding(age: resident / 1000, lifetime: lifetime, isStale: resident > fixed) }
@@ -51,9 +51,9 @@ extension StoredResponse {
     /// Whether this response to a request without credentials may answer one whose only credential is a Cookie, although
     /// each principal of a private cache has entries of its own.
     ///
-    /// RFC 9111 §4 lets it, since a Cookie selects nothing unless Vary says so. It must be fresh, because what the origin
-    /// tells of it to a user is that user's, and neither `private` nor a part, which the user's request would complete. Never
-    /// where the cache gives lifetimes of its own: it then keeps what no server has called fit for that.
+    /// RFC 9111 §4 allows this, since a Cookie selects nothing unless Vary says so. The response must be fresh, because what the
+    /// origin says about it to a user is for that user. It must be neither `private` nor a part, which the user's request would
+    /// complete. Never if the cache fixes lifetimes itself: it then keeps responses that no server has declared suitable.
     ///
     /// - Parameters:
     ///   - now: the time of the request.
@@ -66,13 +66,13 @@ extension StoredResponse {
 }
 
 extension CachePrincipal {
-    /// Whether a request is told from anonymous ones by nothing but a Cookie field.
+    /// Whether only a Cookie field distinguishes a request from anonymous ones.
     ///
     /// - Parameters:
-    ///   - fields: the request's fields, those included that the transport adds.
+    ///   - fields: the request's fields, including those that the transport adds.
     ///   - userinfo: the userinfo of the target URI.
-    ///   - explicit: a name the caller gives for the principal; with one the answer is no.
-    ///   - credentialFields: further fields that hold a credential; with one of them the answer is no. None by default.
+    ///   - explicit: a name that the caller gives the principal; with one the result is false.
+    ///   - credentialFields: further fields that contain a credential; with one of them the result is false. None by default.
     public static func isCookieOnly(
         _ fields: HeaderFields,
         userinfo: String?,
@@ -84,8 +84,8 @@ extension CachePrincipal {
     }
 }
 
-/// The request fields that bear on whether a stored response may answer, whatever its Vary nominates: directives, conditions, ranges,
-/// credentials, and the host.
+/// The request fields that affect whether a stored response may answer, whatever its Vary nominates: directives, conditions,
+/// ranges, credentials, and the host.
 package enum ReuseFields {
     /// Their names in lower case.
     package static let names: [String] = [
@@ -94,7 +94,7 @@ package enum ReuseFields {
     ]
 }
 
-/// Finds names of fields by their length first, since most names have none of the lengths that are looked for.
+/// Finds field names by their length first, since most names have none of the lengths in question.
 package struct FieldNameFinder: Sendable {
     private struct Name: Sendable {
         let bytes: [UInt8]
@@ -104,13 +104,13 @@ package struct FieldNameFinder: Sendable {
     private let lengths: UInt64
     private let names: [Name]
 
-    /// - Parameter names: in lower case; a name of 64 bytes or more is looked for as any other, only later.
+    /// - Parameter names: in lower case; a name of 64 bytes or more is found too, but more slowly.
     package init(_ names: [String]) {
         self.names = names.enumerated().map { Name(bytes: Array($1.utf8), number: $0) }
         lengths = self.names.reduce(0) { $0 | 1 << UInt64(min($1.bytes.count, 63)) }
     }
 
-    /// Which of the names this is, letter case aside (RFC 9110 §5.1); nil where it is none of them. No allocation.
+    /// Which of the names this is, ignoring case (RFC 9110 §5.1); nil if it is none of them. Does not allocate.
     @inline(__always)
     package func number(of name: String) -> Int? {
         let count = name.utf8.count

@@ -3,34 +3,34 @@
 
 /// The caller's own conditional request, answered by a cache (RFC 9111 §4.3.2, RFC 9110 §13).
 public enum Precondition {
-    /// What becomes of a request that a stored response could answer.
+    /// What to do with a conditional request that a stored response could answer.
     public enum Outcome: Sendable, Hashable {
-        /// The caller holds what is stored: answer ``Precondition/notModifiedHead(for:now:)`` and no content.
+        /// The caller has what is stored: answer ``Precondition/notModifiedHead(for:now:)`` without content.
         case notModified
-        /// Answer from the stored response; a Range is judged next (RFC 9110 §13.2.2).
+        /// Answer from the stored response; evaluate Range next (RFC 9110 §13.2.2).
         case full
-        /// The condition is the origin's to judge: send the request as it came.
+        /// Only the origin can evaluate the condition: send the request in its original form.
         case forward
     }
 
-    /// What a 304 from the origin means to a caller who sent conditions of its own.
+    /// What a 304 from the origin means for a caller who sent conditions.
     public enum ValidationAnswer: Sendable, Hashable {
         /// Freshen this candidate and answer 304 from it.
         case notModified(candidate: Int)
         /// Freshen this candidate and answer with its content, as ``Outcome/full`` does.
         case full(candidate: Int)
-        /// The 304 speaks of what the caller holds and nothing that is stored: hand it up, freshen nothing.
+        /// The 304 is about what the caller has, not about what is stored: return it, and freshen nothing.
         case relay
-        /// The 304 does not say whose response still holds: send the request again with the caller's own fields only.
+        /// The 304 does not say which response is still valid: send the request again with only the caller's own fields.
         case resend
     }
 
-    /// Judges the caller's preconditions against a stored response that is fresh or was validated just now.
+    /// Evaluates the caller's preconditions against a stored response that is fresh or has just been validated.
     ///
-    /// If-None-Match goes before If-Modified-Since (RFC 9110 §13.2.2) and compares weakly; one that cannot be read
-    /// matches nothing. If-Modified-Since counts once only and is held against Last-Modified, else Date, else the time
-    /// of receipt. If-Match and If-Unmodified-Since are not a cache's to judge. Statuses other than 200 and 206 know no
-    /// preconditions (RFC 9110 §13.2.1).
+    /// If-None-Match takes precedence over If-Modified-Since (RFC 9110 §13.2.2) and compares weakly; one that cannot be parsed
+    /// matches nothing. If-Modified-Since counts only if it is not repeated, and is compared with Last-Modified, else Date, else
+    /// the time of receipt. A cache does not evaluate If-Match and If-Unmodified-Since. Preconditions do not apply to statuses
+    /// other than 200 and 206 (RFC 9110 §13.2.1).
     ///
     /// - Parameters:
     ///   - request: the caller's request.
@@ -41,7 +41,7 @@ public enum Precondition {
         let fields = request.fields
         if fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) { return .forward }
         guard request.method == .get || request.method == .head || request.method == .query else {
-            // What stands under the content of a POST answers it whole; conditions of its own are not a cache's.
+            // What is stored under the content of a POST answers it completely; a cache does not evaluate conditions for it.
             return fields.contains(.ifNoneMatch) || fields.contains(.ifModifiedSince) ? .forward : .full
         }
         guard stored.head.status == .ok || stored.head.status == .partialContent else { return .full }
@@ -59,13 +59,13 @@ public enum Precondition {
         return modified <= since.timestamp ? .notModified : .full
     }
 
-    /// The head of the 304 that stands for a stored response (RFC 9110 §15.4.5).
+    /// The head of the 304 for a stored response (RFC 9110 §15.4.5).
     ///
     /// - Parameters:
-    ///   - stored: the response the caller holds too.
+    ///   - stored: the response that the caller has too.
     ///   - now: the time of the answer.
-    /// - Returns: the fields a 200 would have had among Cache-Control, Content-Location, Date, ETag, Expires and Vary,
-    ///   with the current Age; Last-Modified only where there is no ETag, since it then guides the caller's update.
+    /// - Returns: the fields that a 200 would have had among Cache-Control, Content-Location, Date, ETag, Expires and Vary, with
+    ///   the current Age; Last-Modified only without an ETag, since the caller's update then needs it.
     public static func notModifiedHead(for stored: StoredResponse, now: Timestamp) -> ResponseHead {
         let answer = stored.responseHead(now: now)
         var kept = kept
@@ -76,17 +76,16 @@ public enum Precondition {
         )
     }
 
-    /// The conditions to send when stored responses must be validated for a caller with conditions of its own
-    /// (RFC 9111 §4.3.1, §4.3.2).
+    /// The conditions to send when stored responses must be validated for a caller who sent conditions (RFC 9111 §4.3.1, §4.3.2).
     ///
     /// - Parameters:
     ///   - caller: the caller's fields.
-    ///   - candidates: the selected response first, then further variants. One that holds only a part belongs here only
-    ///     if the request is for a range within that part (RFC 9111 §4.3.2).
-    /// - Returns: If-None-Match and If-Modified-Since in place of the caller's, in one list: the union of all entity
-    ///   tags where the caller sent tags, the caller's own fields where it sent `*` or nothing stored has what it
-    ///   compares by, else what ``Validation/conditionalFields(for:)`` gives. The caller's date gives way to the stored
-    ///   validators; it is judged when the answer came.
+    ///   - candidates: the selected response first, then further variants. Include one that has only a part only if the request is
+    ///     for a range within that part (RFC 9111 §4.3.2).
+    /// - Returns: If-None-Match and If-Modified-Since to use instead of the caller's. If the caller sent tags, this is the union of
+    ///   all entity tags. If it sent `*`, or if nothing stored has what it compares, these are the caller's own fields. Otherwise,
+    ///   they are those of ``Validation/conditionalFields(for:)``. The stored validators replace the caller's date, which is
+    ///   evaluated after the answer has arrived.
     public static func mergedConditionalFields(
         caller: HeaderFields,
         candidates: [StoredResponse]
@@ -101,26 +100,25 @@ public enum Precondition {
         case .tags(let tags):
             let stored = storedTags(candidates)
             if stored.isEmpty { return asSent }
-            // If-None-Match compares weakly, so a tag's weak form says nothing new.
+            // If-None-Match compares weakly, so the weak form of a tag adds nothing.
             var known = Set(stored.map(\.opaqueTag))
             let added = tags.filter { known.insert($0.opaqueTag).inserted }
-            // A date beside foreign tags would leave open which of the two a 304 went by.
+            // With a date beside other tags, it would be unknown which of the two a 304 is based on.
             if added.isEmpty { return own }
             return [.ifNoneMatch: (stored + added).map(\.description).joined(separator: ", ")]
         }
     }
 
-    /// What the caller is told after the origin answered 304 to the merged conditions (RFC 9111 §4.3.2, §4.3.4).
+    /// What to answer the caller after the origin has answered 304 to the merged conditions (RFC 9111 §4.3.2, §4.3.4).
     ///
-    /// Any other status is the caller's answer as it is; a new 200 may be judged by ``evaluate(request:stored:now:)``
-    /// once more, since the caller's date may be later than the one that was sent.
+    /// A response with any other status is the caller's answer as it is. A new 200 may be passed to
+    /// ``evaluate(request:stored:now:)`` again, since the caller's date may be later than the one that was sent.
     ///
     /// - Parameters:
     ///   - notModified: the 304's head.
-    ///   - request: the caller's request, as it came.
-    ///   - candidates: the responses that were offered to ``mergedConditionalFields(caller:candidates:)``, in that
-    ///     order.
-    ///   - now: when the 304 came.
+    ///   - request: the caller's request in its original form.
+    ///   - candidates: the responses that were passed to ``mergedConditionalFields(caller:candidates:)``, in that order.
+    ///   - now: when the 304 arrived.
     /// - Returns: the answer; indexes are into `candidates`.
     public static func answer(
         to notModified: ResponseHead,
@@ -147,7 +145,7 @@ public enum Precondition {
         }
     }
 
-    /// The answer to a 304 without a tag where the caller's tags were sent: it does not tell which of them matched.
+    /// The answer to a 304 without a tag if the caller's tags were sent: it does not say which of them matched.
     private static func unclearAnswer(
         to notModified: ResponseHead,
         callerTags: EntityTagList?,
@@ -161,7 +159,7 @@ public enum Precondition {
         return stored.isSubset(of: caller) ? .relay : .resend
     }
 
-    /// Whether a 304 that fits no candidate can be meant for the caller.
+    /// Whether a 304 that matches no candidate can be about what the caller has.
     private static func isCallers(
         _ notModified: ResponseHead,
         callerTags: EntityTagList?,
@@ -182,8 +180,7 @@ public enum Precondition {
         fields[.ifNoneMatch].flatMap { EntityTag.list($0) }
     }
 
-    /// The tags as the origin spelled them, each once; decoding weakens what a tag says of our bytes, not of the
-    /// origin's.
+    /// The tags in the origin's spelling, each once; decoding weakens what a tag says about our bytes, not about the origin's.
     private static func storedTags(_ candidates: [StoredResponse]) -> [EntityTag] {
         var known: Set<EntityTag> = []
         return candidates.compactMap(\.head.entityTag).filter { known.insert($0).inserted }
@@ -194,13 +191,13 @@ public enum Precondition {
     ]
 }
 
-/// Asking the origin whether what is stored still holds (RFC 9111 §4.3).
+/// Asking the origin whether stored responses are still valid (RFC 9111 §4.3).
 public enum Validation {
     /// The fields that make a request conditional on stored responses (RFC 9111 §4.3.1).
     ///
     /// - Parameter candidates: the selected response first, then further variants.
-    /// - Returns: If-None-Match with all entity tags, each once, in the spelling they came in; If-Modified-Since with the
-    ///   first candidate's date. Empty when there is no validator.
+    /// - Returns: If-None-Match with all entity tags, each once, in their original spelling; If-Modified-Since with the first
+    ///   candidate's date. Empty if there is no validator.
     public static func conditionalFields(for candidates: [StoredResponse]) -> HeaderFields {
         var fields = HeaderFields()
         var known: Set<EntityTag> = []
@@ -214,16 +211,16 @@ public enum Validation {
         return fields
     }
 
-    /// Which stored response a 304 speaks of (RFC 9111 §4.3.3, §4.3.4).
+    /// The stored response that a 304 is about (RFC 9111 §4.3.3, §4.3.4).
     ///
-    /// A strong validator in the 304 must match a stored one strongly; where none does, or the validator is weak, the
-    /// weak comparison decides, since that is how the origin compared. Without any validator it can only mean the one
-    /// candidate there was. Tags count as they came, decoded content or not: a 304 freshens fields, not bytes.
+    /// A strong validator in the 304 must match a stored one strongly. If none does, or if the validator is weak, the weak
+    /// comparison decides, since the origin compared weakly too. Without any validator, the 304 can only be about the single
+    /// candidate. Tags count in their original form, even of decoded content: a 304 freshens fields, not bytes.
     ///
     /// - Parameters:
     ///   - notModified: the 304's head.
     ///   - candidates: the responses that were offered, the selected one first.
-    /// - Returns: an index into `candidates`; nil when the 304 fits none, and the request must be sent unconditionally.
+    /// - Returns: an index into `candidates`; nil if the 304 matches none, so that the request must be sent unconditionally.
     public static func selected(by notModified: ResponseHead, among candidates: [StoredResponse]) -> Int? {
         if let tag = notModified.entityTag {
             let strong = candidates.firstIndex { $0.head.entityTag?.strongMatches(tag) ?? false }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How a request is to be answered (RFC 9111 §4).
+/// How to answer a request (RFC 9111 §4).
 public enum ReuseDecision: Sendable, Hashable {
-    /// Answer from the candidate with this index; its age in seconds, and whether it is past its lifetime.
+    /// Answer from the candidate with this index; with its age in seconds, and whether it is past its lifetime.
     case reuse(candidate: Int, age: Int64, isStale: Bool)
     /// Answer from the first of these candidates although it is stale, and revalidate them in the background (RFC 5861 §3).
     case reuseWhileRevalidating(candidates: [Int], age: Int64)
     /// Send a conditional request for these candidates, the selected one first.
     case revalidate(candidates: [Int])
-    /// Send a request for the missing interval of this candidate, with these fields in place of the caller's Range and
-    /// conditions, and join what comes (RFC 9111 §3.4).
+    /// Request the missing interval of this candidate, with these fields in place of the caller's Range and conditions, and join
+    /// the result (RFC 9111 §3.4).
     case complete(candidate: Int, missing: Range<Int64>, fields: HeaderFields)
     /// Send the request as it is.
     case forward(Reason)
@@ -22,10 +22,10 @@ public enum ReuseDecision: Sendable, Hashable {
 
     /// Decides how to answer a request from the stored responses of its key.
     ///
-    /// A pure function: a store looks up, this judges, a hook obeys. HEAD may be answered by a stored GET.
+    /// A pure function: the store looks up, this decides, and the hook carries it out. A stored GET may answer HEAD.
     ///
     /// - Parameters:
-    ///   - request: the request, fields the transport adds included.
+    ///   - request: the request, including fields that the transport adds.
     ///   - candidates: what is stored under the request's primary key, in any order.
     ///   - directive: what the call asks.
     ///   - now: the current time.
@@ -50,7 +50,7 @@ public enum ReuseDecision: Sendable, Hashable {
         ).decision
     }
 
-    /// The candidate that was selected, to answer from or to validate; nil where none was.
+    /// The candidate that was selected, to answer from or to validate; nil if there is none.
     public var selectedCandidate: Int? {
         switch self {
         case .reuse(let candidate, _, _), .complete(let candidate, _, _): candidate
@@ -59,7 +59,7 @@ public enum ReuseDecision: Sendable, Hashable {
         }
     }
 
-    /// Why a request is not answered from any store, whatever is stored; nil where a look-up makes sense.
+    /// Why a request is never answered from a store, whatever is stored; nil if a lookup makes sense.
     ///
     /// - Parameters:
     ///   - request: the request.
@@ -93,27 +93,28 @@ public enum ReuseDecision: Sendable, Hashable {
     }
 }
 
-/// A decision on reuse together with what it was made from: which response was looked at, and when it may stand in stale.
+/// A decision about reuse with its basis: the response that was considered, and when it may be served stale.
 public struct ReuseJudgement: Sendable, Hashable {
-    /// How the request is to be answered.
+    /// How to answer the request.
     public let decision: ReuseDecision
 
-    /// The candidate that matches the request, whether or not it can be used as it is; nil where none does.
+    /// The candidate that matches the request, whether or not it can be used as it is; nil if none does.
     public let selected: Int?
 
-    /// Why: for a reuse, why it may be; else why the store does not answer.
+    /// For a reuse, why it is allowed; otherwise, why the store does not answer.
     public let reason: CacheReason
 
     /// When the selected candidate may be served stale.
     public let staleAllowance: StaleAllowance
 
-    /// Judges a request against what is stored for its key; as ``ReuseDecision/decide(request:candidates:directive:now:options:secret:)``.
+    /// Decides about a request, given what is stored for its key; see
+    /// ``ReuseDecision/decide(request:candidates:directive:now:options:secret:)``.
     ///
     /// - Parameters:
     ///   - request: the request.
     ///   - candidates: what is stored under its primary key, in any order.
     ///   - directive: what the call asks of the cache.
-    ///   - now: the time by which ages are judged.
+    ///   - now: the time for computing ages.
     ///   - options: the cache's rules.
     ///   - secret: the store's secret.
     ///   - hasContentKey: whether the request is a QUERY or an opted-in POST whose content is in the key.
@@ -139,8 +140,8 @@ public struct ReuseJudgement: Sendable, Hashable {
     }
 
     /// - Parameters:
-    ///   - cacheControl: the request's.
-    ///   - isOwn: which of the candidates are of the requester's own partition; empty: all.
+    ///   - cacheControl: the request's Cache-Control.
+    ///   - isOwn: for each candidate, whether it is in the requester's own partition; empty: all are.
     package init(
         request: RequestHead,
         _ cacheControl: CacheControl,
@@ -179,7 +180,7 @@ public struct ReuseJudgement: Sendable, Hashable {
             self.init(unanswered(.neverStore), reason: .neverStore)
             return
         }
-        // A part that lacks what is asked for is completed; an older response that has all of it is no answer (RFC 9111 §4).
+        // A part that lacks requested bytes is completed; an older response that has all of them must not answer (RFC 9111 §4).
         guard candidates[index].hasAll(askedBy: request) else {
             let completion = ReuseJudgement.completion(of: candidates[index], index, for: request)
             self.init(mayNotSend ? .unsatisfiable(.partial) : completion, reason: .partial)
@@ -188,12 +189,12 @@ public struct ReuseJudgement: Sendable, Hashable {
         let selected = candidates[index]
         let standing = selected.standing(now: now, options: options)
         let (age, isStale) = (standing.age, standing.isStale)
-        // With a lifetime of the cache's own nothing counts that the response says of its freshness.
+        // With a lifetime fixed by the cache, what the response says about its freshness does not count.
         let heedsResponse = !selected.hasFixedLifetime(options)
         func offered() -> [Int] {
             ReuseJudgement.offered(index, among: candidates, to: request, options: options)
         }
-        // Not even a caller that takes anything stored gets it unconfirmed.
+        // Even a caller that accepts anything stored does not get it unconfirmed.
         if let reason = selected.confirmationReason {
             let decision: ReuseDecision =
                 mayNotSend || !selected.hasValidator
@@ -218,7 +219,7 @@ public struct ReuseJudgement: Sendable, Hashable {
             standing: standing,
             options: options
         )
-        // What a cache with other options kept against the server's word is not used by one that heeds it.
+        // What a cache with other options stored against the server's word is not used by a cache that respects it.
         if heedsResponse, selected.cacheControl.noCache == .unqualified || selected.isAgainstItsWord {
             demand.asksValidation = true
         }
@@ -242,7 +243,7 @@ public struct ReuseJudgement: Sendable, Hashable {
         self.init(decision, reason: reason, selected: index, staleAllowance: allowance)
     }
 
-    /// The same judgement with another reason where it is a miss because nothing is stored.
+    /// The same decision with another reason, if it is a miss because nothing is stored.
     package func replacingNotStored(by reason: CacheReason) -> ReuseJudgement {
         switch decision {
         case .forward(.notStored): ReuseJudgement(.forward(reason), reason: reason)
@@ -265,9 +266,9 @@ public struct ReuseJudgement: Sendable, Hashable {
         return [index] + others.prefix(options.maximumVariants - 1)
     }
 
-    /// How what a stored part lacks is asked for; a request for several ranges goes out as it came.
+    /// How to request what a stored part lacks; a request for several ranges is sent in its original form.
     private static func completion(of stored: StoredResponse, _ index: Int, for request: RequestHead) -> ReuseDecision {
-        // A condition of the caller's may spare all of it, and only the origin can judge it for content that lacks bytes.
+        // The caller's condition may make all of it unnecessary, and for content that lacks bytes only the origin can evaluate it.
         guard let ranges = stored.ranges, RangeRequest(request.fields).map({ $0.ranges.count == 1 }) ?? true,
             !request.fields.contains(.ifNoneMatch), !request.fields.contains(.ifModifiedSince),
             case .complete(let missing, let fields) = PartialReuse.decide(
@@ -301,19 +302,19 @@ extension StoredResponse {
     }
 }
 
-/// What a request demands of a stored response's age (RFC 9111 §5.2.1), fields and call taken together.
+/// What a request requires of a stored response's age (RFC 9111 §5.2.1), by its fields and the call.
 struct FreshnessDemand {
     var asksValidation: Bool
     private let maxAge: Int64?
     private let minFresh: Int64
     private let maxStale: Int64
 
-    /// Whether nothing is demanded beyond freshness.
+    /// Whether nothing is required beyond freshness.
     var isPlain: Bool { !asksValidation && maxAge == nil && minFresh == 0 }
 
     /// - Parameter isImmutable: whether the response is fresh and says that it will not change while it is (RFC 8246).
     init(_ cacheControl: CacheControl, directive: CacheDirective, isImmutable: Bool) {
-        // max-age=0 is how a reload is spelled, so even a response of age 0 is confirmed first, unless it is immutable.
+        // max-age=0 is how a reload is requested, so even a response of age 0 is confirmed first, unless it is immutable.
         let isReload = cacheControl.maxAge == 0
         asksValidation = directive.revalidate || cacheControl.noCache != .absent || isReload && !isImmutable
         maxAge = isReload && isImmutable ? nil : cacheControl.maxAge

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// In which cases a stored response that is not fresh enough may stand in all the same (RFC 5861, RFC 9111 §4.2.4).
+/// When a stored response that is not fresh enough may still be served (RFC 5861, RFC 9111 §4.2.4).
 ///
-/// What forbids it wins over everything that allows it: `must-revalidate` and unqualified `no-cache` of the response, in a
+/// Anything that forbids it overrides everything that allows it: `must-revalidate` and unqualified `no-cache` of the response, in a
 /// shared cache also `proxy-revalidate` and `s-maxage`, and a request or call that asks for validation.
 public struct StaleAllowance: Sendable, Hashable {
     /// While a revalidation runs in the background (RFC 5861 §3).
@@ -12,7 +12,7 @@ public struct StaleAllowance: Sendable, Hashable {
     /// When the origin answers 500, 502, 503 or 504 (RFC 5861 §4).
     public let onError: Bool
 
-    /// When no response comes at all (RFC 9111 §4.2.4).
+    /// When no response arrives at all (RFC 9111 §4.2.4).
     public let whenDisconnected: Bool
 
     /// In no case.
@@ -24,7 +24,7 @@ public struct StaleAllowance: Sendable, Hashable {
         self.whenDisconnected = whenDisconnected
     }
 
-    /// Judges one stored response for one request.
+    /// Decides for one stored response and one request.
     init(
         _ stored: StoredResponse,
         request: CacheControl,
@@ -41,31 +41,31 @@ public struct StaleAllowance: Sendable, Hashable {
             return
         }
         let staleness = standing.staleness
-        // With a lifetime of the cache's own the response has no say in what follows it.
+        // With a lifetime fixed by the cache, the response has no influence on what follows it.
         let told = options.fixedLifetime == nil ? stored.cacheControl : CacheControl(HeaderFields())
         let revalidating = told.staleWhileRevalidate ?? options.staleWhileRevalidate.wholeSeconds
         let asked = request.staleIfError
         let onError =
             told.staleIfError.map { max($0, asked ?? $0) } ?? asked ?? options.staleIfError.wholeSeconds
-        // Of a response with neither nobody knows whether it was ever good for more than the moment.
+        // Without either, nobody knows whether the response was valid for more than a moment.
         let hasStanding = stored.hasValidator || stored.freshnessLifetime(options).source != .none
         let ownLimit = hasStanding ? options.staleWhenDisconnected.wholeSeconds : 0
         let disconnected = max(ownLimit, onError, revalidating)
         self.init(
-            // A caller that sets a limit to age or freshness of its own would not take what a refresh is still to replace.
+            // A caller with its own limit on age or freshness would not accept a response that is still being refreshed.
             whileRevalidating: standing.isStale && staleness <= revalidating && revalidating > 0 && demand.isPlain,
             onError: onError > 0 && staleness <= onError,
             whenDisconnected: disconnected > 0 && staleness <= disconnected
         )
     }
 
-    /// As what the stored response may stand in after a failure; nil where it may not.
+    /// The reason for serving the stored response after a failure; nil if that is not allowed.
     ///
-    /// What is not sent because the server asked for less is answered as the response that said so would be.
+    /// If a request is not sent because the server asked for fewer, the rule for the response that asked applies.
     ///
     /// - Parameters:
-    ///   - failure: what the last attempt ended with.
-    ///   - isImpatient: whether the caller takes something stale rather than wait; false by default.
+    ///   - failure: how the last attempt failed.
+    ///   - isImpatient: whether the caller accepts a stale response instead of waiting; false by default.
     public func reason(after failure: AttemptFailure, isImpatient: Bool = false) -> CacheReason? {
         if failure.kind == .throttled {
             if onError { return .staleIfError }
@@ -76,7 +76,7 @@ public struct StaleAllowance: Sendable, Hashable {
 }
 
 extension StatusCode {
-    /// Whether the status is the kind of error that stale-if-error speaks of: 500, 502, 503 or 504 (RFC 5861 §4).
+    /// Whether stale-if-error applies to the status: 500, 502, 503 or 504 (RFC 5861 §4).
     public var isOriginError: Bool {
         switch rawValue {
         case 500, 502, 503, 504: true
@@ -86,8 +86,8 @@ extension StatusCode {
 }
 
 extension AttemptFailure {
-    /// Whether the failure means that the origin could not be reached, so that a cache counts as disconnected
-    /// (RFC 9111 §4.2.4); a refused certificate, a request that cannot be sent or an answer that makes no sense does not.
+    /// Whether the origin could not be reached, so that the cache counts as disconnected (RFC 9111 §4.2.4). A refused certificate,
+    /// a request that cannot be sent, or an invalid response does not count.
     public var isDisconnection: Bool {
         guard progress < .headReceived else { return false }
         return switch kind {

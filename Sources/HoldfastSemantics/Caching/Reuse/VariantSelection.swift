@@ -5,11 +5,11 @@
 package enum VariantSelection {
     /// The matching response with the most recent Date.
     ///
-    /// A response whose nominated fields have the request's values goes before one that the request would merely be given
-    /// all the same. Of the same time one of the requester's own partition goes before one that is lent or everyone's.
+    /// A response whose nominated fields have the request's values takes precedence over one that may be used although they differ.
+    /// At the same time, one in the requester's own partition takes precedence over a borrowed or public one.
     ///
-    /// - Parameter isOwn: which of the candidates are of the requester's own partition; all by default.
-    /// - Returns: an index into `candidates`; nil where none matches.
+    /// - Parameter isOwn: for each candidate, whether it is in the requester's own partition; all by default.
+    /// - Returns: an index into `candidates`; nil if none matches.
     package static func select(
         _ request: RequestHead,
         among candidates: [StoredResponse],
@@ -34,7 +34,7 @@ package enum VariantSelection {
     ) -> Int? {
         var best: Int?
         for (index, candidate) in candidates.enumerated() {
-            // HEAD is answered by what a GET got; nothing else shares (RFC 9111 §4).
+            // A stored GET may answer HEAD; no other methods share responses (RFC 9111 §4).
             let method: RequestMethod = request.method == .head ? .get : request.method
             guard candidate.method == method || candidate.method == request.method, matches(candidate) else {
                 continue
@@ -59,11 +59,10 @@ extension StoredResponse {
         date == other.date && requestTime == other.requestTime
     }
 
-    /// Whether this response is the more recent of two: by Date (RFC 9111 §4), and where both are of the same second by what was
-    /// asked for later.
+    /// Whether this response is the more recent of two: by Date (RFC 9111 §4), and within the same second by the order of requests.
     ///
-    /// One without Date has the time of its receipt for one (RFC 9110 §6.6.1). Where the clock was set back between the two requests
-    /// that time tells nothing.
+    /// Without Date, the time of receipt counts (RFC 9110 §6.6.1). If the clock was set back between the two requests, that time
+    /// means nothing.
     package func isMoreRecent(than other: StoredResponse) -> Bool {
         let hasDates = head.fields.contains(.date) && other.head.fields.contains(.date)
         let wasSetBack = (requestOrder < other.requestOrder) != (requestTime < other.requestTime)

@@ -107,16 +107,16 @@ public struct CacheRule: Sendable, Hashable {
         self.cachesPost = cachesPost
         hostPatterns = try CacheRule.patterns(
             hosts,
-            "is no host; write a host such as shop.example or *.shop.example, with https:// before it or :8080 behind it "
-                + "if scheme or port count"
+            "is not a host; write a host such as shop.example or *.shop.example, with https:// before it or :8080 after it "
+                + "if scheme or port matter"
         ) { HostPattern($0) }
         pathPatterns = try CacheRule.patterns(
             paths,
-            "is no path; begin it with / or *, and leave out the query and the segments . and .., as in /api/*"
+            "is not a path; begin it with / or *, and leave out the query and the segments . and .., as in /api/*"
         ) { PathPattern.canonical($0) }
         typePatterns = try CacheRule.patterns(
             contentTypes,
-            "is no content type; write type and subtype without parameters, as in image/* or application/json"
+            "is not a content type; write type and subtype without parameters, as in image/* or application/json"
         ) { ContentTypePattern.canonical($0) }
         if let problem { throw CacheRulesError(problem) }
     }
@@ -137,21 +137,22 @@ public struct CacheRule: Sendable, Hashable {
         return patterns
     }
 
-    /// What of the settings contradicts the rest; nil where nothing does.
+    /// How the settings contradict each other; nil if they do not.
     private var problem: String? {
         if lifetime != nil, fixedLifetime != nil {
-            return "A rule has lifetime or fixedLifetime, not both; lifetime obeys the server, fixedLifetime does not."
+            return
+                "A rule may have lifetime or fixedLifetime, not both; lifetime obeys the server, fixedLifetime does not."
         }
         let hasLifetimes = [lifetime, fixedLifetime, staleIfError, staleWhileRevalidate].contains { $0 != nil }
         if neverStore, hasLifetimes {
             return
-                "With neverStore nothing is kept, so a rule with it has no lifetime, fixedLifetime, staleIfError and "
+                "With neverStore nothing is stored, so such a rule must not have lifetime, fixedLifetime, staleIfError or "
                 + "staleWhileRevalidate."
         }
         if !contentTypes.isEmpty, hasKeySettings {
             return
-                "The key is made before the content type is known, so a rule with contentTypes has no keyFields, query, "
-                + "ignoredCookies, content and cachesPost; put these into a rule of their own."
+                "The key is made before the content type is known, so a rule with contentTypes must not have keyFields, query, "
+                + "ignoredCookies, content or cachesPost; put these into a separate rule."
         }
         let unfit = keyFields.first { CacheRule.unfitKeyFields.contains($0) }
         return unfit.map {
@@ -159,11 +160,39 @@ public struct CacheRule: Sendable, Hashable {
         }
     }
 
-    private var hasKeySettings: Bool {
+    /// What of the rule makes keys.
+    struct KeySettings: Sendable, Hashable {
+        var fields: Set<FieldName> = []
+        var query: QueryOptions?
+        var cookies: [String] = []
+        var content = ContentNormalizer.raw
+        var cachesPost = false
+    }
+
+    /// For which requests, in the spelling of the rule, and how their keys are made.
+    struct Keying: Sendable, Hashable {
+        let hosts: [String]
+        let paths: [String]
+        let settings: KeySettings
+    }
+
+    var keySettings: KeySettings {
+        KeySettings(
+            fields: Set(keyFields),
+            query: query,
+            cookies: ignoredCookies,
+            content: content,
+            cachesPost: cachesPost
+        )
+    }
+
+    var keying: Keying { Keying(hosts: hosts, paths: paths, settings: keySettings) }
+
+    var hasKeySettings: Bool {
         !keyFields.isEmpty || query != nil || !ignoredCookies.isEmpty || content != .raw || cachesPost
     }
 
-    /// Whether the rule says anything.
+    /// Whether the rule changes anything.
     var hasSettings: Bool {
         hasKeySettings || neverStore
             || [lifetime, fixedLifetime, staleIfError, staleWhileRevalidate].contains { $0 != nil }
@@ -173,13 +202,13 @@ public struct CacheRule: Sendable, Hashable {
         .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince,
     ]
 
-    /// Whether the rule is for requests to a route, whatever the content types of their responses.
+    /// Whether the rule applies to requests for a route, whatever the content types of their responses.
     func matches(_ route: Route) -> Bool {
         if !hostPatterns.isEmpty, !hostPatterns.contains(where: { $0.matches(route) }) { return false }
         return pathPatterns.isEmpty || pathPatterns.contains { $0.matches(route.path) }
     }
 
-    /// Whether the rule is for responses with this media type.
+    /// Whether the rule applies to responses with this media type.
     ///
     /// - Parameter contentType: type and subtype in lower case; "" for none.
     func matches(contentType: String) -> Bool {
@@ -187,7 +216,7 @@ public struct CacheRule: Sendable, Hashable {
     }
 }
 
-/// What is wrong with a cache's rules, where it is, and what is allowed.
+/// What is wrong with a cache's rules, where, and what is allowed.
 public struct CacheRulesError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The line in the JSON text, counted from 1; nil for rules made in code.
     public let line: Int?

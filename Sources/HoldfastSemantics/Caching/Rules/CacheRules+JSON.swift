@@ -10,7 +10,7 @@ extension CacheRules {
     /// How many members a list in a rule may have.
     package static let mostMembers = 100
 
-    /// Reads rules from JSON, strictly: anything that is unknown, or makes no sense, is an error.
+    /// Reads rules from JSON, strictly: anything unknown or invalid is an error.
     ///
     /// ```json
     /// {
@@ -48,7 +48,7 @@ extension CacheRules {
         for member in members {
             guard member.name == "rules" else {
                 throw JSONDocument.Problem(
-                    "\"\(member.name.shown)\" is no member; the only one here is rules.",
+                    "\"\(member.name.shown)\" is not a member; the only one here is rules.",
                     at: member.offset
                 )
             }
@@ -72,14 +72,14 @@ extension CacheRulesError {
         self.init(
             problem.message,
             line: before.count { $0 == UInt8(ascii: "\n") } + 1,
-            // Each scalar has one byte that continues none.
+            // Each scalar has exactly one byte that is not a continuation byte.
             column: before[start...].count { $0 & 0xC0 != 0x80 } + (isMarked ? 0 : 1)
         )
     }
 }
 
 extension String {
-    /// A name in a message: not longer than a message may be.
+    /// A name as shown in a message, shortened if necessary.
     fileprivate var shown: String { utf8.count <= 60 ? self : prefix(40) + "…" }
 }
 
@@ -108,7 +108,7 @@ private struct RuleReader {
 
     static func rule(_ node: JSONDocument.Node) throws(JSONDocument.Problem) -> CacheRule {
         guard case .object(let members) = node.value else {
-            throw Problem("A rule is an object, and this is \(node.value.kind).", at: node.offset)
+            throw Problem("A rule must be an object, but this is \(node.value.kind).", at: node.offset)
         }
         var reader = RuleReader()
         for member in members { try reader.read(member) }
@@ -145,13 +145,13 @@ private struct RuleReader {
         case "content":
             let text = try RuleReader.string(node, named: name)
             guard ["raw", "json", "graphql"].contains(text) else {
-                throw Problem("content is \"raw\", \"json\" or \"graphql\".", at: node.offset)
+                throw Problem("content must be \"raw\", \"json\" or \"graphql\".", at: node.offset)
             }
             content = ContentNormalizer(rawValue: text)
         case "comment": _ = try RuleReader.string(node, named: name)
         default:
             throw Problem(
-                "\"\(name.shown)\" is no member of a rule; these are: \(RuleReader.names.joined(separator: ", ")).",
+                "\"\(name.shown)\" is not a member of a rule; the members are: \(RuleReader.names.joined(separator: ", ")).",
                 at: member.offset
             )
         }
@@ -187,7 +187,10 @@ private struct RuleReader {
         limit: Int
     ) throws(JSONDocument.Problem) -> [JSONDocument.Node] {
         guard case .array(let nodes) = node.value else {
-            throw Problem("\(name) is a list, as in \"\(name)\": […], and this is \(node.value.kind).", at: node.offset)
+            throw Problem(
+                "\(name) must be a list, as in \"\(name)\": […], but this is \(node.value.kind).",
+                at: node.offset
+            )
         }
         guard nodes.count <= limit else {
             throw Problem("\(name) has more than \(limit) members; leave some out.", at: nodes[limit].offset)
@@ -197,19 +200,19 @@ private struct RuleReader {
 
     private static func string(_ node: JSONDocument.Node, named name: String) throws(JSONDocument.Problem) -> String {
         guard case .string(let text) = node.value else {
-            throw Problem("\(name) wants a string here, and this is \(node.value.kind).", at: node.offset)
+            throw Problem("\(name) must be a string here, but this is \(node.value.kind).", at: node.offset)
         }
         return text
     }
 
     private static func bool(_ node: JSONDocument.Node, named name: String) throws(JSONDocument.Problem) -> Bool {
         guard case .bool(let value) = node.value else {
-            throw Problem("\(name) is true or false, and this is \(node.value.kind).", at: node.offset)
+            throw Problem("\(name) must be true or false, but this is \(node.value.kind).", at: node.offset)
         }
         return value
     }
 
-    /// - Parameter check: throws for a pattern that is none.
+    /// - Parameter check: throws if the text is not a valid pattern.
     private static func patterns(
         _ node: JSONDocument.Node,
         _ name: String,
@@ -237,7 +240,7 @@ private struct RuleReader {
     ) throws(JSONDocument.Problem) -> Duration {
         func problem() -> Problem {
             Problem(
-                "\(name) is a string of a whole number and a unit, s, m, h or d, as in \"5m\"; the longest is \"36500d\".",
+                "\(name) must be a string with a whole number and a unit, s, m, h or d, as in \"5m\"; the longest is \"36500d\".",
                 at: node.offset
             )
         }
@@ -262,7 +265,10 @@ private struct RuleReader {
         for node in try list(node, named: "keyFields", limit: CacheRules.mostMembers) {
             let text = try string(node, named: "keyFields")
             guard text.utf8.count <= CacheRule.longestPattern, let name = FieldName(text) else {
-                throw Problem("\"\(text.shown)\" is no field name; write one such as Accept-Language.", at: node.offset)
+                throw Problem(
+                    "\"\(text.shown)\" is not a field name; write one such as Accept-Language.",
+                    at: node.offset
+                )
             }
             names.append(name)
         }
@@ -273,12 +279,12 @@ private struct RuleReader {
         var names: [String] = []
         for node in try list(node, named: "ignoredCookies", limit: CacheRules.mostMembers) {
             let text = try string(node, named: "ignoredCookies")
-            // A lone asterisk would ignore each user's login.
+            // A single asterisk would ignore each user's login.
             guard text.utf8.count <= CacheRule.longestPattern, !text.isEmpty, text != "*",
                 text.utf8.allSatisfy(\.isTokenCharacter)
             else {
                 throw Problem(
-                    "\"\(text.shown)\" is no cookie's name; write one, or how several begin, as in visit or ads_*.",
+                    "\"\(text.shown)\" is not a cookie name; write a name, or a prefix and *, as in visit or ads_*.",
                     at: node.offset
                 )
             }
@@ -290,7 +296,7 @@ private struct RuleReader {
     private static func query(_ node: JSONDocument.Node) throws(JSONDocument.Problem) -> QueryOptions {
         guard case .object(let members) = node.value else {
             throw Problem(
-                "query is an object, as in { \"ignoredNames\": [\"utm_*\"] }, and this is \(node.value.kind).",
+                "query must be an object, as in { \"ignoredNames\": [\"utm_*\"] }, but this is \(node.value.kind).",
                 at: node.offset
             )
         }
@@ -302,7 +308,7 @@ private struct RuleReader {
             case "allowedNames": query.allowedNames = try parameters(member.node, named: "allowedNames")
             default:
                 throw Problem(
-                    "\"\(member.name.shown)\" is no member of query; these are: sortsNames, ignoredNames, allowedNames.",
+                    "\"\(member.name.shown)\" is not a member of query; the members are: sortsNames, ignoredNames, allowedNames.",
                     at: member.offset
                 )
             }

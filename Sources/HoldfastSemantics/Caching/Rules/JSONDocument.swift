@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A JSON text as a tree that keeps where each value begins, so that a fault can be shown to the person who wrote it.
+/// A JSON text as a tree that records where each value begins, so that an error can be shown to the person who wrote it.
 ///
-/// For short texts that people write: the tree is built as a whole, and its depth is bounded.
+/// For short, handwritten texts: the whole tree is built, and its depth is limited.
 struct JSONDocument {
     /// A value and where it begins, in bytes.
     struct Node {
@@ -19,7 +19,7 @@ struct JSONDocument {
         case array([Node])
         case object([Member])
 
-        /// What a message calls it.
+        /// The name of its kind in messages.
         var kind: String {
             switch self {
             case .string: "a string"
@@ -49,14 +49,14 @@ struct JSONDocument {
         }
     }
 
-    /// More levels than anything has that is written here.
+    /// More levels than any valid rule file has.
     static let depthLimit = 8
-    /// More members than any object has that is written here.
+    /// More members than any valid object has.
     static let memberLimit = 100
 
     let root: Node
 
-    /// - Parameter bytes: UTF-8; a byte order mark may stand before it.
+    /// - Parameter bytes: UTF-8; it may begin with a byte order mark.
     init(_ bytes: [UInt8]) throws(Problem) {
         if let offset = JSONDocument.firstInvalid(in: bytes) {
             throw Problem("The text is not UTF-8; save the file in that encoding.", at: offset)
@@ -77,12 +77,12 @@ struct JSONDocument {
         let offset = reader.position
         switch reader.peek {
         case nil:
-            throw Problem("The text ends where a value has to follow.", at: offset)
+            throw Problem("The text ends where a value must follow.", at: offset)
         case UInt8(ascii: "\"")?:
             return Node(offset: offset, value: .string(try string(&reader)))
         case UInt8(ascii: "[")?, UInt8(ascii: "{")?:
             guard depth < depthLimit else {
-                throw Problem("There are more than \(depthLimit) lists and objects in each other.", at: offset)
+                throw Problem("There are more than \(depthLimit) nested lists and objects; use fewer.", at: offset)
             }
             let isObject = reader.consume(UInt8(ascii: "{")) || !reader.consume(UInt8(ascii: "["))
             return Node(offset: offset, value: try container(&reader, isObject: isObject, depth: depth + 1))
@@ -126,7 +126,7 @@ struct JSONDocument {
             reader.skipWhitespace()
             if reader.consume(end) { return isObject ? .object(members) : .array(nodes) }
             guard reader.consume(UInt8(ascii: ",")) else {
-                throw Problem("A comma or \(isObject ? "}" : "]") has to follow here.", at: reader.position)
+                throw Problem("A comma or \(isObject ? "}" : "]") must follow here.", at: reader.position)
             }
         }
     }
@@ -139,18 +139,18 @@ struct JSONDocument {
         reader.skipWhitespace()
         let offset = reader.position
         guard reader.peek == UInt8(ascii: "\"") else {
-            throw Problem("The name of a member has to follow here, in double quotes.", at: offset)
+            throw Problem("The name of a member must follow here, in double quotes.", at: offset)
         }
         guard members.count < memberLimit else {
             throw Problem("An object has more than \(memberLimit) members; leave some out.", at: offset)
         }
         let name = try string(&reader)
         if members.contains(where: { $0.name.utf8.elementsEqual(name.utf8) }) {
-            throw Problem("\"\(name)\" is there twice; write it once.", at: offset)
+            throw Problem("\"\(name)\" occurs twice; write it once.", at: offset)
         }
         reader.skipWhitespace()
         guard reader.consume(UInt8(ascii: ":")) else {
-            throw Problem("A colon has to follow the name \"\(name)\".", at: reader.position)
+            throw Problem("A colon must follow the name \"\(name)\".", at: reader.position)
         }
         return Member(name: name, offset: offset, node: try node(&reader, depth: depth))
     }
@@ -160,14 +160,14 @@ struct JSONDocument {
         var bytes: [UInt8] = []
         guard reader.string(into: &bytes) != nil else {
             throw Problem(
-                "This string has no end, or holds a line break or an escape that JSON does not have.",
+                "This string has no end, or contains a line break or an escape that JSON does not allow.",
                 at: offset
             )
         }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Where bytes are met that are no UTF-8; nil where all are.
+    /// The position of the first bytes that are not UTF-8; nil if all are.
     private static func firstInvalid(in bytes: [UInt8]) -> Int? {
         guard String(validating: bytes, as: UTF8.self) == nil else { return nil }
         var parser = Unicode.UTF8.ForwardParser()

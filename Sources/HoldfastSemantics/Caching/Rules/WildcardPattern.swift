@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A text in which `*` stands for any bytes, none included.
+/// A text in which `*` matches any bytes, including none.
 ///
-/// There is nothing else to write: no classes, no alternatives, and so nothing to backtrack into. Matching takes at most the
-/// product of both lengths, and no memory.
+/// There are no character classes and no alternatives, so there is no other backtracking. Matching takes at most the product of
+/// both lengths, and no memory.
 struct WildcardPattern: Sendable, Hashable {
     private let bytes: [UInt8]
 
@@ -17,7 +17,7 @@ struct WildcardPattern: Sendable, Hashable {
         return text.withUTF8 { matches($0) }
     }
 
-    /// Goes back to the last `*` alone: an earlier one could only take bytes that the last one may have as well.
+    /// Backtracks only to the last `*`: an earlier one could only match bytes that the last one can match too.
     private func matches(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         var place = 0
         var index = 0
@@ -41,12 +41,12 @@ struct WildcardPattern: Sendable, Hashable {
     }
 }
 
-/// The pattern of a host: exact, `*.` and a domain for everything below that domain, or `*`; with a scheme and a port if those count.
+/// The pattern of a host: exact, `*.` and a domain for everything below that domain, or `*`; with a scheme and a port if given.
 struct HostPattern: Sendable, Hashable {
     private enum Name: Sendable, Hashable {
         case any
         case exact(String)
-        /// With its dot.
+        /// Including its dot.
         case suffix(String)
     }
 
@@ -73,7 +73,7 @@ struct HostPattern: Sendable, Hashable {
             rest = rest[..<colon]
         }
         self.scheme = scheme
-        // An origin without a port is that of the scheme's own port (RFC 6454 §4).
+        // Without a port, an origin has the default port of its scheme (RFC 6454 §4).
         self.port = port ?? scheme.map { $0 == "https" ? 443 : 80 }
         if rest == "*" {
             name = .any
@@ -81,7 +81,7 @@ struct HostPattern: Sendable, Hashable {
         }
         let isSuffix = rest.hasPrefix("*.")
         if isSuffix { rest = rest.dropFirst(2) }
-        // An asterisk may stand in the host of a URI, and a fragment leaves no trace in a target.
+        // An asterisk is valid in the host of a URI, and a fragment would be dropped from a target.
         guard !rest.isEmpty, !rest.utf8.contains(where: { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "#") }),
             rest.utf8.last != UInt8(ascii: "."),
             !(isSuffix && rest.utf8.first == UInt8(ascii: "[")),
@@ -102,7 +102,7 @@ struct HostPattern: Sendable, Hashable {
     }
 }
 
-/// The parts of a target that patterns are compared with, taken out of it once for all rules.
+/// The parts of a target that patterns are compared with, extracted once for all rules.
 struct Route {
     let scheme: String
     let port: Int
@@ -113,16 +113,16 @@ struct Route {
         scheme = target.scheme
         port = target.port ?? (scheme == "https" ? 443 : 80)
         var host = target.host
-        // With a dot at its end it is the same host's name, spelled out.
+        // A trailing dot is the fully qualified form of the same host name.
         if host.utf8.last == UInt8(ascii: ".") { host.removeLast() }
         self.host = host
         path = target.path
     }
 }
 
-/// The pattern of a path, spelled as the paths in keys are.
+/// The pattern of a path, in the same form as the paths in keys.
 enum PathPattern {
-    /// - Returns: nil where no canonical path could match it.
+    /// - Returns: nil if no canonical path could match it.
     static func canonical(_ text: String) -> WildcardPattern? {
         let given = Array(text.utf8)
         guard given.first == UInt8(ascii: "/") || given.first == UInt8(ascii: "*") else { return nil }
@@ -141,7 +141,7 @@ enum PathPattern {
             default: append(byte, isEscaped: false, to: &bytes)
             }
         }
-        // Segments of dots are gone from a canonical path.
+        // A canonical path has no dot segments.
         let segments = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard !segments.contains(where: { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }) else {
             return nil
@@ -164,7 +164,7 @@ enum PathPattern {
 
 /// The pattern of a media type without its parameters.
 enum ContentTypePattern {
-    /// - Returns: nil for what no media type could match.
+    /// - Returns: nil if no media type could match it.
     static func canonical(_ text: String) -> WildcardPattern? {
         let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(\.isTokenCharacter) }) else {

@@ -48,7 +48,7 @@ struct KeyValueElements: UnkeyedEncodingContainer {
 
     func encodeNil() throws { try next().encodeNil() }
     func encode<Value: Encodable>(_ value: Value) throws { try next().encode(value) }
-    // The standard library's own of these two, which throw, would win over the generic one.
+    // Without these two, the standard library's versions, which throw, would be preferred to the generic one.
     func encode(_ value: Int128) throws { try next().encode(value) }
     func encode(_ value: UInt128) throws { try next().encode(value) }
 
@@ -99,7 +99,7 @@ struct KeyValueFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
         KeyValuePlace(encoding: encoding, node: node.field(key.stringValue), codingPath: codingPath + [key])
     }
 
-    /// Two containers that are asked for by one key are one.
+    /// Two containers requested for the same key are the same place.
     private func sharedEncoder(_ key: Key) -> KeyValueNodeEncoder {
         let shared = node.existingField(key.stringValue) ?? node.field(key.stringValue)
         return KeyValueNodeEncoder(encoding: encoding, node: shared, codingPath: codingPath + [key])

@@ -3,39 +3,40 @@
 
 public import Foundation
 
-/// Encodes any `Encodable` as ordered pairs of name and text: what a query and a form are made of.
+/// Encodes any `Encodable` as ordered pairs of name and text, as queries and forms use them.
 ///
-/// Nested values are never flattened, so no two properties can fall on one name. By default a property `address.city` is
-/// named `address[city]`, the elements of an array of scalars `tags` each, and those of an array of anything else by their
-/// place, `lines[0][price]`. ``nesting`` and ``arrays`` say otherwise where a server does: PHP, Rails and the `qs` parser of Node
-/// want `tags[]`.
+/// Nested values keep their structure, so no two properties can get the same name. By default a property `address.city` is
+/// named `address[city]`, each element of an array of scalars `tags`, and each element of any other array by its index,
+/// `lines[0][price]`. Set ``nesting`` and ``arrays`` for a server that expects something else: PHP, Rails and the `qs` parser
+/// of Node want `tags[]`.
 ///
 /// Booleans are `true` and `false`, numbers are written as JSON writes them, `Data` is Base64, a `URL` its text, a `UUID` and a
-/// `Decimal` their usual text, an enum's case without associated values its name. Empty arrays and objects have no pairs. A dictionary goes out sorted by its keys and a `Set` in
-/// ascending order (by its texts where its elements have none), so equal values make equal pairs in every process. What has no text, such as `nan`, and a value that is no object
-/// (a number, a string, an array at the top) fail with `EncodingError`, and so does a nested key with brackets (or dots, where these nest),
-/// which a server would read as another name. A value: copies are independent.
+/// `Decimal` their usual text, an enum's case without associated values its name. Empty arrays and objects have no pairs.
+/// Dictionaries are sorted by their keys and a `Set` in ascending order (by text if its elements have no order), so equal
+/// values give equal pairs in every process. Values without a text, such as `nan`, and values that are not objects (a number, a
+/// string, an array at the top) fail with `EncodingError`. So do nested keys with brackets (or dots, if these show nesting),
+/// because a server would read them as another name.
 public struct KeyValueEncoder: Sendable {
-    /// How a `Date` is written; in milliseconds since 1970 by default, as in ``HttpQuery``.
+    /// How a `Date` is written; as milliseconds since 1970 by default, as in ``HttpQuery``.
     public var dates: DateFormat = .millisecondsSince1970
-    /// How elements of arrays of scalars are named; `tags`, repeated, by default, as in ``HttpQuery``.
+    /// How elements of arrays of scalars are named; by default as in ``HttpQuery``, where `tags` is repeated.
     public var arrays: ArrayNaming = .repeated
     /// How the properties of nested values are named; `address[city]` by default.
     public var nesting: Nesting = .brackets
     /// How booleans are written; `true` and `false` by default.
     public var booleans: BooleanFormat = .words
 
-    /// All defaults.
+    /// Creates an encoder with the defaults.
     public init() {}
 
-    /// One name with its text.
+    /// A name with its text.
     public struct Pair: Sendable, Hashable {
-        /// The name, as it is before percent-encoding.
+        /// The name, before percent-encoding.
         public let name: String
-        /// The text, as it is before percent-encoding; nil for null.
+        /// The text, before percent-encoding; nil for null.
         public let value: String?
 
-        /// A pair.
+        /// Creates a pair.
         public init(name: String, value: String?) {
             self.name = name
             self.value = value
@@ -44,21 +45,21 @@ public struct KeyValueEncoder: Sendable {
 
     /// The pairs of a value, in the order in which it encodes them.
     ///
-    /// - Throws: `EncodingError`, or what the value's own `encode(to:)` throws.
+    /// - Throws: `EncodingError`, or any error of the value's own `encode(to:)`.
     public func pairs(of value: some Encodable) throws -> [Pair] {
         try KeyValueWriter(self).leaves(of: tree(of: value)).compactMap(\.pair)
     }
 
-    /// The value as a query: sorted by name, those of one name in their own order; null is a name alone.
+    /// The value as a query: sorted by name, with pairs of the same name in their own order; null is a name alone.
     ///
-    /// - Throws: as ``pairs(of:)``.
+    /// - Throws: the same as ``pairs(of:)``.
     public func query(of value: some Encodable) throws -> HttpQuery {
         HttpQuery(items: try items(of: value))
     }
 
-    /// The value as `application/x-www-form-urlencoded` content, in its own order; null is a name with nothing after its `=`.
+    /// The value as `application/x-www-form-urlencoded` content, in its own order; null is a name with nothing after `=`.
     ///
-    /// - Throws: as ``pairs(of:)``.
+    /// - Throws: the same as ``pairs(of:)``.
     public func form(of value: some Encodable) throws -> HttpBody {
         .formURLEncoded(items: try items(of: value))
     }
@@ -67,9 +68,9 @@ public struct KeyValueEncoder: Sendable {
         try pairs(of: value).map { HttpQuery.Item(name: $0.name, value: $0.value.map { .text($0) } ?? .flag) }
     }
 
-    /// What a value encodes itself as.
+    /// The tree that a value encodes itself to.
     ///
-    /// - Parameter keepingWhole: takes values out that stay whole, such as files; none by default.
+    /// - Parameter keepingWhole: returns values that are not encoded, such as files; none by default.
     func tree(
         of value: some Encodable,
         keepingWhole: @escaping (Any) -> (any Sendable)? = { _ in nil }
@@ -103,7 +104,7 @@ extension KeyValueEncoder {
             }
             return date.formatted(.iso8601)
         }
-        /// As a formatter writes it; do not change the formatter afterwards.
+        /// As a formatter writes it; do not change the formatter after this.
         public static func formatted(_ formatter: DateFormatter) -> DateFormat {
             DateFormat { formatter.string(from: $0) }
         }
@@ -113,7 +114,7 @@ extension KeyValueEncoder {
         }
     }
 
-    /// How elements of arrays of scalars are named; elements that have pairs of their own are always named by their place.
+    /// How elements of arrays of scalars are named; elements with pairs of their own are always named by index.
     public struct ArrayNaming: Sendable, Hashable {
         enum Style { case brackets, repeated, indexed }
         let style: Style

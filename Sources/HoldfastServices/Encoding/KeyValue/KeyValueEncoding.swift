@@ -3,18 +3,18 @@
 
 internal import Foundation
 
-/// One encoding under way: what its nested encoders share.
+/// One encoding in progress, shared by its nested encoders.
 package final class KeyValueEncoding {
-    /// Deeper values are refused, as one that contains itself would overflow the stack.
+    /// Deeper values are rejected, because one that contains itself would overflow the stack.
     static let depthLimit = 100
 
     let encoder: KeyValueEncoder
-    /// Takes values out of the encoding that stay whole.
+    /// Returns values that are not encoded but kept whole.
     let keepingWhole: (Any) -> (any Sendable)?
-    /// What went wrong where nothing could be thrown; the first stays.
+    /// The first error that could not be thrown where it occurred.
     private(set) var failure: EncodingError?
     private var depth = 0
-    /// Whether what has no text is let pass, as where only the shape is looked at.
+    /// Whether a value without a text is accepted, because only the shape is checked.
     private let looksAtShapeAlone: Bool
 
     init(
@@ -32,7 +32,7 @@ package final class KeyValueEncoding {
             throw KeyValueEncoding.error(
                 value,
                 path: path,
-                reason: "It lies deeper than \(KeyValueEncoding.depthLimit) levels, or contains itself."
+                reason: "It is nested deeper than \(KeyValueEncoding.depthLimit) levels, or contains itself."
             )
         }
         depth += 1
@@ -44,7 +44,7 @@ package final class KeyValueEncoding {
             node.chanceOrder = type(of: unordered).elementsTogether
         }
         try value.encode(to: KeyValueNodeEncoder(encoding: self, node: node, codingPath: path))
-        // A case without associated values encodes as an object that has nothing but its name, and would leave no trace.
+        // A case without associated values encodes as an object that contains only its name, and would leave nothing.
         if !path.isEmpty, let name = node.nameOfEmptyField, Mirror(reflecting: value).displayStyle == .enum {
             node.becomeText(name)
         }
@@ -55,33 +55,33 @@ package final class KeyValueEncoding {
             throw KeyValueEncoding.error(
                 value,
                 path: path,
-                reason: "It was asked to be an object or a list, and a value besides."
+                reason: "It encodes itself both as an object or a list and as a single value."
             )
         }
     }
 
-    /// Makes a place a list or an object; where it is something else already the encoding fails at its end, and what is written
-    /// meanwhile goes to a place that nobody reads.
+    /// Makes a place a list or an object. If it is something else already, the encoding fails at the end, and what is written
+    /// until then goes to an unused place.
     func claimed(_ node: KeyValueNode, asList: Bool, at path: [any CodingKey]) -> KeyValueNode {
         let isTooDeep = path.count > KeyValueEncoding.depthLimit * 2
         if !isTooDeep, node.claim(asList: asList) { return node }
         let reason =
             isTooDeep
-            ? "It lies deeper than \(KeyValueEncoding.depthLimit * 2) levels."
-            : "It was asked to be two of: an object, a list, a value."
+            ? "It is nested deeper than \(KeyValueEncoding.depthLimit * 2) levels."
+            : "It encodes itself as more than one of these: an object, a list, a single value."
         failure = failure ?? KeyValueEncoding.error(path.last?.stringValue ?? "", path: path, reason: reason)
         let unread = KeyValueNode()
         _ = unread.claim(asList: asList)
         return unread
     }
 
-    /// Runs what makes a text, and says where it was where there is none.
+    /// Makes a text, and throws an error with the path if there is none.
     func text(at path: [any CodingKey], of value: Any, _ make: () throws -> String?) throws -> String? {
         do {
             return try make()
         } catch is KeyValueScalar.NoText {
             if looksAtShapeAlone { return "" }
-            throw KeyValueEncoding.error(value, path: path, reason: "It has no text that a server could read.")
+            throw KeyValueEncoding.error(value, path: path, reason: "It has no representation as text.")
         }
     }
 
@@ -89,8 +89,8 @@ package final class KeyValueEncoding {
         try text(at: path, of: value) { try KeyValueScalar.text(of: value, by: encoder) }
     }
 
-    /// Fails where a value is neither object nor list, contains itself, or contradicts itself: what coders of other formats may
-    /// end the process for.
+    /// Throws if a value is neither an object nor a list, contains itself, or contradicts itself, because coders of other
+    /// formats may stop the process for that.
     package static func checkShape(of value: some Encodable) throws {
         let encoding = KeyValueEncoding(KeyValueEncoder(), looksAtShapeAlone: true)
         let node = KeyValueNode()
@@ -98,11 +98,12 @@ package final class KeyValueEncoding {
         if let failure = encoding.failure { throw failure }
         switch node.kind {
         case .vacant, .list, .fields: break
-        case .null, .text, .whole: throw error(value, path: [], reason: "It has no parts; put it into a struct.")
+        case .null, .text, .whole:
+            throw error(value, path: [], reason: "It is not an object or a list; put it into a struct.")
         }
     }
 
-    /// Names the value's type and not the value, which may be a secret, and which need not be printable: an extreme `Date` traps.
+    /// Names the value's type and not the value, which may be a secret or not printable: an extreme `Date` traps.
     static func error(_ value: Any, path: [any CodingKey], reason: String) -> EncodingError {
         let name = path.isEmpty ? "The value" : path.map(\.stringValue).joined(separator: ".")
         return .invalidValue(
@@ -115,7 +116,7 @@ package final class KeyValueEncoding {
     }
 }
 
-/// What a value encodes itself to.
+/// The encoder that values are given.
 struct KeyValueNodeEncoder: Encoder {
     let encoding: KeyValueEncoding
     let node: KeyValueNode
@@ -145,7 +146,7 @@ struct KeyValueNodeEncoder: Encoder {
     }
 }
 
-/// The key of an element, and of what stands for a superclass.
+/// The key of an element, or of a superclass.
 struct KeyValueKey: CodingKey {
     let stringValue: String
     let intValue: Int?

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// A place in an encoded value; filled while the value encodes itself, perhaps late, by one of its nested encoders.
+/// A place in an encoded value; filled while the value encodes itself, possibly late by one of its nested encoders.
 final class KeyValueNode {
     enum Kind {
         case vacant
         case null
         case text(String)
-        /// A value that stays whole, such as a file.
+        /// A value that is kept whole, such as a file.
         case whole(any Sendable)
         case list
         case fields
@@ -19,11 +19,11 @@ final class KeyValueNode {
     /// The properties of an object.
     private(set) var fields: [(name: String, node: KeyValueNode)] = []
     private var index: [String: Int] = [:]
-    /// How many parts belong together that come in an order of chance: one of a set or of a dictionary, but two where a
-    /// dictionary's keys are no text, which encodes as key, value, key, value. Nil where the order is the value's own.
+    /// How many elements belong together if their order is arbitrary: one in a set or a dictionary, two in a dictionary whose
+    /// keys are not text, which encodes as key, value, key, value. Nil if the order is the value's own.
     var chanceOrder: Int?
 
-    /// Fills the place with a value that has no parts; a second one takes the place of the first. False where it has parts.
+    /// Fills the place with a value without parts; a second one replaces the first. False if it has parts.
     func fill(_ kind: Kind) -> Bool {
         switch self.kind {
         case .list, .fields: return false
@@ -33,7 +33,7 @@ final class KeyValueNode {
         }
     }
 
-    /// Makes this a list or an object, unless it is something else already.
+    /// Makes this a list or an object; false if it is something else already.
     func claim(asList: Bool) -> Bool {
         switch kind {
         case .vacant:
@@ -45,7 +45,7 @@ final class KeyValueNode {
         }
     }
 
-    /// The place of a property; a second value for one name takes the place of the first.
+    /// The place of a property; a second value for the same name replaces the first.
     func field(_ name: String) -> KeyValueNode {
         let node = KeyValueNode()
         if let place = index[name] {
@@ -57,12 +57,12 @@ final class KeyValueNode {
         return node
     }
 
-    /// The place of the property, where there is one already: two containers of one object share its parts.
+    /// The place of the property if it exists: two containers of one object share its parts.
     func existingField(_ name: String) -> KeyValueNode? {
         index[name].map { fields[$0].node }
     }
 
-    /// The name of the only property, where that is an object without properties.
+    /// The name of the only property, if that is an object without properties.
     var nameOfEmptyField: String? {
         guard case .fields = kind, fields.count == 1, case .fields = fields[0].node.kind, fields[0].node.fields.isEmpty
         else {
@@ -71,12 +71,12 @@ final class KeyValueNode {
         return fields[0].name
     }
 
-    /// Makes an object a text.
+    /// Turns an object into a text.
     func becomeText(_ text: String) {
         (kind, fields, index) = (.text(text), [], [:])
     }
 
-    /// The place of a further element.
+    /// The place of one more element.
     func element() -> KeyValueNode {
         let node = KeyValueNode()
         elements.append(node)
@@ -84,11 +84,11 @@ final class KeyValueNode {
     }
 }
 
-/// What has no order of its own.
+/// A collection without an order of its own.
 protocol UnorderedEncodable {
-    /// How many elements belong together where it encodes as a list.
+    /// How many elements belong together when it encodes as a list.
     static var elementsTogether: Int { get }
-    /// The same elements in an order of their own; nil where they have none, so that their texts have to do.
+    /// The same elements in ascending order; nil if they have no order, so that their texts are used.
     var inOrder: (any Encodable)? { get }
 }
 

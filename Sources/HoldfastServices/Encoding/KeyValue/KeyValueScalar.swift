@@ -3,7 +3,7 @@
 
 internal import Foundation
 
-/// The text of values that have no parts.
+/// The text of values without parts.
 enum KeyValueScalar {
     /// The value has no text.
     struct NoText: Error {}
@@ -11,7 +11,7 @@ enum KeyValueScalar {
     /// The seconds since 1970 of the years 1 to 9999.
     static let calendarYears = -62_135_596_800.0..<253_402_300_800.0
 
-    /// A number as JSON has it: whole ones without a point, the shortest text that is read back as the same number.
+    /// A number as in JSON: whole ones without a point, and the shortest text that reads back as the same number.
     static func text(of number: Double) throws -> String {
         guard number.isFinite else { throw NoText() }
         return trimmed(number.description)
@@ -22,7 +22,7 @@ enum KeyValueScalar {
         return trimmed(number.description)
     }
 
-    /// The text of the types of Foundation that encode themselves as something no form has; nil for any other type.
+    /// The text of Foundation types that encode themselves as something forms do not have; nil for any other type.
     static func text(of value: Any, by encoder: KeyValueEncoder) throws -> String? {
         switch value {
         case let date as Date: try encoder.dates.text?(date)

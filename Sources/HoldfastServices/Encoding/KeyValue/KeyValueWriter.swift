@@ -3,7 +3,7 @@
 
 /// Names the parts of an encoded value.
 struct KeyValueWriter {
-    /// A part that has no parts of its own, with its name.
+    /// A part without parts of its own, and its name.
     struct Leaf {
         enum Content {
             case null
@@ -14,7 +14,7 @@ struct KeyValueWriter {
         let name: String
         let content: Content
 
-        /// The leaf as text; nil for what stays whole.
+        /// The leaf as text; nil if it is kept whole.
         var pair: KeyValueEncoder.Pair? {
             switch content {
             case .null: KeyValueEncoder.Pair(name: name, value: nil)
@@ -41,7 +41,7 @@ struct KeyValueWriter {
             throw KeyValueEncoding.error(
                 tree,
                 path: [],
-                reason: "It is no object, so there is no name for it; put it into a struct, or send it as JSON."
+                reason: "It is not an object, so it has no name. Put it into a struct, or send it as JSON."
             )
         }
         return leaves
@@ -85,7 +85,7 @@ struct KeyValueWriter {
         }
     }
 
-    /// - Throws: where a property's own name would be read as one that is nested otherwise: a dictionary's keys may come from outside.
+    /// - Throws: if a property's own name would be read as a nested one; a dictionary's keys may come from outside.
     private func nested(_ property: String, in name: String) throws -> String {
         let marks = encoder.nesting.style == .brackets ? "[]" : ".[]"
         guard !property.contains(where: { marks.contains($0) }) else {
@@ -94,8 +94,8 @@ struct KeyValueWriter {
                 EncodingError.Context(
                     codingPath: [],
                     debugDescription:
-                        "A key within \(name) contains one of \(marks), so a server would read another name; use other keys, or "
-                        + "send it as JSON."
+                        "A key in \(name) contains one of \(marks), so a server would read it as another name. "
+                        + "Use other keys, or send it as JSON."
                 )
             )
         }

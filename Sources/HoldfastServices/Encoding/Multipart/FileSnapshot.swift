@@ -4,12 +4,12 @@
 internal import Foundation
 internal import Holdfast
 
-/// Which file lay somewhere, and in which state, so that another one or a later state is noticed.
+/// Identifies a file and its state, to notice if it is replaced or changed.
 ///
-/// A change that keeps file, size and time of change, to a tenth of a microsecond and within the file system's clock tick, goes
-/// unnoticed.
+/// A change is missed if file, size and modification time stay the same, to a tenth of a microsecond and within the file
+/// system's clock tick.
 struct FileSnapshot: Sendable, Hashable {
-    /// Where it lay.
+    /// Where the file is.
     let url: URL
     /// Its size in bytes.
     let size: Int
@@ -17,13 +17,13 @@ struct FileSnapshot: Sendable, Hashable {
     private let number: UInt64
     private let changed: Date
 
-    /// The file that lies there now. Asks the file system, and so blocks for as long as that takes to look a name up.
+    /// The file that is there now. Blocks while it asks the file system.
     ///
-    /// - Throws: ``ServiceError`` `.badRequest` where there is no regular file.
+    /// - Throws: ``ServiceError`` `.badRequest` if there is no regular file.
     init(of url: URL) throws {
         let path = url.resolvingSymlinksInPath().path
         guard url.isFileURL, let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
-            throw FileSnapshot.unreadable(url, what: "is not there")
+            throw FileSnapshot.unreadable(url, what: "does not exist")
         }
         guard attributes[.type] as? FileAttributeType == .typeRegular,
             let size = (attributes[.size] as? NSNumber)?.uint64Value
@@ -37,13 +37,13 @@ struct FileSnapshot: Sendable, Hashable {
 
     /// Opens the file. Blocks.
     ///
-    /// - Throws: ``ServiceError`` `.badRequest` where another file lies there now, or none, or where it was changed.
+    /// - Throws: ``ServiceError`` `.badRequest` if the file was replaced, removed or changed.
     func openFile() throws -> SnapshotReader {
         let reader: SnapshotReader
         do {
             reader = try SnapshotReader(self)
         } catch {
-            throw FileSnapshot.unreadable(url, what: "is not there any more or cannot be opened")
+            throw FileSnapshot.unreadable(url, what: "no longer exists or cannot be opened")
         }
         try reader.check(isOpening: true)
         return reader
@@ -52,13 +52,13 @@ struct FileSnapshot: Sendable, Hashable {
     fileprivate static func unreadable(_ url: URL, what: String) -> ServiceError {
         ServiceError(
             .badRequest,
-            "The file \(url.lastPathComponent) \(what); leave it in place and as it is until the call has ended.",
+            "The file \(url.lastPathComponent) \(what); do not move or change it until the call has ended.",
             progress: .notSent
         )
     }
 }
 
-/// The file of a snapshot, open.
+/// The opened file of a snapshot.
 final class SnapshotReader: Sendable {
     private let file: ReadableFile
     private let snapshot: FileSnapshot
@@ -70,7 +70,7 @@ final class SnapshotReader: Sendable {
 
     /// Reads `count` bytes from `offset`. Blocks.
     ///
-    /// - Throws: ``ServiceError`` `.badRequest` where the file has fewer.
+    /// - Throws: ``ServiceError`` `.badRequest` if the file has fewer.
     func bytes(from offset: Int, count: Int) throws -> [UInt8] {
         let bytes = (try? file.read(from: offset, count: count)) ?? []
         guard bytes.count == count else {
@@ -79,9 +79,9 @@ final class SnapshotReader: Sendable {
         return bytes
     }
 
-    /// Throws ``ServiceError`` `.badRequest` where the file is not as it was, or another lies in its place. Blocks.
+    /// Throws ``ServiceError`` `.badRequest` if the file was changed or replaced. Blocks.
     ///
-    /// One that was removed since it was opened is still here, whole if it has its size.
+    /// A file that was removed after it was opened can still be read, and is complete if it has its size.
     func checkUnchanged() throws {
         try check(isOpening: false)
     }

@@ -7,8 +7,8 @@ private import Synchronization
 
 /// The bytes of a file, chunk by chunk: all of them as they were when the snapshot was taken, or an error.
 ///
-/// Reads on threads for that, since a file may lie on a slow disk. The file is open from the first chunk to the last, and
-/// closed when the source is cancelled or dropped.
+/// Reads on threads for blocking work, because a file may be on a slow disk. The file is open from the first chunk to the last,
+/// and closed when the source is cancelled or released.
 final class FileSource: ByteSource {
     private struct State {
         var file: SnapshotReader?
@@ -49,14 +49,14 @@ final class FileSource: ByteSource {
             return (state.file.take(), state.waiting.take())
         }
         waiting?.resume(throwing: CancellationError())
-        // Closes the file, once a read that may be under way lets go of it too.
+        // Closes the file, once a read in progress has released it too.
         withExtendedLifetime(file) {}
     }
 
-    /// The next chunk; one after the other, since a source has one reader.
+    /// The next chunk; never called twice at a time, because a source has one reader.
     private func read() throws -> ByteChunk? {
         let (opened, offset) = state.withLock { ($0.file, $0.offset) }
-        // The reader came to the end before: the file was closed then.
+        // The end was reached, and the file closed then.
         if opened == nil, offset > 0, offset == snapshot.size { return nil }
         let file = try opened ?? snapshot.openFile()
         let count = min(FileSource.chunkSize, snapshot.size - offset)

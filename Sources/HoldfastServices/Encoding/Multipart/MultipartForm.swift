@@ -25,13 +25,13 @@ public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
         let contentType: String?
         let content: Content
 
-        /// A field; an array is sent as several fields of one name, nil as none.
+        /// A field; an array is sent as several fields with the same name, nil as none.
         public static func field(_ name: String, _ value: (any QueryArgumentConvertible)?) -> Part {
             let value = value?.queryArgument ?? .undefined
             return Part(name: name, fileName: nil, contentType: nil, content: .values(value))
         }
 
-        /// Bytes in memory; a file to the server where they have a file name.
+        /// Bytes in memory; sent as a file if they have a file name.
         public static func data(
             _ name: String,
             _ data: Data,
@@ -42,7 +42,7 @@ public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
             return Part(name: name, fileName: fileName, contentType: contentType, content: .bytes(bytes))
         }
 
-        /// A file on disk, under its own name or another, read in chunks when it is sent.
+        /// A file on disk, with its own name or another, read in chunks when it is sent.
         public static func file(
             _ name: String,
             at url: URL,
@@ -53,7 +53,7 @@ public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
             return Part(name: name, fileName: fileName, contentType: contentType, content: .file(url))
         }
 
-        /// Bytes from a stream, which is made anew for each attempt; the length if known, and then it must be right.
+        /// Bytes from a stream, which is created again for each attempt; the length if known, which must then be right.
         public static func stream(
             _ name: String,
             length: Int? = nil,
@@ -66,10 +66,10 @@ public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
         }
     }
 
-    /// The fields and files in the order in which they are sent.
+    /// The fields and files in the order they are sent.
     public var parts: [Part]
 
-    /// A form of these parts.
+    /// Creates a form with these parts.
     public init(_ parts: [Part] = []) {
         self.parts = parts
     }
@@ -80,17 +80,16 @@ public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
 
     /// The content and its type.
     ///
-    /// The boundary is 32 letters and digits drawn from `generator`, some 190 bits: data of n bytes contain it by chance with a
-    /// probability below n / 2^190, and nobody can know it beforehand, so data are not searched for it. Names are escaped as
-    /// browsers do it, `"` as %22 and line ends as %0D and %0A (WHATWG HTML §4.10.21.8), and are UTF-8 otherwise. Values are
-    /// sent as they are. A form without parts is its closing line.
+    /// The boundary is 32 letters and digits drawn from `generator`, about 190 bits. Data of n bytes contain it by chance with
+    /// a probability below n / 2^190, and nobody can know it in advance, so the data are not searched for it. Names are escaped
+    /// as browsers do it, `"` as %22 and line ends as %0D and %0A (WHATWG HTML §4.10.21.8), and are otherwise UTF-8. Values are
+    /// sent unchanged. A form without parts is only its closing line.
     ///
-    /// Each file is looked at now, and has to be the same, unchanged, when an attempt reads it: a file that vanished, was
-    /// replaced, grew or shrank makes the attempt fail, and never a shorter content pass for the whole.
+    /// Each file is checked now, and must be unchanged when an attempt reads it. If it was removed, replaced or changed in
+    /// size, the attempt fails; a part of a file is never sent as the whole.
     ///
-    /// - Parameter generator: of good randomness outside tests.
-    /// - Throws: `ServiceError` `.badRequest` where a file is not there, or where a content type is more than visible ASCII
-    ///   on one line.
+    /// - Parameter generator: must have good randomness, except in tests.
+    /// - Throws: `ServiceError` `.badRequest` if a file does not exist, or if a content type is not visible ASCII on one line.
     public func encoded(using generator: inout some RandomNumberGenerator) throws -> HttpBody.Encoded {
         let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
         let drawn = (0..<32).map { _ in letters[Int.random(in: 0..<letters.count, using: &generator)] }

@@ -13,10 +13,10 @@ final class MultipartSource: ByteSource {
         var isCancelled = false
     }
 
-    /// A section that is being read.
+    /// The section being read.
     private struct Current {
         let source: any ByteSource
-        /// What it still owes, if its length is known.
+        /// The bytes still to come, if the length is known.
         var missing: Int?
     }
 
@@ -64,7 +64,7 @@ final class MultipartSource: ByteSource {
         throw CancellationError()
     }
 
-    /// The next chunk of a section; nil at its end, and then the next section's turn has come.
+    /// The next chunk of a section; nil at its end, after which the next section is read.
     private func chunk(of current: Current) async throws -> ByteChunk? {
         let chunk: ByteChunk?
         do {

@@ -5,9 +5,9 @@ internal import Foundation
 internal import Holdfast
 internal import HoldfastStorage
 
-/// Lays the parts of a form out, one after the other (RFC 2046 §5.1.1).
+/// Writes the parts of a form, one after the other (RFC 2046 §5.1.1).
 struct MultipartWriter {
-    /// A run of the content.
+    /// A part of the content.
     enum Section: Sendable {
         case bytes(ByteChunk)
         case file(FileSnapshot)
@@ -23,7 +23,7 @@ struct MultipartWriter {
         }
     }
 
-    /// The longest bytes that are copied, to make one chunk of several small ones.
+    /// Bytes up to this length are copied, to join several small pieces into one chunk.
     private static let shortest = 16 << 10
     private let boundary: String
     private var sections: [Section] = []
@@ -46,7 +46,7 @@ struct MultipartWriter {
         }
     }
 
-    /// The whole, its closing line included: bytes where all of it lies in memory.
+    /// The whole content, with its closing line: bytes if all of it is in memory.
     mutating func finished() -> RequestBody {
         pending += Array("--\(boundary)--\r\n".utf8)
         flush()
@@ -71,7 +71,8 @@ struct MultipartWriter {
             guard contentType.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
                 throw ServiceError(
                     .badRequest,
-                    "The content type of a form's part is more than visible ASCII; give a media type such as image/png.",
+                    "The content type of a form's part contains characters other than visible ASCII. "
+                        + "Use a media type such as image/png.",
                     progress: .notSent
                 )
             }

@@ -10,7 +10,7 @@ internal import HoldfastStorage
     public import FoundationNetworking
 #endif
 
-/// A request that calls an endpoint: how hooks tell which one.
+/// A request that calls an endpoint, so that hooks can tell which one.
 ///
 /// ```swift
 /// if let call = request as? any EndpointRequest { print(type(of: call.endpoint).operationName) }
@@ -22,9 +22,9 @@ public protocol EndpointRequest: Request {
     var endpoint: Target { get }
 }
 
-/// One call of an endpoint, as the request it is sent as.
+/// One call of an endpoint, as a request.
 ///
-/// Made by `makeRequest`; of use to ``RequestHook``s, which meet it as what was scheduled.
+/// Created by `makeRequest`; ``RequestHook``s see it as the scheduled request.
 public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest {
     public let endpoint: Target
     let stages: EndpointStages<Target>
@@ -43,7 +43,8 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
         stages = EndpointStages(endpoint: endpoint, service: service)
         self.output = output
         self.progress = progress
-        // Once and here, since query and content of one request come of one encoding; what it throws is for the call to fail with.
+        // Encoded once, because query and content of one request come from one encoding; a failure is kept for the call to
+        // throw.
         let coding = stages.coding
         self.input = Swift.Result {
             try output.check(Target.outputFormat)
@@ -106,7 +107,7 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
 }
 
 extension Endpoint {
-    /// Sends a call and names what it failed with; what `mapError` or `handle` made of it goes out as it is.
+    /// Sends a call and names the error it failed with; what `mapError` or `handle` returned is thrown unchanged.
     func send<Result>(
         to client: ServiceClient<Service>,
         onProgress: EndpointProgress?,
@@ -129,7 +130,7 @@ extension Endpoint {
 
 extension EndpointCall: ContentJudging {
     func judge(_ response: inout Response) async throws {
-        // The content of a download goes to a file, which is the call's own.
+        // The content of a download goes to a file that belongs to the call.
         guard output.take == nil else { return try stages.judge(response) }
         let isRefused = !response.status.isSuccessful
         let bytes = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)

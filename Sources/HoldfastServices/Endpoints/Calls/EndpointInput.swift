@@ -4,14 +4,14 @@
 internal import Foundation
 internal import Holdfast
 
-/// What an endpoint sends, before it is written.
+/// The input of an endpoint, before it is encoded.
 struct EndpointInput: Sendable {
     let encode: @Sendable (_ coding: EndpointCoding) throws -> EncodedInput
 
     /// No input.
     static let nothing = EndpointInput { _ in EncodedInput() }
 
-    /// Values; text and bytes go out as they are.
+    /// Values; text and bytes are sent unchanged.
     static func values<Input: Encodable & Sendable>(_ input: Input, format: InputFormat) -> EndpointInput {
         EndpointInput { coding in
             if let data = input as? Data { return EncodedInput(body: .data(data)) }

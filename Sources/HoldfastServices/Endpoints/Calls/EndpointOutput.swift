@@ -4,22 +4,22 @@
 internal import Foundation
 internal import Holdfast
 
-/// What an endpoint makes of its response's content.
+/// How an endpoint's output is made from the response's content.
 struct EndpointOutput<Output: Sendable>: Sendable {
-    /// Refuses a format that cannot stand for the output, before anything is sent.
+    /// Rejects a format that cannot represent the output, before anything is sent.
     let check: @Sendable (_ format: OutputFormat) throws -> Void
     let decode: @Sendable (_ response: Response, _ content: Data, _ coding: EndpointCoding) throws -> Output
-    /// Takes a response in whole, in place of collecting its content; nil where that is to be collected.
+    /// Takes the whole response, instead of collecting its content; nil: the content is collected.
     var take: (@Sendable (_ response: inout Response) async throws -> Output)?
 }
 
 extension EndpointOutput where Output == Void {
-    /// No output: the content is not looked at.
+    /// No output: the content is ignored.
     static var nothing: EndpointOutput { EndpointOutput(check: { _ in }, decode: { _, _, _ in }) }
 }
 
 extension EndpointOutput where Output: Decodable {
-    /// Values; text and bytes are the content as it came.
+    /// Values; text and bytes are the unchanged content.
     static func values() -> EndpointOutput {
         EndpointOutput(check: { try check($0) }, decode: { try value(of: $0, content: $1, coding: $2) })
     }
@@ -64,11 +64,11 @@ extension EndpointOutput where Output: Decodable {
 }
 
 extension EndpointCoding {
-    /// How the endpoint's responses are read.
+    /// The format of the endpoint's responses.
     fileprivate var outputFormat: OutputFormat { type(of: endpoint).outputFormat }
 }
 
-/// The cause of an error about content that is not there.
+/// The cause of an error about missing content.
 struct MissingData: Error, CustomStringConvertible {
     var description: String { "no content" }
 }

@@ -5,14 +5,14 @@ internal import Foundation
 internal import Holdfast
 internal import HoldfastSemantics
 
-/// What an endpoint and its service make of a request and its response, stage by stage.
+/// What an endpoint and its service do with a request and its response, stage by stage.
 struct EndpointStages<Target: Endpoint>: Sendable {
     let endpoint: Target
     let service: Target.Service
 
     var coding: EndpointCoding { EndpointCoding(endpoint: endpoint, service: service) }
 
-    /// Status, and what service and endpoint say of the response.
+    /// Checks the status, and calls `validate` of service and endpoint.
     func judge(_ response: Response) throws {
         guard response.status.isSuccessful else {
             throw ServiceError.unacceptableStatus(response, expected: 200...299)
@@ -23,7 +23,7 @@ struct EndpointStages<Target: Endpoint>: Sendable {
         }
     }
 
-    /// What the response has in common with all others, and what service and endpoint say of that.
+    /// Decodes what all responses have in common, and calls `validate` of service and endpoint on it.
     func judgeBasicResponse(of response: Response, _ content: Data) throws {
         typealias BasicResponse = Target.Service.BasicResponse
         guard BasicResponse.self != NoBasicResponse.self else { return }
@@ -50,7 +50,7 @@ struct EndpointStages<Target: Endpoint>: Sendable {
         }
     }
 
-    /// The error of a refused response, with what its content says where that is an error response.
+    /// The error of a refused response, with the error response that its content decodes to, if any.
     func refusal(of response: Response, _ content: Data, because error: any Error) -> any Error {
         if error.isCancellation { return error }
         var failure = EndpointError(error, operationName: Target.operationName)
@@ -65,7 +65,7 @@ struct EndpointStages<Target: Endpoint>: Sendable {
         return try? Target.outputFormat.decoder.decode(ErrorResponse.self, from: content, coding)
     }
 
-    /// The endpoint's word, then the service's, on a refused response.
+    /// Asks the endpoint, then the service, what to do with a refused response.
     func handle(_ error: any Error, response: Response) -> ErrorHandling {
         var failure = EndpointError(error, operationName: Target.operationName)
         if failure.response == nil { failure.response = response }

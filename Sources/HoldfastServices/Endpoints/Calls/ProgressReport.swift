@@ -5,14 +5,14 @@ internal import Holdfast
 internal import HoldfastStorage
 private import Synchronization
 
-/// Is told how much of a response has come: 0 when the call begins, then growing fractions below 1 where the length is known, and
-/// 1 as the last on success.
+/// Is called with the received share of a response: 0 when the call begins, then growing fractions below 1 if the length is
+/// known, and finally 1 on success.
 ///
-/// Called within the call, from whatever thread it runs on, one call at a time: be quick. What is sent is not counted, since
-/// URLSession takes it whole.
+/// Called within the call, on whatever thread it runs, one at a time: return quickly. What is sent does not count, because
+/// URLSession takes it as a whole.
 public typealias EndpointProgress = @Sendable (_ fraction: Double) -> Void
 
-/// Tells of progress, in order and never backward, however often the call is sent.
+/// Reports progress in order and never backward, however often the call is sent.
 final class ProgressReport: Sendable {
     private let report: EndpointProgress?
     private let reached = Mutex(0.0)
@@ -25,7 +25,7 @@ final class ProgressReport: Sendable {
 
     func end() { report?(1) }
 
-    /// The same body, telling of what is taken from it.
+    /// The same body; reports what is read from it.
     func watching(_ body: ResponseBody) -> ResponseBody {
         guard report != nil, let source = body.source, let length = body.length, length > 0 else { return body }
         return ResponseBody(CountedBytes(source, length: length, report: self), length: length)
@@ -41,7 +41,7 @@ final class ProgressReport: Sendable {
     }
 }
 
-/// A source that tells how much of its bytes was taken.
+/// A source that reports how many of its bytes were read.
 private final class CountedBytes: ByteSource {
     private let upstream: any ByteSource
     private let length: Int

@@ -6,12 +6,12 @@ internal import Holdfast
 internal import HoldfastStorage
 private import Synchronization
 
-/// The bytes of a file that was written before; opened when they are first asked for.
+/// The bytes of a downloaded file; opened when they are first read.
 final class DownloadedBytes: ByteSource {
     private struct State {
         var reader: ReadableFile?
         var offset = 0
-        /// The file was closed then.
+        /// The file has been closed.
         var isAtEnd = false
         var isCancelled = false
     }

@@ -5,18 +5,19 @@ public import Foundation
 internal import Holdfast
 
 extension OutEndpoint {
-    /// Calls the endpoint and writes the content of its response to a file, as it comes and in little memory.
+    /// Calls the endpoint and writes the content of its response to a file while it arrives, using little memory.
     ///
-    /// The content is not decoded, and the stage of the basic response is left out. Where the response is refused its content is
-    /// read for the service's error response.
+    /// The content is not decoded, and the stage of the basic response is skipped. If the response is refused, its content is
+    /// decoded as the service's error response.
     ///
     /// - Parameters:
-    ///   - client: what sends; the service's shared client by default.
-    ///   - directory: where the file is made, such as on the volume it will be moved to; by default the temporary one.
-    ///   - onProgress: is told how much of the response has come, from 0 to 1.
-    /// - Returns: a file, readable by this user only. It is the caller's, who moves or removes it. When the call fails
-    ///   or is cancelled no file is left.
-    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` says otherwise.
+    ///   - client: sends the call; the service's shared client by default.
+    ///   - directory: where to create the file, for example on the volume it will be moved to; the temporary directory by
+    ///     default.
+    ///   - onProgress: is called with the received share of the response, from 0 to 1.
+    /// - Returns: a file that only this user can read. It belongs to the caller, who moves or removes it. If the call fails or
+    ///   is cancelled, no file is left.
+    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` returns something else.
     public func makeDownloadRequest(
         to client: ServiceClient<Service>? = nil,
         into directory: URL? = nil,
@@ -25,7 +26,7 @@ extension OutEndpoint {
         try await downloadResponse(to: client, into: directory, onProgress: onProgress).value
     }
 
-    /// Writes the content to a file and returns the response too; as ``makeDownloadRequest(to:into:onProgress:)`` otherwise.
+    /// Writes the content to a file and returns the response too; otherwise like ``makeDownloadRequest(to:into:onProgress:)``.
     ///
     /// The response's body is read from the file.
     public func downloadResponse(
@@ -38,19 +39,20 @@ extension OutEndpoint {
 }
 
 extension InOutEndpoint {
-    /// Calls the endpoint and writes the content of its response to a file, as it comes and in little memory.
+    /// Calls the endpoint and writes the content of its response to a file while it arrives, using little memory.
     ///
-    /// The content is not decoded, and the stage of the basic response is left out. Where the response is refused its content is
-    /// read for the service's error response.
+    /// The content is not decoded, and the stage of the basic response is skipped. If the response is refused, its content is
+    /// decoded as the service's error response.
     ///
     /// - Parameters:
-    ///   - client: what sends; the service's shared client by default.
-    ///   - input: what is sent; encoded once, before anything else.
-    ///   - directory: where the file is made, such as on the volume it will be moved to; by default the temporary one.
-    ///   - onProgress: is told how much of the response has come, from 0 to 1.
-    /// - Returns: a file, readable by this user only. It is the caller's, who moves or removes it. When the call fails
-    ///   or is cancelled no file is left.
-    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` says otherwise.
+    ///   - client: sends the call; the service's shared client by default.
+    ///   - input: the values to send; encoded once, before anything else.
+    ///   - directory: where to create the file, for example on the volume it will be moved to; the temporary directory by
+    ///     default.
+    ///   - onProgress: is called with the received share of the response, from 0 to 1.
+    /// - Returns: a file that only this user can read. It belongs to the caller, who moves or removes it. If the call fails or
+    ///   is cancelled, no file is left.
+    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` returns something else.
     public func makeDownloadRequest(
         to client: ServiceClient<Service>? = nil,
         with input: Input,
@@ -60,7 +62,8 @@ extension InOutEndpoint {
         try await downloadResponse(to: client, with: input, into: directory, onProgress: onProgress).value
     }
 
-    /// Writes the content to a file and returns the response too; as ``makeDownloadRequest(to:with:into:onProgress:)`` otherwise.
+    /// Writes the content to a file and returns the response too; otherwise like
+    /// ``makeDownloadRequest(to:with:into:onProgress:)``.
     ///
     /// The response's body is read from the file.
     public func downloadResponse(
@@ -116,7 +119,7 @@ extension EndpointOutput where Output == URL {
         var output = EndpointOutput(
             check: { _ in },
             decode: { _, _, _ in
-                throw ServiceError(.unsupported, "A download is decoded from no bytes in memory; call receive.")
+                throw ServiceError(.unsupported, "A download is not decoded from bytes in memory. Call receive.")
             }
         )
         output.take = { response in

@@ -10,11 +10,11 @@ internal import HoldfastSemantics
 #endif
 
 extension EndpointError {
-    /// What a caller of an endpoint sees of `error`, whatever it is.
+    /// The error that a caller of an endpoint sees for `error`.
     ///
     /// - Parameters:
-    ///   - error: a `ServiceError`, an ``EndpointError``, which stays as it is, or any other.
-    ///   - operationName: what the call does; counts where the error does not say it itself.
+    ///   - error: a `ServiceError`, an ``EndpointError``, which stays as it is, or any other error.
+    ///   - operationName: what the call does; used if the error does not say it.
     public init(_ error: any Error, operationName: String? = nil) {
         switch error {
         case let error as EndpointError: self = error
@@ -50,7 +50,7 @@ extension EndpointError {
         adopt(error)
     }
 
-    /// Takes over what the error beneath knows of the exchange.
+    /// Copies what the underlying error knows about the exchange.
     private mutating func adopt(_ error: ServiceError) {
         if response == nil { response = error.response }
         retryAfter = error.retryAfter
@@ -82,7 +82,8 @@ extension EndpointError {
         )
     }
 
-    /// The error as it travels through the pipeline: a ``ServiceError`` that retriers and hooks can judge, with this as its cause.
+    /// The error as it goes through the pipeline: a ``ServiceError`` that retriers and hooks understand, with this error as its
+    /// cause.
     func carried(by error: any Error) -> ServiceError {
         var carrier =
             error as? ServiceError

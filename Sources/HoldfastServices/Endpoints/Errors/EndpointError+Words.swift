@@ -10,7 +10,7 @@ internal import HoldfastSemantics
 #endif
 
 extension EndpointError {
-    /// The words for an error of the pipeline.
+    /// The code and text for an error of the pipeline.
     static func words(for error: ServiceError) -> (code: Code, reason: String, isInternal: Bool) {
         if error.code == .unacceptableStatus, let status = error.response?.status.rawValue { return words(for: status) }
         if error.cause is MissingData { return (.missingData, "The server's response is empty.", true) }
@@ -69,7 +69,7 @@ extension EndpointError {
         .resourceUnavailable: (.network, "This is not available without a network connection.", false),
     ]
 
-    /// The words for an error of the platform's URL loading, where a transport or hook let it through.
+    /// The code and text for an error of the platform's URL loading, if a transport or hook did not convert it.
     static func words(for code: URLError.Code) -> (code: Code, reason: String) {
         switch code {
         case .notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff: (.network, offline)

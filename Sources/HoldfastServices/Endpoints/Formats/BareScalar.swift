@@ -3,7 +3,7 @@
 
 internal import Foundation
 
-/// A type of single values, which only JSON can stand for alone.
+/// A type of single values, which only JSON can represent on their own.
 protocol BareScalar {}
 
 extension Bool: BareScalar {}

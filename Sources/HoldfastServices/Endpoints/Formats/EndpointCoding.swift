@@ -3,26 +3,27 @@
 
 public import Foundation
 
-/// For whom input is written or a response read: has encoders and decoders set up, by the service first and then by the endpoint.
+/// The endpoint and service that input is encoded or a response decoded for; sets up encoders and decoders, first by the
+/// service and then by the endpoint.
 public struct EndpointCoding: Sendable {
     /// The endpoint that is called.
     public let endpoint: any Endpoint
     /// The service it belongs to.
     public let service: any WebService
 
-    /// Coding for an endpoint of a service.
+    /// Creates the coding for an endpoint of a service.
     public init(endpoint: any Endpoint, service: any WebService) {
         self.endpoint = endpoint
         self.service = service
     }
 
-    /// Sets up what encodes JSON.
+    /// Sets up the JSON encoder.
     public func configure(_ encoder: inout JSONEncoder) throws {
         try service.configure(&encoder, for: endpoint)
         try endpoint.configure(&encoder)
     }
 
-    /// Sets up what decodes JSON.
+    /// Sets up the JSON decoder.
     public func configure(_ decoder: inout JSONDecoder) throws {
         try service.configure(&decoder, for: endpoint)
         try endpoint.configure(&decoder)

@@ -18,16 +18,16 @@ public struct File: Sendable, Hashable, Encodable {
         case url(URL)
     }
 
-    /// The name the server is told.
+    /// The file name to send.
     public let name: String
-    /// What the file is, as a media type.
+    /// The media type.
     public let type: String
     let content: Content
 
-    /// A file of bytes in memory.
+    /// Creates a file from bytes in memory.
     ///
     /// - Parameters:
-    ///   - name: the name the server is told.
+    ///   - name: the file name to send.
     ///   - content: the bytes.
     ///   - type: a media type; `application/octet-stream` by default.
     public init(name: String, content: Data, type: String = "application/octet-stream") {
@@ -36,11 +36,12 @@ public struct File: Sendable, Hashable, Encodable {
         self.content = .data(content)
     }
 
-    /// A file on disk, read in chunks while it is sent, anew by each attempt; it must not change while the call lasts.
+    /// Creates a file on disk that is read in chunks while it is sent, again for each attempt; it must not change during the
+    /// call.
     ///
     /// - Parameters:
-    ///   - url: where it is.
-    ///   - name: the name the server is told; the file's own by default.
+    ///   - url: the file's URL.
+    ///   - name: the file name to send; the file's own by default.
     ///   - type: a media type; `application/octet-stream` by default.
     public init(at url: URL, name: String? = nil, type: String = "application/octet-stream") {
         self.name = name ?? url.lastPathComponent
@@ -54,7 +55,8 @@ public struct File: Sendable, Hashable, Encodable {
             File.self,
             EncodingError.Context(
                 codingPath: encoder.codingPath,
-                debugDescription: "A File is sent by the input format .formData; send its bytes as Data by the others."
+                debugDescription:
+                    "Only the input format .formData can send a File. With other formats, send its bytes as Data."
             )
         )
     }

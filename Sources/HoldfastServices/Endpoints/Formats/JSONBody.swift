@@ -4,7 +4,7 @@
 internal import Foundation
 internal import Holdfast
 
-/// Writes and reads JSON by the coders of ``ServiceJSON``, which service and endpoint set up.
+/// Encodes and decodes JSON with the coders of ``ServiceJSON``, which service and endpoint set up.
 struct JSONBody: BodyEncoder, BodyDecoder {
     func encode<Input: Encodable>(_ input: Input, _ coding: EndpointCoding) throws -> EncodedInput {
         var encoder = ServiceJSON.encoder()

@@ -3,9 +3,9 @@
 
 internal import Foundation
 
-/// Writes names and texts, by a ``KeyValueEncoder``.
+/// Encodes names and texts with a ``KeyValueEncoder``.
 struct KeyValueBody: BodyEncoder {
-    /// Where they go.
+    /// Where the encoded input goes.
     enum Place {
         case query
         case form
@@ -26,19 +26,19 @@ struct KeyValueBody: BodyEncoder {
 }
 
 extension InputFormat {
-    /// Names and texts in the URL's query, by a ``KeyValueEncoder``, sorted by name; no content, whatever the method.
+    /// Names and texts in the URL's query, from a ``KeyValueEncoder``, sorted by name; no content, whatever the method.
     public static let urlQuery = InputFormat(name: "urlQuery", encoder: KeyValueBody(place: .query))
 
-    /// Names and texts in the content, as `application/x-www-form-urlencoded`, by a ``KeyValueEncoder``.
+    /// Names and texts in the content, as `application/x-www-form-urlencoded`, from a ``KeyValueEncoder``.
     public static let formURLEncoded = InputFormat(name: "formURLEncoded", encoder: KeyValueBody(place: .form))
 
-    /// Parts of a form, as `multipart/form-data` (RFC 7578), by a ``KeyValueEncoder``; every ``File`` is a part of its own, with
-    /// its name and its type.
+    /// Parts of a form, as `multipart/form-data` (RFC 7578), from a ``KeyValueEncoder``; every ``File`` is a part with its own
+    /// name and type.
     public static let formData = InputFormat(name: "formData", encoder: KeyValueBody(place: .multipartForm))
 }
 
 extension EndpointCoding {
-    /// Sets up what makes names and texts of values.
+    /// Sets up the encoder of queries and forms.
     public func configure(_ encoder: inout KeyValueEncoder) throws {
         try service.configure(&encoder, for: endpoint)
         try endpoint.configure(&encoder)
@@ -46,10 +46,10 @@ extension EndpointCoding {
 }
 
 extension KeyValueEncoder {
-    /// The value as a form of parts, in its own order: each ``File`` in it a part with a file name, the rest fields of text; null
-    /// is a field with no text.
+    /// The value as a multipart form, in its own order: each ``File`` is a part with a file name, everything else a text field;
+    /// null is an empty field.
     ///
-    /// - Throws: as ``pairs(of:)``.
+    /// - Throws: the same as ``pairs(of:)``.
     public func multipartForm(of value: some Encodable) throws -> MultipartForm {
         let tree = try tree(of: value) { $0 as? File }
         return MultipartForm(

@@ -3,23 +3,23 @@
 
 public import Foundation
 
-/// How the responses of endpoints are read; further ones are made of a ``BodyDecoder``.
+/// How the responses of endpoints are decoded; make other formats with a ``BodyDecoder``.
 public struct OutputFormat: Sendable, CustomStringConvertible {
-    /// What the format is called, in errors.
+    /// The name of the format, used in errors.
     public let name: String
-    /// What requests say in their Accept field.
+    /// The Accept field of requests.
     public let accept: String
-    /// Whether output may be a bare number, truth value or date.
+    /// Whether the output may be a single number, boolean or date.
     public let takesScalars: Bool
     let decoder: any BodyDecoder
 
-    /// A format.
+    /// Creates a format.
     ///
     /// - Parameters:
-    ///   - name: what it is called.
+    ///   - name: the name, used in errors.
     ///   - accept: a media range (RFC 9110 §12.5.1).
-    ///   - takesScalars: whether output may be a bare number, truth value or date; false by default.
-    ///   - decoder: what reads.
+    ///   - takesScalars: whether the output may be a single number, boolean or date; false by default.
+    ///   - decoder: decodes the responses.
     public init(name: String, accept: String, takesScalars: Bool = false, decoder: any BodyDecoder) {
         self.name = name
         self.accept = accept
@@ -38,13 +38,13 @@ public struct OutputFormat: Sendable, CustomStringConvertible {
     public var description: String { name }
 }
 
-/// Reads the responses of endpoints in a format.
+/// Decodes the responses of endpoints in one format.
 public protocol BodyDecoder: Sendable {
-    /// Makes a value of content, which is not empty.
+    /// Decodes content, which is not empty.
     ///
     /// - Parameters:
-    ///   - type: never `Data` or `String`, which are the content as it came.
-    ///   - content: from a server or a store; anything may stand there.
-    ///   - coding: who asks, to have decoders set up.
+    ///   - type: never `Data` or `String`, which are the unchanged content.
+    ///   - content: comes from a server or a store, so it may contain anything.
+    ///   - coding: the endpoint and service, for setting up decoders.
     func decode<Output: Decodable>(_ type: Output.Type, from content: Data, _ coding: EndpointCoding) throws -> Output
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// An endpoint with neither input nor output: it succeeds or fails by the judgement of its response alone.
+/// An endpoint with neither input nor output: only the checks of its response decide whether it succeeds.
 public protocol EmptyEndpoint: Endpoint where EndpointKind == EndpointKinds.Empty {}
 
 extension EmptyEndpoint {
     /// Calls the endpoint.
     ///
     /// - Parameters:
-    ///   - client: what sends; the service's shared client by default.
-    ///   - onProgress: is told how much of the response has come, from 0 to 1.
-    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` says otherwise.
+    ///   - client: sends the call; the service's shared client by default.
+    ///   - onProgress: is called with the received share of the response, from 0 to 1.
+    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` returns something else.
     public func makeRequest(
         to client: ServiceClient<Service>? = nil,
         onProgress: EndpointProgress? = nil
@@ -18,7 +18,7 @@ extension EmptyEndpoint {
         _ = try await response(to: client, onProgress: onProgress)
     }
 
-    /// Calls the endpoint and returns the response too; as ``makeRequest(to:onProgress:)`` otherwise.
+    /// Calls the endpoint and returns the response too; otherwise like ``makeRequest(to:onProgress:)``.
     public func response(
         to client: ServiceClient<Service>? = nil,
         onProgress: EndpointProgress? = nil

@@ -9,57 +9,57 @@ public import HoldfastSemantics
     public import FoundationNetworking
 #endif
 
-/// One call of an API, declared as a type; adopt one, and only one, of ``EmptyEndpoint``, ``InEndpoint``, ``OutEndpoint`` and
+/// One call of an API, declared as a type; conform to exactly one of ``EmptyEndpoint``, ``InEndpoint``, ``OutEndpoint`` and
 /// ``InOutEndpoint``.
 ///
-/// A type that adopts two of them does not compile, since each says something else of ``EndpointKind``.
+/// A type that conforms to two of them does not compile, because each sets a different ``EndpointKind``.
 public protocol Endpoint: Sendable {
     /// The API it belongs to.
     associatedtype Service: WebService
-    /// Which of the four kinds it is; set by the kind's protocol, never by hand.
+    /// Which of the four kinds it is; set by the kind's protocol, never by you.
     associatedtype EndpointKind
-    /// The methods of HTTP, for `static let method = Method.post`.
+    /// The HTTP methods, for `static let method = Method.post`.
     typealias Method = RequestMethod
 
     /// GET by default.
     static var method: Method { get }
-    /// How responses are read, basic and error responses included; JSON by default.
+    /// How responses are decoded, including basic and error responses; JSON by default.
     static var outputFormat: OutputFormat { get }
-    /// Whether the service's credential is wanted; `.optional` by default.
+    /// Whether the call needs the service's credential; `.optional` by default.
     static var authorizationRequirement: AuthorizationRequirement { get }
-    /// What the call does, for people, as in "Logging in failed"; the type's name by default.
+    /// What the call does, in words for people, as in "Logging in failed"; the type's name by default.
     static var operationName: String { get }
 
-    /// What is appended to the base URL: text, divided at slashes, in which `?`, `#`, `%` and the like are percent-encoded. It
-    /// may use the endpoint's own values; segments `.` and `..` are refused, so that no value leads elsewhere.
+    /// What to append to the base URL: text, divided at slashes, in which `?`, `#`, `%` and similar are percent-encoded. It may
+    /// use the endpoint's own values; segments `.` and `..` are rejected, so that no value can lead elsewhere.
     var path: String { get }
-    /// Takes the place of the service's base URL, scheme included; nil by default.
+    /// Replaces the service's base URL, scheme included; nil by default.
     var baseURLOverride: URL? { get }
-    /// What else is asked for the call: cache directive, principal, tags, rules of retrying. All defaults by default.
+    /// Other options of the call: cache directive, principal, tags, retry rules. Empty by default.
     var options: CallOptions { get }
-    /// The time the whole call may take, its content included; nil, the default: the pipeline's limits alone.
+    /// How long the whole call may take, its content included; nil, the default: only the pipeline's limits apply.
     var timeout: Duration? { get }
-    /// The most bytes of content that are taken in, but for a download; 64 MiB by default.
+    /// The most bytes of content to read, except in a download; 64 MiB by default.
     var contentLimit: Int { get }
 
-    /// The last word on the request, its Authorization included. Does nothing by default.
+    /// Makes the last changes to the request, its Authorization included. Does nothing by default.
     ///
-    /// Called when a call is made, and again before each retry of it: what differs in the header fields is sent.
+    /// Called for each call, and again before each retry; header fields that differ are sent.
     func configure(_ request: inout URLRequest) async throws
-    /// Sets up what encodes JSON input, after the service did. Does nothing by default.
+    /// Sets up the encoder of JSON input, after the service did. Does nothing by default.
     func configure(_ encoder: inout JSONEncoder) throws
-    /// Sets up what decodes JSON, after the service did. Does nothing by default.
+    /// Sets up the JSON decoder, after the service did. Does nothing by default.
     func configure(_ decoder: inout JSONDecoder) throws
-    /// Sets up what encodes input as a query or a form, after the service did. Does nothing by default.
+    /// Sets up the encoder of queries and forms, after the service did. Does nothing by default.
     func configure(_ encoder: inout KeyValueEncoder) throws
 
-    /// Judges a response with an accepted status, content included, after the service did. Takes all by default.
+    /// Checks a response with an accepted status, content included, after the service did. Accepts everything by default.
     func validate(_ response: Response) throws
-    /// Judges what a response has in common with all others, after the service did. Takes all by default.
+    /// Checks what all responses have in common, after the service did. Accepts everything by default.
     func validate(_ basicResponse: Service.BasicResponse) throws
 
-    /// What becomes of a call whose response was refused: by default it fails with `error`, unless the service has another
-    /// answer, which is asked wherever this returns an ``EndpointError``.
+    /// Decides what happens to a call whose response was refused. By default it fails with `error`, unless the service decides
+    /// otherwise; the service is asked whenever this returns an ``EndpointError``.
     func handle(_ error: EndpointError, response: Response) -> ErrorHandling
 }
 
@@ -81,13 +81,13 @@ extension Endpoint {
     public func handle(_ error: EndpointError, response: Response) -> ErrorHandling { .error(error) }
 }
 
-/// The four kinds of endpoints, as marks for ``Endpoint/EndpointKind``.
+/// The four kinds of endpoints, as marker types for ``Endpoint/EndpointKind``.
 public enum EndpointKinds {
     /// Neither input nor output.
     public enum Empty {}
-    /// Input alone.
+    /// Input only.
     public enum In {}
-    /// Output alone.
+    /// Output only.
     public enum Out {}
     /// Input and output.
     public enum InOut {}

@@ -3,13 +3,13 @@
 
 /// An endpoint with input and output.
 public protocol InOutEndpoint: Endpoint where EndpointKind == EndpointKinds.InOut {
-    /// What is sent: values with names. No bare number, truth value or date, unless the format is JSON; `Data` and `String`
-    /// go out as they are, whatever the format.
+    /// The values to send, with names. A single number, boolean or date needs JSON; `Data` and `String` are sent unchanged,
+    /// whatever the format.
     associatedtype Input: Encodable & Sendable
-    /// What a response is decoded to. No bare number, truth value or date, unless the format is JSON; `Data` and `String` are
-    /// the content as it came, whatever the format.
+    /// What a response is decoded to. A single number, boolean or date needs JSON; `Data` and `String` are the unchanged
+    /// content, whatever the format.
     associatedtype Output: Decodable & Sendable
-    /// How input is written; JSON by default.
+    /// How input is encoded; JSON by default.
     static var inputFormat: InputFormat { get }
 }
 
@@ -19,10 +19,10 @@ extension InOutEndpoint {
     /// Calls the endpoint.
     ///
     /// - Parameters:
-    ///   - client: what sends; the service's shared client by default.
-    ///   - input: what is sent; encoded once, before anything else.
-    ///   - onProgress: is told how much of the response has come, from 0 to 1.
-    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` says otherwise.
+    ///   - client: sends the call; the service's shared client by default.
+    ///   - input: the values to send; encoded once, before anything else.
+    ///   - onProgress: is called with the received share of the response, from 0 to 1.
+    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` returns something else.
     public func makeRequest(
         to client: ServiceClient<Service>? = nil,
         with input: Input,
@@ -31,7 +31,7 @@ extension InOutEndpoint {
         try await response(to: client, with: input, onProgress: onProgress).value
     }
 
-    /// Calls the endpoint and returns the response too; as ``makeRequest(to:with:onProgress:)`` otherwise.
+    /// Calls the endpoint and returns the response too; otherwise like ``makeRequest(to:with:onProgress:)``.
     public func response(
         to client: ServiceClient<Service>? = nil,
         with input: Input,

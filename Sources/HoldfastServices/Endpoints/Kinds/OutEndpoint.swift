@@ -3,8 +3,8 @@
 
 /// An endpoint with output only.
 public protocol OutEndpoint: Endpoint where EndpointKind == EndpointKinds.Out {
-    /// What a response is decoded to. No bare number, truth value or date, unless the format is JSON; `Data` and `String` are
-    /// the content as it came, whatever the format.
+    /// What a response is decoded to. A single number, boolean or date needs JSON; `Data` and `String` are the unchanged
+    /// content, whatever the format.
     associatedtype Output: Decodable & Sendable
 }
 
@@ -12,9 +12,9 @@ extension OutEndpoint {
     /// Calls the endpoint.
     ///
     /// - Parameters:
-    ///   - client: what sends; the service's shared client by default.
-    ///   - onProgress: is told how much of the response has come, from 0 to 1.
-    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` says otherwise.
+    ///   - client: sends the call; the service's shared client by default.
+    ///   - onProgress: is called with the received share of the response, from 0 to 1.
+    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` returns something else.
     public func makeRequest(
         to client: ServiceClient<Service>? = nil,
         onProgress: EndpointProgress? = nil
@@ -22,7 +22,7 @@ extension OutEndpoint {
         try await response(to: client, onProgress: onProgress).value
     }
 
-    /// Calls the endpoint and returns the response too; as ``makeRequest(to:onProgress:)`` otherwise.
+    /// Calls the endpoint and returns the response too; otherwise like ``makeRequest(to:onProgress:)``.
     public func response(
         to client: ServiceClient<Service>? = nil,
         onProgress: EndpointProgress? = nil

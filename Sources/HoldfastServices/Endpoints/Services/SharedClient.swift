@@ -2,14 +2,14 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 extension WebService {
-    /// The client by which endpoints are called that are not given one: that of the innermost
-    /// ``withShared(_:isolation:_:)`` around, else ``shared``.
+    /// The client for endpoint calls that are not given one: that of the innermost ``withShared(_:isolation:_:)``, or else
+    /// ``shared``.
     public static var current: ServiceClient<Self> {
         SharedClients.overrides[ObjectIdentifier(Self.self)] as? ServiceClient<Self> ?? shared
     }
 
-    /// Runs `operation` with another client in place of ``shared``, for this service alone and for the tasks of `operation`
-    /// alone: tests that run side by side do not see each other's.
+    /// Runs `operation` with another client in place of ``shared``, only for this service and only for the tasks of
+    /// `operation`; tests that run in parallel do not affect each other.
     public static func withShared<Value>(
         _ client: ServiceClient<Self>,
         isolation: isolated (any Actor)? = #isolation,
@@ -21,7 +21,7 @@ extension WebService {
     }
 }
 
-/// The clients put in place of shared ones, by the type of their service.
+/// The clients that replace shared ones, by the type of their service.
 private enum SharedClients {
     @TaskLocal static var overrides: [ObjectIdentifier: any Sendable] = [:]
 }

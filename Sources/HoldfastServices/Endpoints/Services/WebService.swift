@@ -8,46 +8,46 @@ public import Holdfast
     public import FoundationNetworking
 #endif
 
-/// An API whose calls are declared as endpoints: where it is, what all its responses have in common, and how they are judged.
+/// An API whose calls are declared as endpoints: its URL, what all its responses have in common, and how they are checked.
 ///
-/// Beside ``baseURL`` only ``shared`` has no default. Everything of ``HttpService`` holds here too: cache, retriers, hooks,
-/// headers and credential.
+/// Everything except ``baseURL`` and ``shared`` has a default. All members of ``HttpService`` apply here too: cache, retriers,
+/// hooks, headers and credential.
 ///
 /// A response goes through these stages, and the first that throws ends the call: the status is 200 to 299; `validate` of the
 /// service and of the endpoint on the response; its content decodes as ``BasicResponse``; `validate` of the service and of the
-/// endpoint on that; its content decodes as the endpoint's output. The content of a refused response is then read as
-/// ``ErrorResponse``, and at last ``handle(_:response:for:)`` is asked what becomes of the call.
+/// endpoint on that; its content decodes as the endpoint's output. The content of a refused response is then decoded as
+/// ``ErrorResponse``, and finally ``handle(_:response:for:)`` decides what happens to the call.
 public protocol WebService: HttpService {
-    /// What all responses have in common, such as a flag for success; `NoBasicResponse`, the default, leaves the stage out.
+    /// What all responses have in common, such as a success flag; `NoBasicResponse`, the default, skips this stage.
     associatedtype BasicResponse: Decodable & Sendable = NoBasicResponse
-    /// What responses to failed calls have in common; `NoErrorResponse`, the default, leaves the stage out.
+    /// What responses to failed calls have in common; `NoErrorResponse`, the default, skips this stage.
     associatedtype ErrorResponse: AnyErrorResponse = NoErrorResponse
 
-    /// The client by which endpoints are called that are not given another one: one for the life of the process, so store it
-    /// in a `static let`.
+    /// The client for endpoint calls that are not given another one. It is used for the life of the process, so store it in a
+    /// `static let`.
     ///
-    /// Tests put another in its place by ``withShared(_:isolation:_:)``.
+    /// Tests replace it with ``withShared(_:isolation:_:)``.
     static var shared: ServiceClient<Self> { get }
 
-    /// Where the API is; the paths of endpoints are appended to it. Its scheme is kept: http stays http.
+    /// The URL of the API, to which the paths of endpoints are appended. Its scheme is kept: http stays http.
     var baseURL: URL { get }
 
-    /// Edits the request of an endpoint as the last but the endpoint itself. Does nothing by default.
+    /// Changes the request of an endpoint, last except for the endpoint itself. Does nothing by default.
     func configure(_ request: inout URLRequest, for endpoint: some Endpoint) async throws
-    /// Sets up what encodes JSON input, before the endpoint does. Does nothing by default.
+    /// Sets up the encoder of JSON input, before the endpoint does. Does nothing by default.
     func configure(_ encoder: inout JSONEncoder, for endpoint: some Endpoint) throws
-    /// Sets up what decodes JSON, before the endpoint does. Does nothing by default.
+    /// Sets up the JSON decoder, before the endpoint does. Does nothing by default.
     func configure(_ decoder: inout JSONDecoder, for endpoint: some Endpoint) throws
-    /// Sets up what encodes input as a query or a form, before the endpoint does. Does nothing by default.
+    /// Sets up the encoder of queries and forms, before the endpoint does. Does nothing by default.
     func configure(_ encoder: inout KeyValueEncoder, for endpoint: some Endpoint) throws
 
-    /// Judges a response with an accepted status, content included, before the endpoint does. Takes all by default.
+    /// Checks a response with an accepted status, content included, before the endpoint does. Accepts everything by default.
     func validate(_ response: Response, for endpoint: some Endpoint) throws
-    /// Judges what a response has in common with all others, before the endpoint does. Takes all by default.
+    /// Checks what all responses have in common, before the endpoint does. Accepts everything by default.
     func validate(_ basicResponse: BasicResponse, for endpoint: some Endpoint) throws
 
-    /// What becomes of a call whose response was refused, where the endpoint left the error as an ``EndpointError``; by default
-    /// the call fails with it.
+    /// Decides what happens to a call whose response was refused, if the endpoint left the error as an ``EndpointError``; by
+    /// default the call fails with it.
     func handle(_ error: EndpointError, response: Response, for endpoint: some Endpoint) -> ErrorHandling
 }
 
@@ -66,6 +66,6 @@ extension WebService {
 }
 
 extension URL {
-    /// Whether requests to it go by TLS; so they do unless it says http.
+    /// Whether requests to it use TLS: yes, unless the scheme is http.
     var isSecure: Bool { scheme?.lowercased() != "http" }
 }

@@ -10,23 +10,23 @@ public import HoldfastSemantics
     public import Foundation
 #endif
 
-/// The words of HTTP that a ``ServiceProtocol`` speaks.
+/// The HTTP names that a ``ServiceProtocol`` uses.
 public enum Http {
-    /// The version that responses of services name.
+    /// The HTTP version in responses of services.
     public static let version = "HTTP/1.1"
-    /// The scheme of a router's URLs, unless it is told another.
+    /// The default scheme of a router's URLs.
     public static let scheme = "http"
 
-    /// The method of a request, as services tell them apart; closed, since ``unknown`` stands for all others.
+    /// The method of a request, as services distinguish them; closed, because ``unknown`` stands for all others.
     public enum Method: String, Sendable, Hashable, CaseIterable {
         case get = "GET"
         case post = "POST"
         case put = "PUT"
         case delete = "DELETE"
-        /// Any other method; `RequestMethod` tells which.
+        /// Any other method; `RequestMethod` says which.
         case unknown = ""
 
-        /// The method of a request; case counts (RFC 9110 §9.1).
+        /// The method of a request; case-sensitive (RFC 9110 §9.1).
         public init(_ request: URLRequest) {
             self = Method(rawValue: request.httpMethod ?? "GET") ?? .unknown
         }
@@ -42,22 +42,22 @@ public enum Http {
         /// The number.
         public let rawValue: Int
 
-        /// Carries any number; a response takes those from 200 to 599.
+        /// Takes any number; a response takes those from 200 to 599.
         public init(rawValue: Int) {
             self.rawValue = rawValue
         }
 
-        /// Carries any number.
+        /// Takes any number.
         public init(integerLiteral value: Int) {
             rawValue = value
         }
 
-        /// The same code as the rest of the library has it.
+        /// Converts the library's type.
         public init(_ status: HoldfastSemantics.StatusCode) {
             rawValue = status.rawValue
         }
 
-        /// The same code as the rest of the library has it.
+        /// The same code as the library's type.
         public var statusCode: HoldfastSemantics.StatusCode { HoldfastSemantics.StatusCode(rawValue) }
 
         public var description: String { String(rawValue) }
@@ -78,7 +78,7 @@ public enum Http {
         public static let forbidden: StatusCode = 403
         /// 404.
         public static let notFound: StatusCode = 404
-        /// 405; its response must name the methods that are allowed, in a field Allow (RFC 9110 §15.5.6).
+        /// 405; its response must list the allowed methods in a field Allow (RFC 9110 §15.5.6).
         public static let methodNotAllowed: StatusCode = 405
         /// 409.
         public static let conflict: StatusCode = 409

@@ -3,26 +3,26 @@
 
 public import Foundation
 
-/// How a ``ServiceProtocol`` broke the contract of its three closures.
+/// A service's breach of the contract of ``ServiceProtocol``'s three closures.
 ///
-/// Where the caller cannot be given a whole answer it is the `cause` of the `ServiceError` that the call fails with; always it
-/// goes to ``ServiceRouter/Configuration/onContractViolation`` and to the observers of the pipeline above, as an event
+/// If the caller cannot get a complete response, it is the `cause` of the call's `ServiceError`. In every case it goes to
+/// ``ServiceRouter/Configuration/onContractViolation`` and to the observers of the pipeline above, as an event
 /// ``Holdfast/ServiceEvent/Name/serviceContractViolated`` whose detail is its ``description``.
 public struct ServiceContractViolation: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-    /// A rule that can be broken.
+    /// A rule of the contract.
     public struct Rule: Sendable, Hashable, CustomStringConvertible {
-        /// The rule, and what became of the call where it was broken.
+        /// The rule, and what happened to the call that broke it.
         public let description: String
 
         private init(_ description: String) {
             self.description = description
         }
 
-        /// `responseReturn` was called again: the first response stands, the second goes nowhere.
+        /// `responseReturn` was called again: the first response is used, the second is ignored.
         public static let responseReturnedTwice = Rule(
-            "responseReturn must be called once; the first response stands, this one was ignored."
+            "responseReturn must be called once; the first response was used, and this one was ignored."
         )
-        /// `dataReturn` was called before `responseReturn`: the bytes go nowhere, and the call goes on.
+        /// `dataReturn` was called before `responseReturn`: the bytes are ignored, and the call goes on.
         public static let dataBeforeResponse = Rule(
             "dataReturn must not be called before responseReturn; these bytes were ignored."
         )
@@ -32,12 +32,12 @@ public struct ServiceContractViolation: LocalizedError, Sendable, Hashable, Cust
         )
         /// A closure was called after `requestComplete`: it has no effect.
         public static let calledAfterCompletion = Rule(
-            "Nothing must be called after requestComplete; this call of a closure was ignored."
+            "No closure may be called after requestComplete; this call was ignored."
         )
-        /// All three closures were let go of before `requestComplete` was called: the call, or its body where the response was
-        /// there already, fails with `.protocolError`.
+        /// All three closures were released before `requestComplete` was called: the call, or its body if the response had
+        /// already arrived, fails with `.protocolError`.
         public static let neverCompleted = Rule(
-            "requestComplete must be called; the service let go of its closures before, so the call failed."
+            "requestComplete must be called; the service released its closures without calling it, so the call failed."
         )
     }
 
@@ -46,7 +46,7 @@ public struct ServiceContractViolation: LocalizedError, Sendable, Hashable, Cust
     /// The rule that was broken.
     public let rule: Rule
 
-    /// A breach of `rule`.
+    /// Creates a violation of `rule`.
     public init(_ rule: Rule, serviceIdentifier: String) {
         self.rule = rule
         self.serviceIdentifier = serviceIdentifier

@@ -10,13 +10,13 @@ internal import HoldfastStorage
     internal import Foundation
 #endif
 
-/// How far a service has come with one call, and what its caller has not taken yet: the contract as a value.
+/// The state of one service call, and what its caller has not taken yet; the contract as a value.
 struct ServiceExchangeState {
     typealias HeadWaiter = CheckedContinuation<HTTPURLResponse, any Error>
     typealias ChunkWaiter = CheckedContinuation<ByteChunk?, any Error>
     typealias Rule = ServiceContractViolation.Rule
 
-    /// What is to be done once the lock is released.
+    /// What to do after releasing the lock.
     enum Action: Sendable {
         case none
         case report(Rule)
@@ -29,7 +29,7 @@ struct ServiceExchangeState {
         case begun
         case responded
         case completed
-        /// The caller left, or was failed for a reason that is not the service's: what the service still does is ignored.
+        /// The caller left, or failed for a reason that is not the service's: whatever the service still does is ignored.
         case closed
     }
 
@@ -40,7 +40,7 @@ struct ServiceExchangeState {
     private var headWaiter: HeadWaiter?
     private var chunkWaiter: ChunkWaiter?
     private var incoming: [ByteChunk] = []
-    /// The oldest chunk comes last.
+    /// The oldest chunk is last.
     private var outgoing: [ByteChunk] = []
     private var unread = 0
 
@@ -91,7 +91,7 @@ struct ServiceExchangeState {
         return .none
     }
 
-    /// - Parameter error: what the caller is to be failed with where there is no response.
+    /// - Parameter error: what the caller fails with if there is no response.
     mutating func completed(orFail error: @autoclosure () -> ServiceError) -> Action {
         switch phase {
         case .begun:
@@ -107,7 +107,7 @@ struct ServiceExchangeState {
         }
     }
 
-    /// The service can do no more: it has let go of all its closures.
+    /// The service released all its closures and can do nothing more.
     mutating func released(failing error: @autoclosure () -> ServiceError) -> Action {
         switch phase {
         case .begun, .responded:
@@ -119,7 +119,7 @@ struct ServiceExchangeState {
 
     // MARK: What the caller does
 
-    /// The head or the failure, where it is settled; else `waiter` waits.
+    /// The head or the failure, if known; otherwise `waiter` waits.
     mutating func takeHead(_ waiter: HeadWaiter) -> Result<HTTPURLResponse, any Error>? {
         if let head { return .success(head) }
         if let failure { return .failure(failure) }
@@ -127,7 +127,7 @@ struct ServiceExchangeState {
         return nil
     }
 
-    /// The next chunk, the end or the failure, where there is one; else nil.
+    /// The next chunk, the end or the failure, if there is one; otherwise nil.
     mutating func takeChunk() -> Result<ByteChunk?, any Error>? {
         if let failure { return .failure(failure) }
         if outgoing.isEmpty {
@@ -141,7 +141,7 @@ struct ServiceExchangeState {
         return phase == .completed ? .success(nil) : nil
     }
 
-    /// The same; where there is nothing, `waiter` waits.
+    /// The same; if there is nothing, `waiter` waits.
     mutating func takeChunk(_ waiter: ChunkWaiter) -> Result<ByteChunk?, any Error>? {
         if let result = takeChunk() { return result }
         guard chunkWaiter == nil else { return .failure(ServiceExchangeState.secondReader) }
@@ -149,7 +149,7 @@ struct ServiceExchangeState {
         return nil
     }
 
-    /// All chunks, where the service is done already; nil otherwise.
+    /// All chunks, if the service is done; nil otherwise.
     mutating func takeAll() -> [ByteChunk]? {
         guard phase == .completed, failure == nil else { return nil }
         defer {
@@ -160,7 +160,7 @@ struct ServiceExchangeState {
         return outgoing.reversed() + incoming
     }
 
-    /// The caller wants no more.
+    /// The caller does not want any more.
     mutating func left() -> Action {
         guard failure == nil else { return .none }
         if phase != .completed { phase = .closed }

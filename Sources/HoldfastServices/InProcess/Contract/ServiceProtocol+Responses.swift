@@ -12,18 +12,17 @@ internal import HoldfastSemantics
 #endif
 
 extension ServiceProtocol {
-    /// A response made from another one: its URL and fields, and this status.
+    /// A response with the URL and fields of another one, and this status.
     public static func createResponse(_ statusCode: Http.StatusCode, response: HTTPURLResponse) -> HTTPURLResponse {
         createResponse(statusCode, response: response, responseHeaders: nil)
     }
 
-    /// A response made from another one: its URL and fields, this status, and further fields.
+    /// A response with the URL and fields of another one, this status, and further fields.
     ///
     /// - Parameters:
     ///   - statusCode: the status.
     ///   - response: the template.
-    ///   - responseHeadersOptional: win over fields of the same name, letter case aside. What cannot be a field's name is left
-    ///     out.
+    ///   - responseHeadersOptional: replace fields of the same name, ignoring case. Invalid field names are left out.
     public static func createResponse(
         _ statusCode: Http.StatusCode,
         response: HTTPURLResponse,
@@ -35,7 +34,7 @@ extension ServiceProtocol {
 
     // MARK: A status
 
-    /// Answers with a status and nothing else, and ends the call: nothing may be called after it.
+    /// Answers with a status and nothing else, and ends the call: no closure may be called after it.
     ///
     /// - Parameters:
     ///   - statusCode: the status.
@@ -73,14 +72,14 @@ extension ServiceProtocol {
 
     // MARK: A status and header fields
 
-    /// Answers with a status and further header fields, and ends the call: nothing may be called after it.
+    /// Answers with a status and further header fields, and ends the call: no closure may be called after it.
     ///
     /// - Parameters:
     ///   - statusCode: the status.
     ///   - response: the template; its fields stay.
     ///   - responseReturn: takes the response.
     ///   - requestComplete: ends the call.
-    ///   - responseHeaders: win over the template's fields of the same name, letter case aside.
+    ///   - responseHeaders: replace the template's fields of the same name, ignoring case.
     public static func respondWithErrorStatus(
         _ statusCode: Http.StatusCode,
         response: HTTPURLResponse,
@@ -116,11 +115,11 @@ extension ServiceProtocol {
 
     // MARK: A status and a text
 
-    /// Answers with a status and a text in UTF-8, and ends the call: nothing may be called after it.
+    /// Answers with a status and a text in UTF-8, and ends the call: no closure may be called after it.
     ///
     /// - Parameters:
     ///   - statusCode: the status.
-    ///   - description: the content; its type is `text/plain; charset=utf-8` where the template names none.
+    ///   - description: the content; its type is `text/plain; charset=utf-8` if the template has none.
     ///   - dataReturn: takes the content.
     ///   - response: the template; its fields stay.
     ///   - responseReturn: takes the response.
@@ -168,13 +167,13 @@ extension ServiceProtocol {
     ///
     /// - Parameters:
     ///   - statusCode: the status.
-    ///   - description: the content; its type is `text/plain; charset=utf-8` where neither `responseHeaders` nor the template
-    ///     names one.
+    ///   - description: the content; its type is `text/plain; charset=utf-8` if neither `responseHeaders` nor the template has
+    ///     one.
     ///   - dataReturn: takes the content.
     ///   - response: the template; its fields stay.
     ///   - responseReturn: takes the response.
     ///   - requestComplete: ends the call.
-    ///   - responseHeaders: win over the template's fields of the same name, letter case aside.
+    ///   - responseHeaders: replace the template's fields of the same name, ignoring case.
     public static func respondWithErrorStatus(
         _ statusCode: Http.StatusCode,
         description: String,
@@ -237,7 +236,7 @@ extension ServiceProtocol {
 }
 
 extension HeaderFields {
-    /// The fields of a response of Foundation's.
+    /// The fields of a Foundation response.
     init(of response: HTTPURLResponse) {
         var texts: [String: String] = [:]
         for case (let name as String, let value as String) in response.allHeaderFields { texts[name] = value }
@@ -246,7 +245,7 @@ extension HeaderFields {
 }
 
 extension HTTPURLResponse {
-    /// A response; nil where Foundation makes none, which it does for any URL, status and fields.
+    /// A response; nil if Foundation makes none, although it makes one for any URL, status and fields.
     static func made(_ url: URL?, status: StatusCode, fields: HeaderFields = HeaderFields()) -> HTTPURLResponse? {
         var texts: [String: String] = [:]
         for line in fields { texts[line.name.rawName] = fields[line.name] }

@@ -13,9 +13,9 @@ private import Synchronization
     internal import Foundation
 #endif
 
-/// The service's end of one call: what the three closures of ``ServiceProtocol`` call.
+/// The service's end of one call, which the three closures of ``ServiceProtocol`` use.
 ///
-/// Held by those closures alone, so that its end tells that the service has let go of them all.
+/// Only those closures hold it, so its deinitialization means that the service has released them all.
 final class ServiceResponder: Sendable {
     private let exchange: ServiceExchange
 
@@ -41,13 +41,13 @@ final class ServiceResponder: Sendable {
     }
 }
 
-/// What passes between a service and its caller in one call.
+/// The exchange between a service and its caller in one call.
 final class ServiceExchange: Sendable {
     private let state: Mutex<ServiceExchangeState>
     private let serviceIdentifier: String
     private let report: @Sendable (ServiceContractViolation) -> Void
 
-    /// - Parameter report: is told of each breach of the contract, on the thread that broke it.
+    /// - Parameter report: is called for each violation, on the thread that caused it.
     init(
         serviceIdentifier: String,
         unreadLimit: Int,
@@ -58,10 +58,10 @@ final class ServiceExchange: Sendable {
         self.report = report
     }
 
-    /// Whether its caller has left.
+    /// Whether the caller has left.
     var isLeft: Bool { state.withLock { $0.isClosed } }
 
-    /// Takes the response in; cancellation ends the call at once.
+    /// Waits for the response; cancellation ends the call at once.
     func response(to url: URL) async throws -> Response {
         let head = try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { waiter in
@@ -79,7 +79,7 @@ final class ServiceExchange: Sendable {
         )
     }
 
-    /// In memory where the service is done already.
+    /// In memory if the service is already done.
     private func body() -> ResponseBody {
         guard let chunks = state.withLock({ $0.takeAll() }) else { return ResponseBody(ServiceBody(self)) }
         guard chunks.count > 1 else { return ResponseBody(chunks.first ?? ByteChunk()) }
@@ -122,7 +122,7 @@ final class ServiceExchange: Sendable {
         let violation = violation(rule)
         return ServiceError(
             .protocolError,
-            "\(violation) Mend the service; the cause names the rule.",
+            "\(violation) Fix the service; the cause names the rule.",
             cause: violation,
             progress: .bodySent
         )
@@ -133,7 +133,7 @@ final class ServiceExchange: Sendable {
     }
 }
 
-/// The caller's end of the content; ends the call when it is dropped.
+/// The caller's end of the content; ends the call when it is released.
 private final class ServiceBody: ByteSource {
     private let exchange: ServiceExchange
 

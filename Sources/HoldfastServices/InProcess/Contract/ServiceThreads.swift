@@ -4,14 +4,14 @@
 internal import Foundation
 private import Synchronization
 
-/// Runs work that may block, each piece on a thread of its own up to a limit, and in order of arrival beyond it.
+/// Runs work that may block: each piece on its own thread up to a limit, the rest in order of arrival.
 ///
-/// Not on dispatch queues: they end at some 255 threads for the whole process, and what comes then waits until one of those that
-/// block is done.
+/// Dispatch queues are not used because they stop at about 255 threads for the whole process, and everything after that waits
+/// until a blocked one is done.
 final class ServiceThreads: Sendable {
     private struct State {
         var running = 0
-        /// The oldest comes last.
+        /// The oldest is last.
         var outgoing: [@Sendable () -> Void] = []
         var incoming: [@Sendable () -> Void] = []
 

@@ -57,11 +57,11 @@ struct StaticServiceCall {
         return try await exchange.response(to: url)
     }
 
-    /// Calls the service outside of the pool that runs tasks: it may block, and what it returns is seen as it comes.
+    /// Calls the service outside the pool that runs tasks: it may block, and what it returns is visible at once.
     private func begin(_ request: URLRequest, template: HTTPURLResponse, exchange: ServiceExchange) {
         let responder = ServiceResponder(exchange)
         threads.run { [type] in
-            // Who has left while the call waited for a thread needs no answer.
+            // A caller that left while the call waited for a thread needs no response.
             guard !exchange.isLeft else { return }
             type.performRequest(
                 request,
@@ -75,7 +75,7 @@ struct StaticServiceCall {
 }
 
 extension URLRequest {
-    /// The same request with the content in `httpBody`, where it is not in a stream of the request's own.
+    /// The same request with the content in `httpBody`, unless the request has its own stream.
     fileprivate func carrying(_ body: RequestBody, upTo limit: Int) async throws -> URLRequest {
         let content: ByteChunk
         switch body.form {

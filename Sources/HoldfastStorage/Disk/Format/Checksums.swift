@@ -10,10 +10,12 @@
 /// - after the five rows, for each `i`: `a[i] -= 2 * b[i] + (b[i] with its 32-bit halves exchanged)`;
 /// - at the end: ``HeadHash`` over the words `a[0...7]`, `b[0...7]` (128 bytes), seed `seed + number of bytes`.
 ///
-/// Each step can be undone, so damage confined to one row always changes the sums, and so do two flipped bits of one block:
-/// they meet `b` at different words. From one block to the next `b` flows back into `a`; the shifts of the rows are such
-/// that no difference in `a` passes a block without one in `b`, and the signs such that no regular difference comes back to
-/// nothing. The last step keeps two different sets of sums apart but for one chance in 2^64. Not guaranteed: damage to
+/// Each step can be undone, so damage within one row always changes the sums, and so do two flipped bits of one block: they reach
+/// `b` at different words. From one block to the next, `b` flows back into `a`; the shifts of the rows ensure that no difference in
+/// `a` passes a block without one in `b`, and the signs ensure that no regular difference cancels out. The last step keeps two
+/// different sets of sums apart, except with a probability of 1 in 2^64. Not guaranteed: damage to several rows of one block that
+/// is chosen to fit (the first and third row, if they differ by p, -p, p, -p in runs of 16 bytes, may be exchanged undetected).
+/// This is a check against accidents, not malice.
 /// several rows of one block that is chosen to fit (the first and third row, where they differ by p, -p, p, -p in runs of
 /// 16 bytes, may be exchanged unseen). This is a check against accidents, not malice.
 enum BodySum {
@@ -21,10 +23,10 @@ enum BodySum {
 
     private static let blockSize = 320
 
-    /// Two of the eight words of a row; a block works on four of them, which stay in registers.
+    /// Two of the eight words of a row; a block works on four pairs, which stay in registers.
     private typealias Pair = SIMD2<UInt64>
 
-    /// The sum of `bytes`; `seed` tells apart equal bytes at different places.
+    /// The sum of `bytes`; `seed` distinguishes equal bytes at different places.
     static func of(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
         var sums = Sums(seed: seed)
         let whole = bytes.count / blockSize * blockSize
@@ -113,7 +115,7 @@ enum BodySum {
 
         @inline(__always)
         private static func swapped(_ pair: Pair) -> Pair {
-            // Spelled as a shuffle, one instruction; the compiler takes a rotation apart word by word.
+            // Written as a shuffle, this is one instruction; the compiler splits a rotation into single words.
             let halves = unsafeBitCast(pair, to: SIMD4<UInt32>.self)
             return unsafeBitCast(SIMD4(halves.y, halves.x, halves.w, halves.z), to: Pair.self)
         }
@@ -143,9 +145,9 @@ enum BodySum {
 
 /// A 64-bit hash for headers, metadata and keys: full-width products, 32 bytes a step in two lanes.
 ///
-/// The value is part of the disk format and the same on every machine. It finds damage by accident; with a secret seed it
-/// also keeps who chooses the keys from choosing their hashes. It is no signature: whoever may write the directory can make
-/// fitting hashes.
+/// The value is part of the disk format and the same on every machine. It detects accidental damage; with a secret seed, it also
+/// prevents anyone who chooses the keys from choosing their hashes. It is not a signature: anyone who may write to the directory
+/// can make matching hashes.
 ///
 /// With `fold(x, y)` = high half of the 128-bit product `x * y` xor its low half, all numbers 64 bits wide:
 /// - `s = fold(seed ^ K0, K1)`, `t = fold(seed ^ K2, K3)`, `a = s ^ K2`, `b = t ^ K0`;
@@ -160,7 +162,7 @@ package enum HeadHash {
 
     /// The hash of `bytes` followed by `more`; cost: about a nanosecond for ten bytes, no allocation.
     ///
-    /// Where the first part is no multiple of 32 bytes, it is padded before the second begins.
+    /// If the first part is not a multiple of 32 bytes long, it is padded before the second begins.
     static func of(_ bytes: UnsafeRawBufferPointer, _ more: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
         var state = State(seed: seed)
         state.take(bytes)
@@ -258,8 +260,8 @@ package enum HeadHash {
 
 /// The hashes under which a store files its keys and tags.
 ///
-/// A hash only finds the place: whoever finds an entry by it compares the whole key. The seed is derived from the
-/// directory's secret, so that nobody outside can choose keys whose hashes meet.
+/// A hash only finds the place: code that finds an entry by it compares the whole key. The seed is derived from the directory's
+/// secret, so that nobody outside can choose keys with equal hashes.
 struct KeyHashing: Sendable {
     /// The seed, ``StoreFormat/hashSeed`` of the directory.
     let seed: UInt64
@@ -272,14 +274,14 @@ struct KeyHashing: Sendable {
         HeadHash.of(key.bytes, seed: seed) & Self.primaryMask
     }
 
-    /// The hash of a variant beneath its primary key, into which the bits go that ``primary(_:)`` leaves out: so two keys
-    /// that meet in the one are still told apart.
+    /// The hash of a variant beneath its primary key, including the bits that ``primary(_:)`` omits: so two keys with equal primary
+    /// hashes are still distinguished.
     func variant(_ variant: StoreKey, of key: StoreKey) -> UInt32 {
         let rest = HeadHash.of(key.bytes, seed: seed) >> 43 & 0x7FFF
         return UInt32(truncatingIfNeeded: HeadHash.of(variant.bytes, seed: seed) ^ rest)
     }
 
-    /// The hash of a tag, over its UTF-8 bytes as they are given: no normal form is made of them.
+    /// The hash of a tag, over its UTF-8 bytes as given, without normalization.
     func tag(_ tag: String) -> UInt64 {
         var tag = tag
         return tag.withUTF8 { HeadHash.of(UnsafeRawBufferPointer($0), seed: seed &+ 1) }

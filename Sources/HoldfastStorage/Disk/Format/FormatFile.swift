@@ -3,25 +3,25 @@
 
 internal import Synchronization
 
-/// How far a segment of the list in FORMAT has come.
+/// The state of a segment in the list in FORMAT.
 enum SegmentState: UInt8, Sendable, Hashable {
-    /// It takes records, or its table is still to be written.
+    /// It takes records, or its table has not been written yet.
     case open = 1
     /// It has its table.
     case sealed = 2
-    /// Nothing counts that is in it alone: it has no record yet, or all of them are elsewhere. Its file may be gone, or be
-    /// another segment's already.
+    /// It contains nothing that is needed: it has no record yet, or all of them are elsewhere. Its file may be gone, or may already
+    /// belong to another segment.
     case idle = 3
 }
 
 /// A segment in the list in FORMAT.
 ///
-/// 32 bytes that lie within one sector: written in place, each is the old one or the new one.
+/// 32 bytes within one sector: when written in place, each is either old or new.
 struct SegmentRow: Sendable, Hashable {
     static let size = 32
 
     let number: UInt64
-    /// What its header bears beside the number.
+    /// The random number in its header.
     let identity: UInt64
     let epoch: UInt64
     var state: SegmentState
@@ -62,19 +62,19 @@ struct SegmentRow: Sendable, Hashable {
 ///     4096   the other copy
 ///     8192   the list, 32 bytes a row; zeros: no segment
 ///
-/// Everything is written in place, so that a store whose directory was removed cannot reach the file of the one that was made
-/// in its place. A head is written to one copy, synced, and then to the other: one of the two is whole at every instant.
+/// Everything is written in place, so that a store whose directory was removed cannot reach the file of the one that replaced it. A
+/// head is written to one copy, synced, and then to the other: one of the two is always intact.
 struct FormatFile: Sendable, Hashable {
     static let copyOffsets = [0, 4_096]
     static let listOffset = 8_192
-    /// More rows are read of no file.
+    /// No more rows than this are read from any file.
     static let maximumRows = 2 * Geometry.maximumSegments
     static let maximumSize = listOffset + maximumRows * SegmentRow.size
 
     var format: StoreFormat
-    /// The segments by their row; those of an older epoch are not listed any more.
+    /// The segments by their row; those of an older epoch are no longer listed.
     var rows: [Int: SegmentRow] = [:]
-    /// Rows that do not hold their checksum.
+    /// Rows whose checksum is wrong.
     var damagedRows: Set<Int> = []
 
     /// The file of a new directory.
@@ -82,7 +82,7 @@ struct FormatFile: Sendable, Hashable {
         self.format = format
     }
 
-    /// What the file says; nil when neither copy of the head holds.
+    /// The contents of the file; nil if both copies of the head are damaged.
     init?(_ bytes: [UInt8]) {
         let copies = Self.copyOffsets.compactMap { offset in
             StoreFormat.decode(bytes.dropFirst(offset).prefix(StoreFormat.size))
@@ -94,7 +94,7 @@ struct FormatFile: Sendable, Hashable {
             for index in 0..<count {
                 let start = Self.listOffset + index * SegmentRow.size
                 let row = file.part(start..<(start + SegmentRow.size))
-                // A few bits where number and identity would be are damage that costs nothing: those of a segment have many.
+                // A few bits in place of number and identity are damage that costs nothing: a real segment has many.
                 if row.part(0..<16).reduce(0, { $0 + $1.nonzeroBitCount }) <= 8 { continue }
                 if let segment = SegmentRow.decode(row, seed: format.hashSeed) {
                     if segment.epoch == format.epoch { rows[index] = segment }
@@ -128,15 +128,14 @@ extension FormatFile {
     }
 }
 
-/// FORMAT of an open store. Its file is open all the time; changes are made by one thread at a time, and none holds the lock
-/// while it writes.
+/// FORMAT of an open store. Its file stays open; only one thread at a time makes changes, and none holds the lock while it writes.
 final class Manifest: Sendable {
     private struct State {
         var content: FormatFile
         var rowOf: [UInt64: Int]
         var isClosed = false
 
-        /// The lowest row that no segment has.
+        /// The lowest unused row.
         var freeRow: Int {
             var index = 0
             while content.rows[index] != nil || content.damagedRows.contains(index) { index += 1 }
@@ -162,10 +161,10 @@ final class Manifest: Sendable {
         if !state.withLock({ $0.isClosed }) { files.close(file) }
     }
 
-    /// What the file says.
+    /// The contents of the file.
     var content: FormatFile { state.withLock { $0.content } }
 
-    /// Closes the file; nothing must be written any more.
+    /// Closes the file; nothing may be written afterward.
     func close() {
         if !state.withLock({ state in
             defer { state.isClosed = true }
@@ -179,8 +178,8 @@ final class Manifest: Sendable {
 
     /// Writes the head, and makes it and the list durable.
     ///
-    /// - Returns: nil when it is durable; else why it may be the old one again after a loss of power.
-    /// - Throws: when the old one is still in force.
+    /// - Returns: nil if it is durable; otherwise, why a power failure may bring the old one back.
+    /// - Throws: if the old one is still in force.
     func write(_ change: (inout StoreFormat) -> Void) throws(FileSystemError) -> FileSystemError? {
         var next = content.format
         change(&next)
@@ -188,7 +187,7 @@ final class Manifest: Sendable {
         let bytes = ByteChunk(next.encode())
         try files.write(bytes, to: file, at: FormatFile.copyOffsets[0])
         let written = next
-        // The rows of an older epoch name nothing any more.
+        // The rows of an older epoch are void.
         let void = state.withLock { state -> Int in
             let isNewEpoch = state.content.format.epoch != written.epoch
             state.content.format = written
@@ -213,17 +212,17 @@ final class Manifest: Sendable {
     /// Makes the list durable.
     func sync() throws(FileSystemError) { try files.sync(file) }
 
-    /// Enters a segment that has its header and its name, and no record yet: idle.
+    /// Adds a segment that has its header and its name, and no record yet: idle.
     func enter(_ header: SegmentHeader) throws(FileSystemError) {
         try put(SegmentRow(header, .idle), inPlaceOf: nil)
     }
 
-    /// Enters a segment in the row of another, whose file it has: idle.
+    /// Adds a segment in the row of another, whose file it takes over: idle.
     func enter(_ header: SegmentHeader, inPlaceOf old: UInt64) throws(FileSystemError) {
         try put(SegmentRow(header, .idle), inPlaceOf: old)
     }
 
-    /// Notes how far a segment has come.
+    /// Records the state of a segment.
     func note(_ number: UInt64, is next: SegmentState) throws(FileSystemError) {
         let found = state.withLock { state in state.rowOf[number].flatMap { state.content.rows[$0] } }
         guard var row = found, row.state != next else { return }
@@ -231,7 +230,7 @@ final class Manifest: Sendable {
         try put(row, inPlaceOf: number)
     }
 
-    /// Takes a segment from the list whose file is gone.
+    /// Removes a segment from the list whose file is gone.
     func remove(_ number: UInt64) throws(FileSystemError) {
         let index = state.withLock { state -> Int? in
             guard let index = state.rowOf.removeValue(forKey: number) else { return nil }
@@ -241,7 +240,7 @@ final class Manifest: Sendable {
         if let index { try clear(index..<(index + 1)) }
     }
 
-    /// Makes the list the one of these segments, which opening found.
+    /// Replaces the list with these segments, which opening found.
     func replaceList(_ segments: [SegmentRow]) throws(FileSystemError) {
         let wanted = Dictionary(segments.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
         let (rows, damaged) = state.withLock { ($0.content.rows, $0.content.damagedRows) }
@@ -260,7 +259,7 @@ final class Manifest: Sendable {
         do throws(FileSystemError) {
             try files.write(ByteChunk(row.encode(seed: seed)), to: file, at: Self.offset(index))
         } catch {
-            // What was put down of it would be taken for the row of a segment that was lost.
+            // A partly written row would be taken for that of a lost segment.
             let before = present?.encode(seed: seed) ?? [UInt8](repeating: 0, count: SegmentRow.size)
             try? files.write(ByteChunk(before), to: file, at: Self.offset(index))
             throw error
@@ -272,7 +271,7 @@ final class Manifest: Sendable {
         }
     }
 
-    /// Where this is cut short, a row is left without a number, which is none.
+    /// If this is interrupted, the row has no number and is ignored.
     private func clear(_ rows: Range<Int>) throws(FileSystemError) {
         guard !rows.isEmpty else { return }
         let zeros = ByteChunk([UInt8](repeating: 0, count: rows.count * SegmentRow.size))
@@ -282,15 +281,15 @@ final class Manifest: Sendable {
     private static func offset(_ index: Int) -> Int { FormatFile.listOffset + index * SegmentRow.size }
 }
 
-/// The head of the file `FORMAT`: what must be known of a directory before any other of its files can be read.
+/// The head of the file `FORMAT`: what must be known about a directory before any of its other files can be read.
 ///
-/// 256 bytes, of which ``FormatFile`` holds two copies. Every number in it is a lower bound that may lag behind the segments.
+/// 256 bytes, of which ``FormatFile`` has two copies. Every number in it is a lower bound that may lag behind the segments.
 struct StoreFormat: Sendable, Hashable {
     /// The version of the disk format that this code reads and writes.
     static let version: UInt32 = 3
     /// The size of a copy.
     static let size = 256
-    /// The longest boot identity that is kept.
+    /// The longest boot identity that is stored.
     static let bootIdentityLimit = 64
 
     private static let secretLength = 32
@@ -298,21 +297,21 @@ struct StoreFormat: Sendable, Hashable {
     static let magic: UInt64 = 0x5453_4146_444C_4F48
     private static let hashSeedSeed: UInt64 = 0x484F_4C44
 
-    /// 32 random bytes from which ``hashSeed`` comes.
+    /// 32 random bytes from which ``hashSeed`` is derived.
     var secret: [UInt8]
-    /// Bytes of a segment's file.
+    /// The size of a segment's file in bytes.
     var segmentSize: Int
     /// Segments of a lower epoch are void: purging everything raises it.
     var epoch: UInt64
     /// Entries of an order below this must be revalidated before they are used.
     var suspectBefore: UInt64
-    /// No order number at or above this was given out when the file was written; the segments may know higher ones.
+    /// No order number at or above this had been used when the file was written; the segments may contain higher ones.
     var nextOrder: UInt64
     /// Whether the store was closed and nothing was written since.
     var isClean: Bool
-    /// What the system said of its last start when the file was written; empty where it says nothing, at most 64 bytes.
+    /// The system's boot identity when the file was written; empty if the system has none, at most 64 bytes.
     var bootIdentity: [UInt8]
-    /// How often the head was written: of two copies the one with the higher number is in force.
+    /// How often the head was written: of two copies, the one with the higher number is in force.
     var generation: UInt64 = 1
 
     /// The format of a new directory, in epoch 1, with a secret from `generator`.
@@ -353,7 +352,7 @@ struct StoreFormat: Sendable, Hashable {
         }
     }
 
-    /// What a copy says; nil when it is damaged, cut, of another version or names an impossible segment size.
+    /// The contents of a copy; nil if it is damaged, cut off, of another version, or has an impossible segment size.
     static func decode(_ bytes: some Collection<UInt8>) -> StoreFormat? {
         Array(bytes).withUnsafeBytes { file in
             guard file.count == size,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// The sizes of a store's files, all of which follow from its capacity.
+/// The sizes of a store's files, which all follow from its capacity.
 struct Geometry: Sendable, Hashable {
     /// The smallest capacity a store can have: 1 MiB.
     static let minimumCapacity = 1 << 20
@@ -13,16 +13,16 @@ struct Geometry: Sendable, Hashable {
     static let maximumSegmentSize = 16 << 30
     /// Records start at multiples of this many bytes.
     static let unit = 16
-    /// The longest record any store can hold, header, detail and inline body together: its units fit 16 bits.
+    /// The longest record any store can hold, including header, detail and inline body: its units fit into 16 bits.
     static let maximumRecord = (1 << 20) - 16
-    /// How many segments may live at once: their slots fit 12 bits.
+    /// How many segments may be live at once: their slots fit into 12 bits.
     static let maximumSegments = 4_095
 
     /// Bytes that the directory may occupy; at least ``minimumCapacity``.
     let capacity: Int
-    /// Bytes of a segment's file, table included.
+    /// The size of a segment's file in bytes, including its table.
     let segmentSize: Int
-    /// The longest body that lies inside its record; a longer one has a blob file.
+    /// The longest body inside a record; a longer one has a blob file.
     let inlineLimit: Int
     /// The longest record; an entry that cannot be written within it is too large.
     let recordLimit: Int
@@ -37,7 +37,7 @@ struct Geometry: Sendable, Hashable {
         self.init(capacity: capacity, segmentSize: size)
     }
 
-    /// The geometry of a store whose segments have the size that its FORMAT says, rounded down to whole pages.
+    /// The geometry of a store whose segments have the size in its FORMAT, rounded down to whole pages.
     init(capacity: Int, segmentSize: Int) {
         self.capacity = max(capacity, Self.minimumCapacity)
         self.segmentSize =
@@ -49,8 +49,8 @@ struct Geometry: Sendable, Hashable {
 
 /// The parts of a blob's file: up to 65,520 stored bytes each, followed by a trailer of 16.
 ///
-/// Chunk `i` begins at `i * 65,536`. Every chunk but the last is full. The trailer follows the stored bytes at once:
-/// ``BodySum`` (8 bytes), stored length (4), the number of the key it is sealed with (4; 0: not sealed), which goes into the
+/// Chunk `i` begins at `i * 65,536`. Every chunk except the last is full. The trailer follows the stored bytes directly:
+/// ``BodySum`` (8 bytes), stored length (4), the number of the key that it is sealed with (4; 0: not sealed), which goes into the
 /// seed of the sum.
 enum BlobChunk {
     /// Bytes from the start of one chunk to the start of the next.
@@ -74,7 +74,7 @@ enum BlobChunk {
         stored.withUnsafeBytes { trailer(for: $0, number: number, index: index, keyID: keyID) }
     }
 
-    /// How many stored bytes `chunk`, read with its trailer, begins with; nil unless the trailer is right for them all.
+    /// The number of stored bytes at the start of `chunk`, which includes its trailer; nil unless the trailer matches all of them.
     static func check(_ chunk: UnsafeRawBufferPointer, number: UInt64, index: Int) -> Int? {
         let count = chunk.count - trailerSize
         guard count >= 1, count <= payload,
@@ -85,13 +85,13 @@ enum BlobChunk {
         return count
     }
 
-    /// How many stored bytes `chunk`, read with its trailer, begins with; nil unless the trailer is right for them all.
+    /// The number of stored bytes at the start of `chunk`, which includes its trailer; nil unless the trailer matches all of them.
     static func check(_ chunk: ByteChunk, number: UInt64, index: Int) -> Int? {
         chunk.withUnsafeBytes { check($0, number: number, index: index) }
     }
 
-    /// The size of the file of a blob with `plain` bytes of body, of which each chunk holds `perChunk` and adds `overhead`
-    /// by sealing; the largest integer where the numbers are impossible.
+    /// The size of the file of a blob with `plain` bytes of body, if each chunk holds `perChunk` of them and sealing adds
+    /// `overhead`; the largest integer if the numbers are impossible.
     static func storedSize(plain: Int, perChunk: Int, overhead: Int) -> Int {
         guard plain > 0 else { return plain == 0 ? 0 : .max }
         guard perChunk >= 1, overhead >= 0, overhead <= payload, perChunk <= payload - overhead else { return .max }
@@ -101,7 +101,7 @@ enum BlobChunk {
         return overflow || overflows ? .max : size
     }
 
-    /// Where chunk `index` of such a blob lies in its file, trailer included; nil past the end or for impossible numbers.
+    /// Where chunk `index` of such a blob is in its file, including its trailer; nil past the end or for impossible numbers.
     static func place(of index: Int, plain: Int, perChunk: Int, overhead: Int) -> Range<Int>? {
         let size = storedSize(plain: plain, perChunk: perChunk, overhead: overhead)
         guard index >= 0, size < .max, index <= size / stride, index * stride < size else { return nil }
@@ -116,7 +116,7 @@ enum BlobChunk {
 
 /// Numbers of the disk format in raw memory: little-endian, at any alignment.
 ///
-/// None of these checks its bounds in a release build: whoever calls has compared the offset with the size before.
+/// None of these checks its bounds in a release build: the caller has compared the offset with the size before.
 extension UnsafeRawBufferPointer {
     @inline(__always)
     func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: Number.Type = Number.self)
@@ -130,7 +130,7 @@ extension UnsafeRawBufferPointer {
         self[range].allSatisfy { $0 == 0 }
     }
 
-    /// The part of these bytes in `range`, which must lie within them.
+    /// The part of these bytes in `range`, which must be within them.
     @inline(__always)
     func part(_ range: Range<Int>) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: self[range])
@@ -143,7 +143,7 @@ extension UnsafeMutableRawBufferPointer {
         storeBytes(of: number.littleEndian, toByteOffset: offset, as: Number.self)
     }
 
-    /// Copies `bytes` to `offset`; nothing where there are none.
+    /// Copies `bytes` to `offset`; does nothing if there are none.
     @inline(__always)
     func put(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
         guard !bytes.isEmpty else { return }
@@ -152,7 +152,7 @@ extension UnsafeMutableRawBufferPointer {
 }
 
 extension [UInt8] {
-    /// An array of `count` bytes that `fill` finds zeroed and writes in place.
+    /// An array of `count` zeroed bytes that `fill` writes in place.
     init(zeroed count: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) {
         self.init(unsafeUninitializedCapacity: count) { buffer, filled in
             buffer.initialize(repeating: 0)
@@ -162,7 +162,7 @@ extension [UInt8] {
     }
 }
 
-/// Gathers little-endian numbers.
+/// Collects little-endian numbers.
 struct ByteEncoder {
     private(set) var bytes: [UInt8] = []
 
@@ -171,7 +171,7 @@ struct ByteEncoder {
     }
 }
 
-/// Takes little-endian numbers out of bytes; answers nil where the bytes do not suffice, and never traps.
+/// Reads little-endian numbers from bytes; returns nil if there are not enough bytes, and never traps.
 struct ByteDecoder {
     private let bytes: ArraySlice<UInt8>
     private var position: Int

@@ -3,13 +3,13 @@
 
 /// What a record does.
 enum RecordKind: UInt8, Sendable, Hashable, CaseIterable {
-    /// Holds an entry.
+    /// Contains an entry.
     case entry = 1
     /// Kills the older entries of a primary key, all variants of it.
     case primaryTombstone = 2
     /// Kills the older entries of one variant.
     case variantTombstone = 3
-    /// Kills every older entry that bears a tag, whose hash stands in `primary`.
+    /// Kills every older entry with a tag, whose hash is in `primary`.
     case tagMark = 4
     /// Kills every older entry whose key begins with the bytes of the detail.
     case prefixMark = 5
@@ -17,62 +17,62 @@ enum RecordKind: UInt8, Sendable, Hashable, CaseIterable {
 
 /// The first 104 bytes of a record in a segment.
 ///
-/// Behind it lie the detail and, unless the body is a blob, the body; the next record starts at the next multiple of 16.
+/// After it come the detail and, unless the body is a blob, the body; the next record starts at the next multiple of 16.
 struct RecordHeader: Sendable, Hashable {
     /// Bytes before the detail.
     static let size = 104
 
     private static let magic: UInt32 = 0x4352_4648  // HFRC
-    /// Keeps a record's checksum apart from other hashes under the same seed.
+    /// Distinguishes a record's checksum from other hashes with the same seed.
     private static let seedMask: UInt64 = 0x5245_434F_5244_3A32
     private static let hashed = 96
 
     var kind: RecordKind
     /// Whether the entry is pinned against eviction.
     var isPinned = false
-    /// Whether the body lies in a blob file of its own.
+    /// Whether the body is in its own blob file.
     var hasBlob = false
     /// The number of the segment that the record was written to.
     var segment: UInt64
-    /// Which record of an identity counts: the one of the highest order.
+    /// Which record of an identity counts: the one with the highest order.
     var order: UInt64
-    /// The version that the entry shows to callers.
+    /// The version that callers see.
     var version: UInt64 = 0
     /// The hash of the primary key; of a tag in a tag mark.
     var primary: UInt64
     /// The hash of the variant key.
     var variant: UInt32 = 0
-    /// The key that sealed detail and body; 0 where they lie in clear.
+    /// The key that sealed detail and body; 0 if they are not sealed.
     var keyID: UInt32 = 0
     var storedAt = StoreInstant(milliseconds: 0)
     var uselessAfter = StoreInstant.distantFuture
     /// The highest segment number that existed when this order was first written.
     var horizon: UInt64 = 0
-    /// The plain bytes of the body.
+    /// The length of the plain body.
     var bodyLength = 0
     /// The ``BodySum`` of the inline body as stored, seeded with the order; with a blob, the blob's number.
     var bodyWord: UInt64 = 0
-    /// The bytes of the detail as stored; ``encode(detail:seed:)`` goes by the detail it is given.
+    /// The length of the stored detail; ``encode(detail:seed:)`` uses that of its argument.
     var detailLength = 0
-    /// The bytes of the inline body as stored; with a blob, the plain bytes that each of its chunks holds.
+    /// The length of the stored inline body; with a blob, the plain bytes in each of its chunks.
     var inlineLength = 0
 
-    /// Bytes of the body that follow the detail: none with a blob.
+    /// The bytes of the body that follow the detail: none with a blob.
     var storedBodyLength: Int { hasBlob ? 0 : inlineLength }
 
-    /// Bytes that a blob of this record has in its file.
+    /// The size of the file of this record's blob.
     var storedBlobBytes: Int {
         BlobChunk.storedSize(plain: bodyLength, perChunk: inlineLength, overhead: BlobChunk.payload - inlineLength)
     }
 
-    /// The bytes of the whole record, without the zeros up to the next one.
+    /// The length of the whole record, without the zeros before the next one.
     var recordLength: Int {
         let length = Self.size.addingReportingOverflow(detailLength)
         let whole = length.partialValue.addingReportingOverflow(storedBodyLength)
         return length.overflow || whole.overflow ? .max : whole.partialValue
     }
 
-    /// What record and blob take of the disk.
+    /// The space that record and blob take on the disk.
     var bytesTaken: Int { (units * Geometry.unit).addingSaturated(hasBlob ? SpaceLedger.blocks(storedBlobBytes) : 0) }
 
     /// The units of 16 bytes that the record occupies.
@@ -80,17 +80,17 @@ struct RecordHeader: Sendable, Hashable {
         recordLength / Geometry.unit + (recordLength % Geometry.unit == 0 ? 0 : 1)
     }
 
-    /// The checksum of an inline body as stored: what ``bodyWord`` must say.
+    /// The checksum of a stored inline body, which ``bodyWord`` must equal.
     func sum(of body: UnsafeRawBufferPointer) -> UInt64 {
         BodySum.of(body, seed: order)
     }
 
-    /// The checksum of an inline body as stored: what ``bodyWord`` must say.
+    /// The checksum of a stored inline body, which ``bodyWord`` must equal.
     func sum(of body: ByteChunk) -> UInt64 {
         BodySum.of(body, seed: order)
     }
 
-    /// The header followed by the detail, in one array; the body comes after it at once.
+    /// The header followed by the detail, in one array; the body follows directly.
     func encode(detail: ByteChunk, seed: UInt64) -> [UInt8] {
         let count = Self.size + detail.count
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -101,7 +101,7 @@ struct RecordHeader: Sendable, Hashable {
         }
     }
 
-    /// Puts the header into the room before a detail of ``detailLength`` bytes, whatever follows that.
+    /// Puts the header into the space before a detail of ``detailLength`` bytes, whatever follows that.
     func put(into record: inout [UInt8], seed: UInt64) {
         precondition(record.count >= Self.size + detailLength, "a record has no room for its header")
         record.withUnsafeMutableBytes { put(into: $0, detailLength: detailLength, seed: seed) }
@@ -135,8 +135,8 @@ struct RecordHeader: Sendable, Hashable {
 
     /// The header of the record at the start of `bytes`.
     ///
-    /// Nil unless magic and sizes hold, the whole record (header, detail and inline body) lies within `bytes`, and the
-    /// checksum over header and detail is right under `seed`. The body is not read.
+    /// Nil unless magic and sizes are right, the whole record (header, detail and inline body) is within `bytes`, and the checksum
+    /// over header and detail is right for `seed`. The body is not read.
     static func decode(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> RecordHeader? {
         guard let header = read(bytes), header.recordLength <= bytes.count, header.isGenuine(bytes, seed: seed) else {
             return nil
@@ -144,7 +144,7 @@ struct RecordHeader: Sendable, Hashable {
         return header
     }
 
-    /// The fields of a header, which no checksum has confirmed yet; nil where they cannot be those of a record.
+    /// The fields of a header, not confirmed by a checksum yet; nil if they cannot be those of a record.
     static func read(_ bytes: UnsafeRawBufferPointer) -> RecordHeader? {
         guard bytes.count >= size,
             bytes.number(at: 0) == magic,
@@ -176,17 +176,17 @@ struct RecordHeader: Sendable, Hashable {
         return header.recordLength <= Geometry.maximumRecord && header.hasPossibleBody ? header : nil
     }
 
-    /// Whether the checksum over header and detail is right; `bytes` hold both.
+    /// Whether the checksum over header and detail is right; `bytes` contain both.
     func isGenuine(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> Bool {
         let detail = bytes.part(Self.size..<(Self.size + detailLength))
         return bytes.number(at: Self.hashed)
             == HeadHash.of(bytes.part(0..<Self.hashed), detail, seed: seed ^ Self.seedMask)
     }
 
-    /// Writes another segment number and the checksum that goes with it into a record that is carried forward as it is.
+    /// Writes another segment number and the matching checksum into a record that is carried forward unchanged.
     ///
-    /// False, and nothing changed, where `record` does not start with a whole and genuine record: damage must not get a
-    /// checksum that vouches for it.
+    /// Returns false, and changes nothing, if `record` does not start with a complete and genuine record: damage must not get a
+    /// valid checksum.
     @discardableResult
     static func restamp(_ record: inout [UInt8], segment: UInt64, seed: UInt64) -> Bool {
         record.withUnsafeMutableBytes { restamp($0, segment: segment, seed: seed) }
@@ -201,7 +201,7 @@ struct RecordHeader: Sendable, Hashable {
         return true
     }
 
-    /// Whether kind and lengths go together.
+    /// Whether kind and lengths match.
     private var hasPossibleBody: Bool {
         guard kind == .entry else { return !hasBlob && bodyLength == 0 && inlineLength == 0 }
         if hasBlob { return inlineLength >= 1 && inlineLength <= BlobChunk.payload }
@@ -209,9 +209,9 @@ struct RecordHeader: Sendable, Hashable {
     }
 }
 
-/// The part of an entry's record that holds what callers gave: keys, tags and metadata, in plain form.
+/// The part of an entry's record with the caller's data: keys, tags and metadata, in plain form.
 ///
-/// Primary key, variant key, tags in the order of their UTF-8 bytes, metadata; each run of bytes comes after its count.
+/// Primary key, variant key, tags in the order of their UTF-8 bytes, metadata; each after its count.
 struct RecordDetail: Sendable, Hashable {
     /// The primary key.
     var key: StoreKey
@@ -219,16 +219,16 @@ struct RecordDetail: Sendable, Hashable {
     var variant: StoreKey
     /// The tags.
     var tags: Set<String>
-    /// The caller's bytes; decoded ones share the storage they were decoded from.
+    /// The caller's bytes; decoded ones share the storage that they were decoded from.
     var metadata: ByteChunk
 
-    /// The bytes of a detail in which nothing is longer than its count can say.
+    /// The bytes of a detail; nothing may be longer than its count can express.
     ///
-    /// Tags that a 16-bit count cannot hold are left out: a store takes far fewer and shorter ones.
+    /// Tags that do not fit a 16-bit count are omitted: a store accepts far fewer and shorter ones.
     ///
     /// - Parameters:
     ///   - room: bytes left free before the detail, for a header.
-    ///   - body: what follows it at once.
+    ///   - body: what follows it directly.
     func encode(after room: Int = 0, before body: ByteChunk = ByteChunk()) -> [UInt8] {
         let tags = tags.isEmpty ? [] : Self.ordered(tags)
         let count =
@@ -253,7 +253,7 @@ struct RecordDetail: Sendable, Hashable {
             }
             metadata.withUnsafeBytes { put(counted: $0) }
             if !body.isEmpty { body.withUnsafeBytes { bytes.put($0, at: place) } }
-            // The room is the caller's to fill.
+            // The caller fills the room.
             filled = count
         }
     }
@@ -279,15 +279,14 @@ struct RecordDetail: Sendable, Hashable {
         }
     }
 
-    /// The detail in `bytes`, if its primary key is `knownKey`: the way of a hit, which makes no new key.
+    /// The detail in `bytes`, if its primary key is `knownKey`: used for hits, since it makes no new key.
     ///
-    /// Nil as in ``decode(_:)``, and where the key is another one. Allocates for a variant key and for tags, if there are
-    /// any, and for nothing else.
+    /// Nil as in ``decode(_:)``, and if the key is another one. Allocates only for a variant key and for tags, if there are any.
     static func decode(_ bytes: ByteChunk, knownKey: StoreKey) -> RecordDetail? {
         bytes.withUnsafeBytes { Layout($0, of: knownKey) }.map { RecordDetail($0, of: knownKey, in: bytes, from: 0) }
     }
 
-    /// The detail of this layout, which begins at `start` of `bytes`.
+    /// The detail of this layout, which begins at `start` in `bytes`.
     @inline(__always)
     init(_ layout: Layout, of key: StoreKey, in bytes: ByteChunk, from start: Int) {
         self.key = key
@@ -317,7 +316,7 @@ struct RecordDetail: Sendable, Hashable {
         return true
     }
 
-    /// Where the parts of a detail lie.
+    /// Where the parts of a detail are.
     struct Layout {
         let key: Range<Int>
         let variant: Range<Int>
@@ -338,7 +337,7 @@ struct RecordDetail: Sendable, Hashable {
             self.tags = tags
         }
 
-        /// Nil also where the primary key is another one.
+        /// Also nil if the primary key is another one.
         @inline(__always)
         init?(_ bytes: UnsafeRawBufferPointer, of key: StoreKey) {
             guard let found = Layout(bytes), key.bytes.withUnsafeBytes({ areEqual($0, bytes.part(found.key)) }) else {
@@ -347,7 +346,7 @@ struct RecordDetail: Sendable, Hashable {
             self = found
         }
 
-        /// The range of bytes behind their count, and `place` behind them; nil where they do not lie in `bytes`.
+        /// The range of bytes after their count, with `place` moved after them; nil if they are not within `bytes`.
         @inline(__always)
         private static func counted<Count: FixedWidthInteger & BitwiseCopyable>(
             _ bytes: UnsafeRawBufferPointer,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What a sealed segment says of one of its records.
+/// A sealed segment's table row for one of its records.
 struct TableRow: Sendable, Hashable {
-    /// Bytes of a row.
+    /// The size of a row in bytes.
     static let size = 32
 
     var primary: UInt64
@@ -17,7 +17,7 @@ struct TableRow: Sendable, Hashable {
     var isPinned = false
     var hasBlob = false
 
-    /// Whether this row stands before `other`: by primary hash, variant hash, order and place.
+    /// Whether this row is sorted before `other`: by primary hash, variant hash, order and place.
     func precedes(_ other: TableRow) -> Bool {
         if primary != other.primary { return primary < other.primary }
         if variant != other.variant { return variant < other.variant }
@@ -26,22 +26,22 @@ struct TableRow: Sendable, Hashable {
     }
 }
 
-/// What a sealed segment says of one of its records whose body is a blob.
+/// A sealed segment's table row for one of its records whose body is a blob.
 struct BlobRow: Sendable, Hashable {
-    /// Bytes of a row.
+    /// The size of a row in bytes.
     static let size = 24
 
     /// The record's offset in units of 16 bytes.
     var place: UInt32
     /// The number of the blob.
     var number: UInt64
-    /// The bytes of the blob's file.
+    /// The size of the blob's file.
     var storedBytes: UInt64
 }
 
 /// The end of a sealed segment: a sorted row for each record, a row for each blob, and a footer.
 enum SegmentTable {
-    /// Bytes of the footer.
+    /// The size of the footer in bytes.
     static let footerSize = 64
 
     private static let magic: UInt64 = 0x3245_4C42_4154_4648  // HFTABLE2
@@ -61,18 +61,18 @@ enum SegmentTable {
         /// The segment's number.
         var segment: UInt64
 
-        /// Bytes of rows and blob rows together.
+        /// The size of rows and blob rows together.
         var tableLength: Int { rows * TableRow.size + blobs * BlobRow.size }
-        /// Bytes of the whole file.
+        /// The size of the whole file.
         var fileSize: Int { tableOffset + tableLength + footerSize }
     }
 
-    /// The bytes of table and footer together for so many rows.
+    /// The size of table and footer together for this many rows.
     static func size(rows: Int, blobs: Int) -> Int {
         rows * TableRow.size + blobs * BlobRow.size + footerSize
     }
 
-    /// Table, blob rows and footer, to be written at `tableOffset`; the file ends behind them.
+    /// Table, blob rows and footer, to be written at `tableOffset`; the file ends after them.
     ///
     /// The rows may come in any order; they are written sorted.
     static func encode(
@@ -115,8 +115,8 @@ enum SegmentTable {
         }
     }
 
-    /// The footer in the last 64 bytes of a segment's file; nil unless they are one of this segment and seed whose
-    /// numbers are possible. Whoever calls compares ``Footer/fileSize`` with the file's size.
+    /// The footer in the last 64 bytes of a segment's file; nil unless they belong to this segment and seed and the numbers are
+    /// possible. The caller compares ``Footer/fileSize`` with the file's size.
     static func footer(_ last64: [UInt8], segment: UInt64, seed: UInt64) -> Footer? {
         last64.withUnsafeBytes { bytes in
             guard bytes.count == footerSize,
@@ -145,8 +145,8 @@ enum SegmentTable {
         }
     }
 
-    /// The rows, sorted, from `bytes` that begin at the table; nil unless the checksum holds and each row is possible:
-    /// sorted, of a known kind, and its record before the table.
+    /// The sorted rows in `bytes`, which begin at the table; nil unless the checksum is right and each row is possible: sorted, of
+    /// a known kind, and with its record before the table.
     ///
     /// Cost: a few nanoseconds a row.
     static func decode(_ bytes: [UInt8], footer: Footer, seed: UInt64) -> (rows: [TableRow], blobs: [BlobRow])? {
@@ -162,7 +162,7 @@ enum SegmentTable {
         }
     }
 
-    /// The rows beneath the checksum, which fuzzing would never get past.
+    /// The rows without the checksum, which fuzzing would never pass.
     static func decodeRows(_ bytes: UnsafeRawBufferPointer, count: Int, end: Int) -> [TableRow]? {
         guard count <= bytes.count / TableRow.size else { return nil }
         var isWhole = true
@@ -200,7 +200,7 @@ enum SegmentTable {
             isPinned: flags & 1 != 0,
             hasBlob: flags & 2 != 0
         )
-        // A record begins behind the segment's header and is no shorter than its own.
+        // A record begins after the segment's header and is at least as long as its own header.
         return row.place >= 4 && row.units >= 7 ? row : nil
     }
 
@@ -225,7 +225,7 @@ enum SegmentTable {
 }
 
 extension TableRow {
-    /// The row of the record with this header, which lies at `place`.
+    /// The row of the record with this header at `place`.
     init(_ header: RecordHeader, place: UInt32) {
         self.init(
             primary: header.primary,
@@ -241,7 +241,7 @@ extension TableRow {
 }
 
 extension BlobRow {
-    /// The blob row of the record with this header, which lies at `place`.
+    /// The blob row of the record with this header at `place`.
     init(_ header: RecordHeader, place: UInt32) {
         self.init(place: place, number: header.bodyWord, storedBytes: UInt64(clamping: header.storedBlobBytes))
     }
@@ -249,18 +249,18 @@ extension BlobRow {
 
 /// Which of a store's two logs a segment belongs to.
 package enum LogKind: UInt8, Sendable, Hashable, CaseIterable {
-    /// Where new entries go.
+    /// For new entries.
     case small = 0
-    /// Where entries go that were used, or came back soon after they were evicted.
+    /// For entries that were used, or came back soon after they were evicted.
     case main = 1
 }
 
 /// The first 64 bytes of a segment's file.
 ///
-/// A recycled file holds the bytes of an older segment behind its tail, so nothing in it counts unless this header names
-/// the number in the file's name.
+/// A recycled file contains the bytes of an older segment after its tail, so nothing in it counts unless this header has the number
+/// in the file's name.
 struct SegmentHeader: Sendable, Hashable {
-    /// Bytes before the first record.
+    /// The size in bytes, before the first record.
     static let size = 64
 
     /// `HFSEGMNT`.
@@ -272,9 +272,9 @@ struct SegmentHeader: Sendable, Hashable {
     var number: UInt64
     /// The epoch in which it was begun.
     var epoch: UInt64
-    /// The next order number when it was begun: a new record has at least this one, a carried one may have a lower.
+    /// The next order number when it was begun: a new record has at least this one, a carried one may have a lower one.
     var createdOrder: UInt64
-    /// A random number that no other segment of the directory bears, one that had the same number included.
+    /// A random number that no other segment of the directory has, including earlier ones with the same number.
     var identity: UInt64 = 0
 
     /// The 64 bytes.
@@ -291,8 +291,8 @@ struct SegmentHeader: Sendable, Hashable {
         }
     }
 
-    /// The header at the start of `bytes`; nil when there is none of this version and seed. Whoever calls compares
-    /// ``number`` with the file's name.
+    /// The header at the start of `bytes`; nil if there is none of this version and seed. The caller compares ``number`` with the
+    /// file's name.
     static func decode(_ bytes: [UInt8], seed: UInt64) -> SegmentHeader? {
         bytes.withUnsafeBytes { header in
             guard header.count >= size,

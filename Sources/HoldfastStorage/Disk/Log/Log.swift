@@ -3,10 +3,10 @@
 
 internal import Synchronization
 
-/// The log: which segments there are, where the next record goes, and what becomes of a segment when it is full or reclaimed.
+/// The log: which segments there are, where the next record goes, and what happens to a segment that is full or reclaimed.
 ///
-/// Locks are taken in this order and never across a file call: shard of the index, orders, log. Places are reserved and given up on any
-/// thread; segments come and go on the thread of changes alone.
+/// Locks are taken in this order and never during a file call: shard of the index, orders, log. Any thread may reserve places and
+/// give them up; only the thread of changes creates and removes segments.
 final class Log: Sendable {
     let files: any FileSystem
     let layout: StoreLayout
@@ -22,7 +22,7 @@ final class Log: Sendable {
     private let threads: IOThreads
     private let health: StoreHealth
     private let lastTable = Mutex<KeptTable?>(nil)
-    /// Whether the thread of syncs has an order that it has not begun.
+    /// Whether the sync thread has an order that it has not started.
     private let isSyncOrdered = Atomic<Bool>(false)
 
     init(_ opened: OpenedStore) {
@@ -48,17 +48,17 @@ final class Log: Sendable {
         state.withLock { $0.reserve(destination, length: length, hasBlob: hasBlob, isTurn: isTurn) }
     }
 
-    /// Notes that a promised record is written (`row`), or is not going to be (nil); a segment that is full then gets its table soon.
+    /// Records that a reserved record is written (`row`), or will not be (nil); a segment that is then full gets its table soon.
     func finish(_ place: LogState.Place, row: TableRow?, blob: BlobRow?) {
         if finishOne(place, row: row, blob: blob) { threads.later(.changes) { [self] in sealFull() } }
     }
 
-    /// The same; whether a segment is full then is left to the caller.
+    /// The same, but the caller handles a segment that is then full.
     func finishOne(_ place: LogState.Place, row: TableRow?, blob: BlobRow?) -> Bool {
         state.withLock { $0.finish(place, row: row, blob: blob) }
     }
 
-    /// Sets the room of a destination aside for the caller whose turn it is, where there is enough; false where there is not.
+    /// Reserves the room of a destination for the caller whose turn it is; false if there is not enough.
     func setAside(_ destination: LogState.Destination, length: Int, hasBlob: Bool) -> Bool {
         state.withLock { log in
             guard log.hasRoom(destination, length: length, hasBlob: hasBlob) else { return false }
@@ -72,15 +72,15 @@ final class Log: Sendable {
         state.withLock { $0.isReserved[destination.rawValue] = false }
     }
 
-    /// Gives out no place any more.
+    /// Reserves no more places.
     func endPlaces() {
         state.withLock { $0.isClosed = true }
     }
 
     // MARK: Segments, on the thread of changes
 
-    /// Closes open segments and gives them their tables, which may give back most of a segment: it may be full of blobs and all
-    /// but empty itself.
+    /// Closes open segments and writes their tables, which may free most of a segment: it may have many blobs and be nearly empty
+    /// itself.
     func close(_ destinations: [LogState.Destination], isCut: Bool = false) {
         state.withLock { log in
             for destination in destinations { log.close(destination) }
@@ -88,24 +88,24 @@ final class Log: Sendable {
         sealFull(isCut: isCut)
     }
 
-    /// Closes open segments that were begun before the one that is to be reclaimed next.
+    /// Closes open segments that are older than the one to be reclaimed next.
     func closeOlderThanVictim() {
         guard state.withLock({ $0.closeOlderThanVictim() }) else { return }
         sealFull()
         noteRoomAhead()
     }
 
-    /// Takes out the empty segment that was made in advance for callers.
+    /// Takes the empty segment that was made in advance for callers.
     func takeSpare() -> Segment? { state.withLock { $0.spare.take() } }
 
     /// Keeps an empty segment for callers.
     func keepSpare(_ segment: Segment) { state.withLock { if $0.spare == nil { $0.spare = segment } } }
 
-    /// Removes the empty segment that is kept for callers; false where there is none, or the device refuses.
+    /// Removes the empty segment that is kept for callers; false if there is none, or the device refuses.
     func discardSpare() -> Bool {
         if let spare = takeSpare() {
             if discard(spare) { return true }
-            // An empty segment that nobody knows of would look like one that lost its table.
+            // An unknown empty segment would look like one that lost its table.
             keepSpare(spare)
         }
         return false
@@ -119,12 +119,12 @@ final class Log: Sendable {
         }
     }
 
-    /// By what the next victim is chosen.
+    /// Sets what determines the next victim.
     func setPreference(window: Double, isMainDead: Bool) {
         state.withLock { ($0.window, $0.isMainDead) = (window, isMainDead) }
     }
 
-    /// Notes that a segment could not be reclaimed, so that another is tried the next time.
+    /// Records that a segment could not be reclaimed, so that another is tried next time.
     func stuck(_ segment: Segment) {
         state.withLock { $0.stuck(segment) }
     }
@@ -148,7 +148,7 @@ final class Log: Sendable {
             slots.put(segment)
         }
         do throws(FileSystemError) {
-            // From here on it may hold what is nowhere else.
+            // From now on, it may contain data that is nowhere else.
             try manifest.note(segment.number, is: .open)
         } catch {
             let spare = segment
@@ -159,13 +159,9 @@ final class Log: Sendable {
         state.withLock { $0.begin(open, destination, isReserved: isReserved) }
     }
 
-    /// Makes a segment for callers: of a new file while the reclaimer's reserve stays whole, else of the file of one that is
-    /// reclaimed for it.
-    ///
-    /// - Parameters:
-    /// Opens a segment for what reclaiming carries forward, for which its reserve is.
+    /// Opens a segment for records that are carried forward, for which the reclaimer has its reserve.
     func openCarried() throws(StoreError) {
-        // Where little is left, what the last one did not fill is given back to the page.
+        // If little space is left, the unused part of the last one is released, rounded to pages.
         state.withLock { $0.close(.carried) }
         sealFull(isCut: ledger.free < 2 * geometry.segmentSize)
         ledger.setRoomAhead(0)
@@ -183,17 +179,17 @@ final class Log: Sendable {
         noteRoomAhead()
     }
 
-    /// Whether the reclaimer can have another segment without anything going for it.
+    /// Whether the reclaimer can have another segment without removing anything.
     var hasSegmentForReclaimer: Bool {
         state.withLock { $0.carriedSpare != nil } || ledger.hasRoom(geometry.segmentSize, for: .reclaimer)
     }
 
-    /// Tells the ledger what the reclaimer's open segment can still take.
+    /// Tells the ledger how much room the reclaimer's open segment has left.
     func noteRoomAhead() {
         ledger.setRoomAhead(state.withLock { $0.roomAhead })
     }
 
-    /// Makes a segment of a new file, for which the bytes are granted; they are given back when that fails.
+    /// Makes a segment from a new file, whose bytes are granted; they are released if this fails.
     func create(_ kind: LogKind) throws(StoreError) -> Segment {
         guard let slot = slots.take() else {
             ledger.release(geometry.segmentSize)
@@ -216,12 +212,12 @@ final class Log: Sendable {
             do throws(FileSystemError) {
                 try files.allocate(file, size: geometry.segmentSize)
                 try files.write(ByteChunk(header.encode(seed: seed)), to: file, at: 0)
-                // It gets its name when it is whole: a shorter file of that name has lost something.
+                // It gets its name when it is complete: a shorter file with that name has lost something.
                 try files.rename(path, to: layout.segment(header.number))
                 try manifest.enter(header)
             } catch {
                 files.close(file)
-                // What cannot be removed stays counted until the store is opened again.
+                // Files that cannot be removed stay counted until the store is opened again.
                 for path in [path, layout.segment(header.number)] where (try? files.removeIfThere(path)) == nil {
                     ledger.count(geometry.segmentSize)
                 }
@@ -237,7 +233,7 @@ final class Log: Sendable {
         }
     }
 
-    /// The header of the next segment, under a number of its own.
+    /// The header of the next segment, with its own number.
     func nextHeader(_ kind: LogKind) -> SegmentHeader {
         let number = state.withLock { log in
             log.highestNumber += 1
@@ -256,14 +252,14 @@ final class Log: Sendable {
         )
     }
 
-    /// Gives every full segment whose writes have ended its table, and has it synced in the background; those whose table
-    /// could not be written get another try.
+    /// Writes the table of every full segment whose writes have ended, and has it synced in the background; earlier tables that
+    /// could not be written are tried again.
     func sealFull(isCut: Bool = false) {
         let full = state.withLock { log in log.takeUntabled() + log.takeFull() }
         for full in full { seal(full, isCut: isCut) }
     }
 
-    /// Writes the table of a segment behind its records, or at the very end of the file where nothing is cut off.
+    /// Writes the table of a segment after its records, or at the very end of the file if nothing is cut off.
     func seal(_ full: LogState.Open, isCut: Bool) {
         let segment = full.segment
         let tableSize = SegmentTable.size(rows: full.rows.count, blobs: full.blobs.count)
@@ -288,10 +284,10 @@ final class Log: Sendable {
                 segment.file.resized(to: SpaceLedger.blocks(size))
             }
             isWritten = true
-            // One that is not noted is found by its table all the same.
+            // If this is not recorded, its table still shows it.
             try manifest.note(segment.number, is: .sealed)
         } catch {
-            // Without its table it is scanned when the store is opened; its rows are kept for reclaiming.
+            // Without its table, it is scanned when the store is opened; its rows are kept for reclaiming.
             _ = health.failed(error)
         }
         state.withLock { log in
@@ -309,10 +305,10 @@ final class Log: Sendable {
         syncSoon()
     }
 
-    /// Has the segments that wait for it synced, on a thread that may fall far behind.
+    /// Has the waiting segments synced, on a thread that may fall far behind.
     ///
-    /// One order stands for all of them: those that are reclaimed before their turn must be let go of, since their bytes count
-    /// until then. None is tried twice, as a sync after one that failed may say that all is well when it is not.
+    /// One order covers all of them: segments that are reclaimed before their turn must be released, since their bytes count until
+    /// then. None is tried twice, since a sync after a failed one may report success when data was lost.
     private func syncSoon() {
         guard !isSyncOrdered.exchange(true, ordering: .acquiringAndReleasing) else { return }
         threads.later(.syncs) { [self] in
@@ -332,10 +328,10 @@ final class Log: Sendable {
         }
     }
 
-    /// Takes a segment out whose rows are dealt with: its file becomes a new segment, or goes.
+    /// Removes a segment whose rows are done: its file becomes a new segment, or is removed.
     ///
-    /// Readers of the old segment may be under way: what they read from a file that is being written again fails its check,
-    /// and the index, which no longer names it, sends them on.
+    /// There may still be readers of the old segment: what they read from a file that is being rewritten fails its check, and the
+    /// index, which no longer points to it, leads them on.
     func retire(_ victim: LogState.Sealed, recyclingFor kind: LogKind?) throws(StoreError) -> Segment? {
         if let kind, let recycled = try recycle(victim.segment, for: kind) { return recycled }
         if kind == nil, try keepForReclaimer(victim.segment) { return nil }
@@ -346,16 +342,16 @@ final class Log: Sendable {
             throw health.failed(error)
         }
         health.succeeded()
-        // A row that stays says only that the file may be gone.
+        // A remaining row only says that the file may be gone.
         try? manifest.remove(victim.segment.number)
         forget(victim.segment)
         victim.segment.file.unlinked()
         return nil
     }
 
-    /// Keeps the file of a segment for what will be carried, where none is kept yet: a new file costs more than one used again.
+    /// Keeps the file of a segment for records that will be carried, if none is kept yet: a new file costs more than a reused one.
     ///
-    /// Its bytes stay granted, and what is kept back for the reclaimer is less by as much.
+    /// Its bytes stay granted, and the reclaimer's reserve is smaller by the same amount.
     private func keepForReclaimer(_ old: Segment) throws(StoreError) -> Bool {
         guard ledger.capacity / geometry.segmentSize >= 32, old.size == geometry.segmentSize,
             state.withLock({ $0.carriedSpare == nil }), let segment = try recycle(old, for: .main)
@@ -365,7 +361,7 @@ final class Log: Sendable {
         return true
     }
 
-    /// Nil: it cannot be used again and is to be removed.
+    /// Nil: it cannot be reused and must be removed.
     private func recycle(_ old: Segment, for kind: LogKind) throws(StoreError) -> Segment? {
         let growth = geometry.segmentSize - old.size
         guard ledger.grant(growth, for: .caller) else { return nil }
@@ -384,10 +380,10 @@ final class Log: Sendable {
             throw health.failed(error)
         }
         old.file.resized(to: geometry.segmentSize)
-        // From here on the file's name and its old header differ, so what it holds is void.
+        // From now on, the file's name and its old header differ, so its contents are void.
         forget(old)
         do throws(FileSystemError) {
-            // Full length before the header: by its length an unfinished segment is told from one that had its table.
+            // Full length before the header: its length shows whether a segment is unfinished or had its table.
             if growth > 0 {
                 try files.allocate(old.file.open, size: geometry.segmentSize)
             } else {
@@ -399,7 +395,7 @@ final class Log: Sendable {
         } catch {
             slots.free(slot)
             try? manifest.remove(old.number)
-            // What cannot be removed either stays counted until the store is opened again.
+            // A file that cannot be removed either stays counted until the store is opened again.
             if (try? files.removeIfThere(path)) != nil { old.file.unlinked() }
             throw health.failed(error)
         }
@@ -414,19 +410,19 @@ final class Log: Sendable {
         slots.free(segment.slot)
     }
 
-    /// Removes a segment that holds nothing; false when the device refuses.
+    /// Removes an empty segment; false if the device refuses.
     func discard(_ segment: Segment) -> Bool {
         guard (try? manifest.note(segment.number, is: .idle)) != nil,
             (try? files.removeIfThere(layout.segment(segment.number))) != nil
         else { return false }
-        // A row that stays says only that the file may be gone.
+        // A remaining row only says that the file may be gone.
         try? manifest.remove(segment.number)
         slots.free(segment.slot)
         segment.file.unlinked()
         return true
     }
 
-    /// What the table of a segment says, or what is kept in memory for want of one.
+    /// The table of a segment, or the rows in memory if it has none.
     func table(of sealed: LogState.Sealed) throws(StoreError) -> (rows: [TableRow], blobs: [BlobRow]) {
         if let rows = sealed.rows { return (rows, sealed.blobs ?? []) }
         if let kept = lastTable.withLock({ $0 }), kept.number == sealed.segment.number {
@@ -437,10 +433,10 @@ final class Log: Sendable {
         return (table.rows, table.blobs)
     }
 
-    /// Changes FORMAT, and throws only where the old one stays in force.
+    /// Changes FORMAT; throws only if the old one stays in force.
     ///
-    /// One that is in force and not durable is a failure that is counted: a loss of power may bring the old one back, and
-    /// after that nothing is trusted.
+    /// If it is in force but not durable, the failure is counted: a power failure may bring the old one back, and then nothing is
+    /// trusted.
     func writeFormat(_ change: (inout StoreFormat) -> Void) throws(StoreError) {
         let nextOrder = orders.last + 1
         do {
@@ -454,7 +450,7 @@ final class Log: Sendable {
         }
     }
 
-    /// Wipes the head of a record whose write failed, of which some or all may have reached the disk.
+    /// Wipes the header of a record whose write failed and which may have reached the disk in part or completely.
     ///
     /// - Returns: whether nothing of it can be found any more.
     func wipe(_ place: LogState.Place) -> Bool {
@@ -464,9 +460,10 @@ final class Log: Sendable {
 
     // MARK: The end of all segments
 
-    /// Takes out every segment and removes its file, for a purge of all.
+    /// Removes every segment and its file, for a purge of everything.
     ///
-    /// - Returns: false where one could not be removed; its epoch makes it void, and it goes when the store is opened the next time.
+    /// - Returns: false if one could not be removed; its epoch makes it void, and it is removed when the store is opened the next
+    ///   time.
     func removeAll() -> Bool {
         var isGone = true
         for segment in state.withLock({ $0.removeAll() }) {
@@ -481,9 +478,9 @@ final class Log: Sendable {
         return isGone
     }
 
-    /// Gives every segment its table and makes all durable; no places are given out any more.
+    /// Writes the table of every segment and makes everything durable; no more places are reserved.
     ///
-    /// - Returns: whether all of it was done.
+    /// - Returns: whether all of it succeeded.
     func settle() -> Bool {
         close(LogState.Destination.allCases, isCut: true)
         var isSettled = true
@@ -497,7 +494,7 @@ final class Log: Sendable {
             spare.file.unlinked()
         }
         let isDurable = (try? sync()) != nil
-        // A segment without a table that a clean close left would be taken for a damaged one.
+        // After a clean close, a segment without a table would be taken for a damaged one.
         return isDurable && isSettled && state.withLock { $0.full.isEmpty && !$0.hasUntabled }
     }
 
@@ -505,12 +502,12 @@ final class Log: Sendable {
         for segment in state.withLock({ $0.unsynced }) { try files.sync(segment.file.open) }
         try files.syncDirectory(layout.segments)
         try files.syncDirectory(layout.blobs)
-        // The list before the word that all is well: one that is older than that word names segments that are not there.
+        // The list before the clean mark: a list that is older than the mark contains segments that are not there.
         try manifest.sync()
     }
 }
 
-/// The table that was read last: which segment is to go is asked several times before it goes.
+/// The table that was read last: it is needed several times before its segment is reclaimed.
 struct KeptTable: Sendable {
     let number: UInt64
     let rows: [TableRow]

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Where records go: the open segment of each log, those that are full and wait for their table, and those that have it.
+/// Where records go: the open segments, those that are full and wait for their table, and those that have it.
 ///
-/// A value that judges places and counts; it touches no file.
+/// A value that chooses places and counts; it accesses no file.
 struct LogState: Sendable {
-    /// A segment that takes records, or took them and still has writes under way.
+    /// A segment that takes records, or took them and still has writes in progress.
     struct Open: Sendable {
         let segment: Segment
         /// Where the next record goes.
         var tail: Int
         var rows: [TableRow] = []
         var blobs: [BlobRow] = []
-        /// Bytes of the blobs that its records brought.
+        /// The bytes of its records' blobs.
         var blobBytes = 0
         var writesUnderWay = 0
-        /// Rows and blob rows for which the table must have room.
+        /// Rows and blob rows that the table must have room for.
         var promisedRows = 0
         var promisedBlobs = 0
     }
@@ -24,30 +24,30 @@ struct LogState: Sendable {
     struct Sealed: Sendable {
         let segment: Segment
         var blobBytes: Int
-        /// How many blobs these are.
+        /// How many blobs ``blobBytes`` belong to.
         var blobCount: Int
-        /// What the table says, where it could not be written.
+        /// The rows of the table, if it could not be written.
         var rows: [TableRow]?
         var blobs: [BlobRow]?
         var isSynced = false
-        /// Whether it waits for the thread of syncs.
+        /// Whether it waits for the sync thread.
         var isSyncDue = false
         /// Whether reclaiming it failed: others are tried first.
         var isStuck = false
-        /// Whether the thread of syncs is at work on it.
+        /// Whether the sync thread is working on it.
         var isSyncing = false
 
-        /// What reclaiming it may free.
+        /// How much reclaiming it may free.
         var weight: Int { segment.size.addingSaturated(blobBytes) }
     }
 
-    /// Bytes promised to one record.
+    /// Bytes reserved for one record.
     struct Place: Sendable {
         let segment: Segment
         let offset: Int
         let length: Int
         let hasBlob: Bool
-        /// The highest segment number there was.
+        /// The highest segment number at that time.
         let horizon: UInt64
     }
 
@@ -57,45 +57,45 @@ struct LogState: Sendable {
         case small
         /// Callers: tombstones, marks, freshened entries of the main log.
         case main
-        /// The reclaimer and nobody else, so that no caller can fill what it needs to finish.
+        /// Only the reclaimer, so that no caller can fill what it needs to finish.
         case carried
 
-        /// The log of which its segments are a part.
+        /// The log that its segments belong to.
         var kind: LogKind { self == .small ? .small : .main }
 
         init(_ kind: LogKind) { self = kind == .small ? .small : .main }
     }
 
     let segmentSize: Int
-    /// The share of a window that hits most, see ``WindowTrials/share``.
+    /// The window share with the most hits, see ``WindowTrials/share``.
     var window = WindowTrials.shares[1]
     /// Whether the main log's oldest segment is mostly dead, see ``CarryJudge``.
     var isMainDead = false
-    /// The highest number that a segment bears or is about to bear.
+    /// The highest number that a segment has or will have next.
     var highestNumber: UInt64 = 0
     /// A segment made in advance, so that a put need not wait for one.
     var spare: Segment?
     /// A segment kept for when the reclaimer's open one is full; its bytes are granted, and part of ``roomAhead``.
     var carriedSpare: Segment?
-    /// Whether the store is being closed: no place is given out any more.
+    /// Whether the store is being closed: no more places are reserved.
     var isClosed = false
-    /// The open segment of each destination, or none: a list, so that what is counted changes in place.
+    /// The open segment of each destination, if any: an array, so that counts change in place.
     private var open: [[Open]] = [[], [], []]
-    /// Where only the thread of changes may reserve for the moment, on behalf of the caller whose turn it is.
+    /// Where only the thread of changes may reserve for now, for the caller whose turn it is.
     var isReserved: [Bool] = [false, false, false]
     private(set) var full: [Open] = []
     private(set) var sealed: [[Sealed]] = [[], []]
 
-    /// Bytes of blobs with which a caller's segment is full.
+    /// The bytes of blobs that make a caller's segment full.
     private let blobLimit: Int
 
-    /// - Parameter capacity: of the store; a segment may stand for a 32nd of it, and for no more than four segments.
+    /// - Parameter capacity: the store's capacity; a segment may stand for a 32nd of it, and for at most four segments.
     init(segmentSize: Int, capacity: Int = 0) {
         self.segmentSize = segmentSize
         blobLimit = max(segmentSize, min(4 * segmentSize, capacity / 32))
     }
 
-    /// Promises bytes in an open segment; nil when there is none or it has no room, or its room is set aside for another.
+    /// Reserves bytes in an open segment; nil if there is none or it has no room, or if its room is reserved for another caller.
     mutating func reserve(_ destination: Destination, length: Int, hasBlob: Bool, isTurn: Bool = false) -> Place? {
         guard isTurn || !isReserved[destination.rawValue],
             hasRoom(destination, length: length, hasBlob: hasBlob, isReserved: isTurn)
@@ -115,10 +115,11 @@ struct LogState: Sendable {
         )
     }
 
-    /// Whether the open segment of a log has room for a record, its row in the table included.
+    /// Whether the open segment of a log has room for a record, including its row in the table.
     ///
-    /// One whose blobs weigh as much as several segments is full, too, so that no segment stands for too much. What was set aside for a record
-    /// stays so, though the blobs of others that were reserved before may turn out to weigh so much meanwhile.
+    /// A segment whose blobs weigh as much as several segments also counts as full, so that no segment stands for too much. Room
+    /// that was set aside for a record stays available, even if the blobs of earlier reservations turn out to weigh that much
+    /// meanwhile.
     func hasRoom(_ destination: Destination, length: Int, hasBlob: Bool, isReserved: Bool = false) -> Bool {
         let index = destination.rawValue
         guard !isClosed, !open[index].isEmpty else { return false }
@@ -129,7 +130,7 @@ struct LogState: Sendable {
         return open[index][0].tail + ((length + 15) & ~15) + table <= segmentSize
     }
 
-    /// What the reclaimer's open segment can still take, and the one that is kept for it, rows of their tables included.
+    /// The room left in the reclaimer's open segment and the one kept for it, including the rows of their tables.
     var roomAhead: Int {
         let spare = carriedSpare == nil ? 0 : segmentSize - SegmentHeader.size - SegmentTable.size(rows: 0, blobs: 0)
         guard let mine = open[Destination.carried.rawValue].first else { return spare }
@@ -152,14 +153,14 @@ struct LogState: Sendable {
         return kind.flatMap { $0 == .small ? small : main }
     }
 
-    /// The sealed segment that a log gives next.
+    /// The sealed segment that a log gives up next.
     func oldest(_ kind: LogKind) -> Sealed? {
-        // One that is being synced cannot be let go of before that has ended.
+        // One that is being synced cannot be released before that has ended.
         let list = sealed[Int(kind.rawValue)]
         return list.first { !$0.isStuck && !$0.isSyncing } ?? list.first { !$0.isSyncing } ?? list.first
     }
 
-    /// Closes open segments that were begun before the one that is to be reclaimed next; whether there was one.
+    /// Closes open segments that are older than the one to be reclaimed next; returns whether there was one.
     mutating func closeOlderThanVictim() -> Bool {
         guard let number = victim?.segment.number else { return false }
         let older = Destination.allCases.filter { (open[$0.rawValue].first?.segment.number ?? .max) < number }
@@ -167,9 +168,9 @@ struct LogState: Sendable {
         return !older.isEmpty
     }
 
-    /// Notes that a promised record is written (`row`), or is not going to be (nil).
+    /// Records that a reserved record is written (`row`), or will not be (nil).
     ///
-    /// - Returns: whether its segment is full and this was the last write: then it wants its table.
+    /// - Returns: whether its segment is full and this was the last write: then it needs its table.
     mutating func finish(_ place: Place, row: TableRow?, blob: BlobRow?) -> Bool {
         func note(_ segment: inout Open) {
             segment.writesUnderWay -= 1
@@ -193,29 +194,29 @@ struct LogState: Sendable {
         !open[destination.rawValue].isEmpty && open[destination.rawValue][0].promisedRows > 0
     }
 
-    /// Makes a segment the open one of a destination; one that was open before is closed to more.
+    /// Makes a segment the open one of a destination; the one that was open before is closed.
     mutating func begin(_ segment: Open, _ destination: Destination, isReserved: Bool = false) {
         close(destination)
         open[destination.rawValue] = [segment]
         self.isReserved[destination.rawValue] = isReserved
     }
 
-    /// Closes an open segment to more.
+    /// Closes an open segment for further records.
     mutating func close(_ destination: Destination) {
         if let mine = open[destination.rawValue].popLast() { full.append(mine) }
     }
 
-    /// Takes out the full segments whose writes have ended, for their tables.
+    /// Takes the full segments whose writes have ended, to write their tables.
     mutating func takeFull() -> [Open] {
         let ready = full.filter { $0.writesUnderWay == 0 }
         full.removeAll { $0.writesUnderWay == 0 }
         return ready
     }
 
-    /// Whether a segment lies there without a table, since that could not be written.
+    /// Whether a sealed segment has no table because it could not be written.
     var hasUntabled: Bool { sealed.joined().contains { $0.rows != nil } }
 
-    /// Takes out the segments whose table could not be written, for another try.
+    /// Takes the segments whose table could not be written, for another try.
     mutating func takeUntabled() -> [Open] {
         guard hasUntabled else { return [] }
         let found = sealed.joined().filter { $0.rows != nil }
@@ -229,39 +230,39 @@ struct LogState: Sendable {
         }
     }
 
-    /// Enters a segment that has its table; by number, since that is the order in which they are reclaimed.
+    /// Adds a segment that has its table; by number, since that is the order of reclaiming.
     mutating func enter(_ segment: Sealed) {
         let index = Int(segment.segment.kind.rawValue)
         let place = sealed[index].firstIndex { $0.segment.number > segment.segment.number } ?? sealed[index].endIndex
         sealed[index].insert(segment, at: place)
     }
 
-    /// The sealed segment of a log that was begun last.
+    /// The newest sealed segment of a log.
     func newest(_ kind: LogKind) -> Sealed? {
         sealed[Int(kind.rawValue)].last
     }
 
-    /// Every segment that has its table, in the order in which they were begun.
+    /// Every segment that has its table, oldest first.
     var sealedSegments: [Segment] {
         sealed.joined().map(\.segment).sorted { $0.number < $1.number }
     }
 
-    /// What is known of the sealed segment of this number; nil when it is none.
+    /// The sealed segment with this number; nil if there is none.
     func sealed(_ number: UInt64) -> Sealed? {
         sealed.joined().first { $0.segment.number == number }
     }
 
-    /// The sealed segment that was begun first of those whose files are larger than `size`.
+    /// The oldest sealed segment whose file is larger than `size`.
     func oldest(above size: Int) -> Sealed? {
         sealed.joined().filter { $0.segment.size > size }.min { $0.segment.number < $1.segment.number }
     }
 
-    /// Takes out a sealed segment.
+    /// Removes a sealed segment.
     mutating func remove(_ segment: Segment) {
         sealed[Int(segment.kind.rawValue)].removeAll { $0.segment === segment }
     }
 
-    /// Notes that a segment could not be reclaimed, so that another is tried the next time.
+    /// Records that a segment could not be reclaimed, so that another is tried next time.
     mutating func stuck(_ segment: Segment) {
         let index = Int(segment.kind.rawValue)
         if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
@@ -269,15 +270,15 @@ struct LogState: Sendable {
         }
     }
 
-    /// Whether a segment is left that could not be reclaimed to its end.
+    /// Whether there is a segment that could not be reclaimed completely.
     var hasStuck: Bool { sealed.joined().contains(where: \.isStuck) }
 
-    /// Places given out whose writes have not ended.
+    /// The number of reserved places whose writes have not ended.
     var writesUnderWay: Int {
         (open.joined() + full).reduce(0) { $0 + $1.writesUnderWay }
     }
 
-    /// Notes that the thread of syncs is done with a segment, and whether what it holds would survive a power loss.
+    /// Records that the sync thread is done with a segment, and whether its contents would survive a power failure.
     mutating func synced(_ segment: Segment, isDurable: Bool) {
         let index = Int(segment.kind.rawValue)
         if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
@@ -286,7 +287,7 @@ struct LogState: Sendable {
         }
     }
 
-    /// The next segment to sync, if one waits for that; it does no longer.
+    /// The next segment to sync, if one is waiting; it is then no longer waiting.
     mutating func takeSyncDue() -> Segment? {
         for kind in sealed.indices {
             guard let place = sealed[kind].firstIndex(where: \.isSyncDue) else { continue }
@@ -297,12 +298,12 @@ struct LogState: Sendable {
         return nil
     }
 
-    /// The segments that a power loss could still take.
+    /// The segments that a power failure could still destroy.
     var unsynced: [Segment] {
         sealed.joined().filter { !$0.isSynced }.map(\.segment)
     }
 
-    /// Takes out everything, for a purge of all.
+    /// Removes everything, for a purge of everything.
     mutating func removeAll() -> [Segment] {
         let all =
             open.joined().map(\.segment) + full.map(\.segment) + sealed.joined().map(\.segment)
@@ -319,7 +320,7 @@ struct LogState: Sendable {
         open.joined().map(\.segment.number) + full.map(\.segment.number) + sealed.joined().map(\.segment.number)
     }
 
-    /// The mean bytes of the blobs that the records of a segment brought, by its slot.
+    /// The mean size of the blobs of a segment's records, by its slot.
     var meanBlobs: [UInt16: Int] {
         var means: [UInt16: Int] = [:]
         for sealed in sealed.joined() { means[sealed.segment.slot] = sealed.blobBytes / max(1, sealed.blobCount) }
@@ -329,7 +330,7 @@ struct LogState: Sendable {
         return means
     }
 
-    /// What the sealed and open segments of a log weigh together.
+    /// The total weight of a log's sealed and open segments.
     func weight(_ kind: LogKind) -> Int {
         let index = Int(kind.rawValue)
         let sealedWeight = sealed[index].reduce(0) { $0.addingSaturated($1.weight) }

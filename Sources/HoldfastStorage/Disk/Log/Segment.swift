@@ -3,8 +3,8 @@
 
 internal import Synchronization
 
-/// A segment's open file. A recycled one goes from segment to segment; it is closed, and once it was unlinked its bytes are
-/// given back, when the last reader lets go of it.
+/// A segment's open file. A recycled one passes from segment to segment; when its last reader drops it, it is closed and, if it was
+/// unlinked, its bytes are released.
 final class SegmentFile: Sendable {
     let open: OpenFile
     private let files: any FileSystem
@@ -22,7 +22,7 @@ final class SegmentFile: Sendable {
 
     deinit {
         let isGone = isGone.load(ordering: .acquiring)
-        // Another process may have it open, one that was begun meanwhile for instance, and would keep its bytes on the disk.
+        // Another process may have it open, for example one that was started meanwhile, and would keep its bytes on the disk.
         if isGone { try? files.truncate(open, to: 0) }
         files.close(open)
         guard isGone else { return }
@@ -30,27 +30,27 @@ final class SegmentFile: Sendable {
         ledger.release(size)
     }
 
-    /// The size of the file, as the ledger counts it.
+    /// The size of the file in the ledger.
     var size: Int { bytes.load(ordering: .acquiring) }
 
-    /// Notes that the file was cut or extended; the ledger is told by the caller.
+    /// Records that the file was cut or extended; the caller tells the ledger.
     func resized(to size: Int) { bytes.store(size, ordering: .releasing) }
 
-    /// Notes that the file bears no name any more.
+    /// Records that the file has no name any more.
     func unlinked() {
         ledger.retire(size)
         isGone.store(true, ordering: .releasing)
     }
 }
 
-/// A segment: a run of records under one number, in a file.
+/// A segment: a sequence of records under one number, in a file.
 final class Segment: Sendable {
     let number: UInt64
     let kind: LogKind
     let epoch: UInt64
-    /// What its header bears beside the number.
+    /// The random number in its header.
     let identity: UInt64
-    /// Its place in ``SegmentSlots``, by which index rows name it.
+    /// Its position in ``SegmentSlots``, which index rows contain.
     let slot: UInt16
     let file: SegmentFile
 
@@ -63,25 +63,25 @@ final class Segment: Sendable {
         self.file = file
     }
 
-    /// The size of the file, as the ledger counts it.
+    /// The size of the file in the ledger.
     var size: Int { file.size }
 }
 
-/// Which segment an index row means by a slot.
+/// Finds the segment that an index row names by its slot.
 final class SegmentSlots: Sendable {
     /// Rows have twelve bits for a slot.
     static let maximum = 4_095
 
     private struct State {
-        /// How many slots were ever taken.
+        /// How many slots have ever been taken.
         var count = 0
         var free: [UInt16] = []
     }
 
     private let state = Mutex(State())
-    // Proof: allocated before anyone can know of it and freed with its owner. It is written under the lock of `state`, and read under
-    // it or, by ``underLock(_:)``, while the shard is locked of a row that points to the slot. A slot is filled before a row that
-    // points to it gets into a shard, and freed after the last one has left its own; both under the lock of that shard.
+    // Proof: allocated before anyone can know about it and freed with its owner. It is written under the lock of `state`, and read
+    // under it or, by ``underLock(_:)``, under the lock of the shard with a row that points to the slot. A slot is filled before a
+    // row that points to it gets into a shard, and freed after the last one has left its own; both under the lock of that shard.
     nonisolated(unsafe) private let segments: UnsafeMutablePointer<Segment?>
 
     init() {
@@ -99,13 +99,13 @@ final class SegmentSlots: Sendable {
         state.withLock { slot < $0.count ? segments[Int(slot)] : nil }
     }
 
-    /// The segment in the slot of a row that is in its shard, whose lock the caller holds: needs no other.
+    /// The segment in the slot of a row that is in its shard, whose lock the caller holds: needs no other lock.
     @inline(__always)
     func underLock(_ slot: UInt16) -> Segment? {
         slot < Self.maximum ? segments[Int(slot)] : nil
     }
 
-    /// Sets a slot aside for a segment about to be made; nil when all are taken.
+    /// Reserves a slot for a segment about to be made; nil if all are taken.
     func take() -> UInt16? {
         state.withLock { state in
             if let slot = state.free.popLast() { return slot }
@@ -115,7 +115,7 @@ final class SegmentSlots: Sendable {
         }
     }
 
-    /// Puts a segment into the slot that was set aside for it.
+    /// Puts a segment into the slot that was reserved for it.
     func put(_ segment: Segment) {
         guard segment.slot < Self.maximum else { return }
         let old = state.withLock { state -> Segment? in
@@ -127,7 +127,7 @@ final class SegmentSlots: Sendable {
         withExtendedLifetime(old) {}
     }
 
-    /// Frees a slot that was set aside, or takes its segment out.
+    /// Frees a reserved slot, or removes its segment.
     func free(_ slot: UInt16) {
         let segment = state.withLock { state -> Segment? in
             let segment = segments[Int(slot)]
@@ -135,7 +135,7 @@ final class SegmentSlots: Sendable {
             state.free.append(slot)
             return segment
         }
-        // Let go of outside of the lock: the last reference closes a file.
+        // Released outside the lock: the last reference closes a file.
         withExtendedLifetime(segment) {}
     }
 

@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// Hands out order numbers and keeps the marks of purges, both under one lock, so that none slips past the other.
+/// Issues order numbers and keeps the marks of purges, both under one lock, so that none is missed.
 final class SequenceAllocator: Sendable {
     private struct State {
         var last: UInt64
@@ -18,12 +18,12 @@ final class SequenceAllocator: Sendable {
 
     private let state: Mutex<State>
     private let hashing: KeyHashing
-    /// The last order handed out, for those who need no lock to know it.
+    /// The last order issued, for reading without a lock.
     private let lastOrder: Atomic<UInt64>
-    /// The order of the newest mark: what is newer needs no look at the marks.
+    /// The order of the newest mark: anything newer need not be checked against the marks.
     private let newestMark: Atomic<UInt64>
 
-    /// Goes on after `last` with the marks that are left.
+    /// Continues after `last` with the remaining marks.
     init(last: UInt64, marks: PurgeMarks, hashing: KeyHashing) {
         newestMark = Atomic(marks.newestOrder)
         lastOrder = Atomic(last)
@@ -31,7 +31,7 @@ final class SequenceAllocator: Sendable {
         state = Mutex(State(last: last, marks: marks))
     }
 
-    /// The last order handed out.
+    /// The last order issued.
     var last: UInt64 { lastOrder.load(ordering: .acquiring) }
 
     /// The order of the newest mark, 0 without one.
@@ -46,7 +46,7 @@ final class SequenceAllocator: Sendable {
         }
     }
 
-    /// The next order for an entry that began to be written after `start`; nil when a mark since then takes it.
+    /// The next order for an entry that began to be written after `start`; nil if a mark since then kills it.
     func next(since start: UInt64, key: StoreKey, tags: Set<String>) -> UInt64? {
         state.withLock { state in
             if state.marks.takes(order: start, tags: tags, key: key, hashing: hashing) { return nil }
@@ -56,7 +56,7 @@ final class SequenceAllocator: Sendable {
         }
     }
 
-    /// Whether a mark takes an entry of this order.
+    /// Whether a mark kills an entry of this order.
     func takes(order: UInt64, key: StoreKey, tags: Set<String>) -> Bool {
         guard order < newestMark.load(ordering: .acquiring) else { return false }
         return state.withLock { $0.marks.takes(order: order, tags: tags, key: key, hashing: hashing) }
@@ -64,7 +64,7 @@ final class SequenceAllocator: Sendable {
 
     /// Adds a mark under a new order.
     ///
-    /// - Returns: the order; nil when there are too many marks.
+    /// - Returns: the order; nil if there are too many marks.
     func mark(_ what: Mark, horizon: () -> UInt64) -> (order: UInt64, horizon: UInt64)? {
         state.withLock { state in
             if state.marks.isFull { return nil }
@@ -80,10 +80,10 @@ final class SequenceAllocator: Sendable {
         }
     }
 
-    /// Whether there are so many marks that what they take should be removed one by one.
+    /// Whether there are so many marks that their entries should be removed one by one.
     var isCrowded: Bool { state.withLock { $0.marks.isCrowded } }
 
-    /// Changes the marks: drops those that nothing on the disk needs any more.
+    /// Changes the marks, to drop those that nothing on the disk needs any more.
     func withMarks<Value>(_ body: (inout PurgeMarks) -> Value) -> Value {
         state.withLock { state in
             let value = body(&state.marks)
@@ -93,21 +93,22 @@ final class SequenceAllocator: Sendable {
     }
 }
 
-/// The purges by tag and by prefix that entries on the disk still have to be judged by.
+/// The purges by tag and by prefix that entries on the disk still have to be checked against.
 ///
-/// A mark kills every entry of a lower order that bears its tag, or whose primary key begins with its prefix; an entry is
-/// judged when it is looked up or carried forward. Register a mark in the step that takes its order; copies and freshened
-/// records ask after their place is reserved.
+/// A mark kills every entry of a lower order that has its tag, or whose primary key begins with its prefix; an entry is checked
+/// when it is looked up or carried forward. Add a mark in the step that takes its order; copies and freshened records check the
+/// marks after their place is reserved.
 ///
+/// Limited: a caller that finds it full removes the entries one by one instead.
 /// Bounded: a caller that finds it full removes the entries one by one instead.
 struct PurgeMarks: Sendable {
     /// The most marks kept by purges; recovery may restore more.
     static let bound = 8_192
-    /// From so many marks on what they take is removed in the background.
+    /// From this many marks on, the entries they kill are removed in the background.
     static let crowd = 1_024
-    /// The longest prefix that is kept as a mark.
+    /// The longest prefix that is stored as a mark.
     static let longestPrefix = 4_096
-    /// The most bytes of prefixes kept.
+    /// The most bytes of prefixes stored.
     static let prefixBound = 256 << 10
 
     private struct Reach: Sendable {
@@ -119,7 +120,7 @@ struct PurgeMarks: Sendable {
     private var prefixes: [[UInt8]: Reach] = [:]
     private var prefixBytes = 0
 
-    /// The highest order of all marks; entries of this order or a higher one need not be judged. 0 without marks.
+    /// The highest order of all marks; entries of this order or a higher one need not be checked. 0 without marks.
     private(set) var newestOrder: UInt64 = 0
 
     /// No marks.
@@ -128,19 +129,19 @@ struct PurgeMarks: Sendable {
     /// How many marks there are.
     var count: Int { tags.count + prefixes.count }
 
-    /// Whether another purge by a new tag or prefix finds no room.
+    /// Whether there is no room for another purge by a new tag or prefix.
     var isFull: Bool { count >= Self.bound || prefixBytes >= Self.prefixBound }
 
     /// Whether there are many.
     var isCrowded: Bool { count >= Self.crowd || prefixBytes >= Self.prefixBound / 2 }
 
-    /// Takes a mark in; the newer one of the same tag stands for both.
+    /// Adds a mark; of the same tag, the newer one covers both.
     mutating func add(tag: UInt64, order: UInt64, horizon: UInt64) {
         Self.extend(&tags[tag], order, horizon)
         newestOrder = max(newestOrder, order)
     }
 
-    /// Takes a mark in; the newer one of the same prefix stands for both.
+    /// Adds a mark; of the same prefix, the newer one covers both.
     mutating func add(prefix: [UInt8], order: UInt64, horizon: UInt64) {
         if prefixes[prefix] == nil { prefixBytes += prefix.count }
         Self.extend(&prefixes[prefix], order, horizon)
@@ -149,7 +150,7 @@ struct PurgeMarks: Sendable {
 
     /// Whether a mark kills the entry of this order.
     ///
-    /// Cost: one comparison where no mark is newer than the entry; else a hash of each tag and a comparison with each prefix.
+    /// Cost: one comparison if no mark is newer than the entry; otherwise a hash of each tag and a comparison with each prefix.
     func takes(order: UInt64, tags bearing: Set<String>, key: StoreKey, hashing: KeyHashing) -> Bool {
         guard order < newestOrder else { return false }
         if !tags.isEmpty {
@@ -165,7 +166,7 @@ struct PurgeMarks: Sendable {
         tags[tag].map { order >= $0.order } ?? true
     }
 
-    /// Forgets the marks under which no segment is left; `lowest` is the lowest number of the segments on the disk.
+    /// Drops the marks that no segment needs any more; `lowest` is the lowest number of the segments on the disk.
     mutating func prune(lowest: UInt64) {
         tags = tags.filter { $0.value.horizon >= lowest }
         prefixes = prefixes.filter { $0.value.horizon >= lowest }
@@ -173,7 +174,7 @@ struct PurgeMarks: Sendable {
         newestOrder = max(tags.values.map(\.order).max() ?? 0, prefixes.values.map(\.order).max() ?? 0)
     }
 
-    /// Forgets the marks up to an order: what they killed was removed one by one.
+    /// Drops the marks up to an order: the entries they killed were removed one by one.
     mutating func forget(upTo order: UInt64) {
         tags = tags.filter { $0.value.order > order }
         prefixes = prefixes.filter { $0.value.order > order }
@@ -181,7 +182,7 @@ struct PurgeMarks: Sendable {
         newestOrder = max(tags.values.map(\.order).max() ?? 0, prefixes.values.map(\.order).max() ?? 0)
     }
 
-    /// Forgets all: everything was purged.
+    /// Drops all marks: everything was purged.
     mutating func removeAll() {
         self = PurgeMarks()
     }

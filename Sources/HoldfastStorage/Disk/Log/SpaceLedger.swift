@@ -3,16 +3,16 @@
 
 internal import Synchronization
 
-/// The bounds that whoever opens a store may set, in bytes; nil: the default.
+/// The limits that the opener of a store may set, in bytes; nil: the default.
 struct SpaceLimits: Sendable, Hashable {
     var entry: Int?
     var uncommitted: Int?
     var held: Int?
 }
 
-/// How the capacity of a store is shared out; see "Room" in `docs/disk-format.md`.
+/// How the capacity of a store is divided; see "Room" in `docs/disk-format.md`.
 struct SpaceBudget: Sendable, Hashable {
-    /// Bytes of the files and directories beside segments and blobs: FORMAT with a list of these many rows, lock, directories.
+    /// The bytes of everything except segments and blobs: FORMAT with a list of this many rows, lock, directories.
     static func overhead(rows: Int) -> Int {
         let pages = max(1, (max(0, rows) * SegmentRow.size + Geometry.page - 1) / Geometry.page)
         return (7 + pages) * Geometry.page
@@ -21,20 +21,21 @@ struct SpaceBudget: Sendable, Hashable {
     /// How many segments the list has room for.
     static func rows(geometry: Geometry) -> Int { 2 * geometry.capacity / geometry.segmentSize }
 
-    /// What files and directories beside segments and blobs take.
+    /// The bytes of files and directories other than segments and blobs.
     let overhead: Int
     let capacity: Int
     let segmentSize: Int
-    /// What pinned entries may take.
+    /// The limit for pinned entries.
     let pinned: Int
-    /// What bodies may take on the disk before their entries are committed.
+    /// The limit for bodies on the disk before their entries are committed.
     let uncommitted: Int
-    /// What bodies may take that are still read though their entries are gone, before entries make room for others no more.
+    /// The limit for bodies that are still read although their entries are gone; beyond it, entries being read are not evicted to
+    /// make room.
     let held: Int
-    /// What reclaiming loses at most to rounding: a page and a header and footer for each segment.
+    /// The most that reclaiming loses to rounding: a page, a header and a footer for each segment.
     let slack: Int
 
-    /// What one entry may take, keys and description counted.
+    /// The limit for one entry, including keys and description.
     let entry: Int
 
     /// The shares of a capacity.
@@ -42,7 +43,7 @@ struct SpaceBudget: Sendable, Hashable {
         capacity = geometry.capacity
         segmentSize = geometry.segmentSize
         overhead = Self.overhead(rows: Self.rows(geometry: geometry))
-        // Beside the reclaimer's three segments, two are being written by callers.
+        // In addition to the reclaimer's three segments, callers write two.
         let usable = max(0, geometry.capacity - overhead - 5 * geometry.segmentSize)
         pinned = min(geometry.capacity / 2, usable / 2)
         let share = min(geometry.capacity / 4, usable / 8 * 3)
@@ -60,27 +61,27 @@ struct SpaceBudget: Sendable, Hashable {
     /// For a reader, which writes nothing.
     static let none = SpaceBudget(capacity: .max)
 
-    /// The bytes that only the reclaimer may use, those left in its open segment included.
+    /// The bytes that only the reclaimer may use, including the rest of its open segment.
     var reserve: Int { 2 * segmentSize + slack }
 }
 
-/// The bytes on the disk against the capacity: nothing is put there that was not granted before.
+/// Counts the bytes on the disk against the capacity: nothing is written there unless it was granted first.
 ///
-/// What is removed while someone still reads it stays counted until its last descriptor is closed.
+/// A removed file that someone still reads stays counted until its last descriptor is closed.
 final class SpaceLedger: Sendable {
     /// Who asks for bytes.
     enum Party: Sendable {
         /// Puts, bodies and removals: they leave the reclaimer its reserve.
         case caller
-        /// The reclaimer, which gives back more than it takes.
+        /// The reclaimer, which releases more than it takes.
         case reclaimer
     }
 
     private struct State {
         var used: Int
-        /// The most bytes that may be used: the capacity, but for an opening that found more.
+        /// The most bytes that may be used: the capacity, unless opening found more.
         var ceiling: Int
-        /// What the reclaimer's open segment can still take.
+        /// The room left in the reclaimer's open segment.
         var roomAhead = 0
         /// Of ``used``: blobs without a committed entry.
         var uncommitted = 0
@@ -95,31 +96,31 @@ final class SpaceLedger: Sendable {
 
     var capacity: Int { budget.capacity }
 
-    /// A ledger that starts with what lies on the disk already.
+    /// A ledger that starts with the bytes already on the disk.
     init(budget: SpaceBudget, used: Int) {
         self.budget = budget
         state = Mutex(State(used: used, ceiling: budget.capacity))
     }
 
-    /// Bytes granted now.
+    /// The bytes granted now.
     var used: Int { state.withLock { $0.used } }
-    /// Bytes of bodies that are on the disk and not committed.
+    /// The bytes of bodies that are on the disk and not committed.
     var uncommitted: Int { state.withLock { $0.uncommitted } }
-    /// Bytes of bodies that are read though their files have no name any more.
+    /// The bytes of bodies that are read although their files have no name any more.
     var held: Int { state.withLock { $0.held } }
-    /// Bytes of segments that a read is about to let go of.
+    /// The bytes of segments that a reader will release soon.
     var retired: Int { state.withLock { $0.retired } }
-    /// What is left for the reclaimer to take at once.
+    /// The bytes that the reclaimer can take at once.
     var free: Int { state.withLock { $0.ceiling - $0.used } }
-    /// What is free and what the reclaimer's open segment can take: the quantity of which the invariant speaks.
+    /// The free bytes plus the room in the reclaimer's open segment: the quantity in the invariant.
     var reserve: Int { state.withLock { $0.ceiling - $0.used + $0.roomAhead + $0.retired } }
 
-    /// What has to go until the capacity holds and the reclaimer has its reserve; at most 0 when both is so.
+    /// The bytes to remove until the capacity is kept and the reclaimer has its reserve; at most 0 if both is true.
     var excess: Int {
         state.withLock { $0.used + max(0, budget.reserve - $0.roomAhead) - budget.capacity }
     }
 
-    /// Grants bytes, unless the party has no right to so many.
+    /// Grants bytes, unless the party may not have that many.
     func grant(_ count: Int, for party: Party) -> Bool {
         state.withLock { state in
             guard fits(count, for: party, state) else { return false }
@@ -128,7 +129,7 @@ final class SpaceLedger: Sendable {
         }
     }
 
-    /// Whether so many bytes would be granted.
+    /// Whether this many bytes would be granted.
     func hasRoom(_ count: Int, for party: Party) -> Bool {
         state.withLock { fits(count, for: party, $0) }
     }
@@ -149,39 +150,39 @@ final class SpaceLedger: Sendable {
         }
     }
 
-    /// Notes that a body has its entry, or is given up: it is no longer one that is being written.
+    /// Records that a body has its entry, or is given up, so that it is no longer being written.
     func endBody(_ count: Int) {
         state.withLock { $0.uncommitted -= max(0, count) }
     }
 
-    /// Notes that a blob lost its name while it is read (above zero), or that its last reader has closed it.
+    /// Records that a blob lost its name while it is read (above zero), or that its last reader has closed it.
     func hold(_ count: Int) {
         state.withLock { $0.held += count }
     }
 
-    /// Notes that a segment lost its name (above zero), or that its file is closed.
+    /// Records that a segment lost its name (above zero), or that its file is closed.
     func retire(_ count: Int) {
         state.withLock { $0.retired += count }
     }
 
-    /// Notes what the reclaimer's open segment can still take.
+    /// Records the room left in the reclaimer's open segment.
     func setRoomAhead(_ count: Int) {
         state.withLock { $0.roomAhead = max(0, count) }
     }
 
-    /// Lets more be used than the capacity, or ends that: what an opening finds has to be carried before it can be cut down.
+    /// Allows more than the capacity to be used, or ends that: what opening finds must be carried before it can be reduced.
     func setCeiling(_ count: Int) {
         state.withLock { $0.ceiling = max(budget.capacity, count) }
     }
 
-    /// Why no reclaim can make room for so many bytes; nil: one can.
+    /// Why reclaiming cannot make room for this many bytes; nil: it can.
     ///
     /// - Parameters:
-    ///   - pinned: what pinned entries take.
-    ///   - read: what open readers hold of entries that are there.
+    ///   - pinned: the bytes of pinned entries.
+    ///   - read: the bytes of existing entries that open readers hold.
     func refusal(wanted: Int, pinned: Int, read: Int) -> StoreError? {
         let state = state.withLock { $0 }
-        // Entries that are read can go as long as what is held stays within its bound.
+        // Entries that are read can be removed as long as the bytes held stay within their limit.
         let kept = max(0, read - max(0, budget.held - state.held))
         let fixed = budget.overhead + 5 * budget.segmentSize
         let left = state.ceiling - fixed - pinned - state.uncommitted - state.held - kept
@@ -193,31 +194,31 @@ final class SpaceLedger: Sendable {
         return StoreError(.noSpace, message)
     }
 
-    /// Counts bytes that are there, granted or not.
+    /// Counts bytes that exist, granted or not.
     func count(_ count: Int) {
         state.withLock { $0.used = $0.used.addingSaturated(max(0, count)) }
     }
 
-    /// Gives bytes back.
+    /// Releases bytes.
     func release(_ count: Int) {
         state.withLock { $0.used = $0.used.addingSaturated(-max(0, count)) }
     }
 
-    /// Rounded up to whole blocks of 4 KiB, as file systems give them out.
+    /// Rounded up to whole blocks of 4 KiB, the unit of file systems.
     static func blocks(_ count: Int) -> Int {
         count > Int.max - 4_095 ? Int.max / 4_096 * 4_096 : (count + 4_095) / 4_096 * 4_096
     }
 }
 
 extension Int {
-    /// The sum, or the number nearest to it. Files may claim any length, so that their sum has no bound.
+    /// The sum, or the nearest number to it. Files may claim any length, so their sum has no limit.
     func addingSaturated(_ other: Int) -> Int {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum
     }
 }
 
-/// Which entries are pinned, by identity, and what they weigh; few, since each is a person's wish.
+/// Which entries are pinned, by identity, and their weights; there are few, since each is a person's wish.
 final class PinBook: Sendable {
     private struct State {
         var weights: [EntryIdentity: Int]
@@ -232,10 +233,10 @@ final class PinBook: Sendable {
         state = Mutex(State(weights: [:], sum: 0))
     }
 
-    /// What all pinned entries weigh.
+    /// The total weight of all pinned entries.
     var sum: Int { state.withLock { $0.sum } }
 
-    /// Pins an entry of this weight, or gives it this weight; false when there is no room for it.
+    /// Pins an entry of this weight, or changes its weight; false if there is no room for it.
     func pin(_ identity: EntryIdentity, weight: Int) -> Bool {
         state.withLock { state in
             let others = state.sum - (state.weights[identity] ?? 0)
@@ -246,14 +247,14 @@ final class PinBook: Sendable {
         }
     }
 
-    /// Releases an entry.
+    /// Unpins an entry.
     func release(_ identity: EntryIdentity) {
         state.withLock { state in
             state.sum -= state.weights.removeValue(forKey: identity) ?? 0
         }
     }
 
-    /// Releases every entry.
+    /// Unpins every entry.
     func releaseAll() {
         state.withLock { $0 = State(weights: [:], sum: 0) }
     }

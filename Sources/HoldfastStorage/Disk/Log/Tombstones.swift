@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// Tombstones that the device refused; they are tried again, since what they kill must not come back.
+/// Tombstones that the device refused; they are tried again, since the entries they kill must not come back.
 struct PendingTombstones: Sendable {
     static let maximum = 4_096
 
@@ -16,19 +16,19 @@ struct PendingTombstones: Sendable {
     }
 
     var notes: [Note] = []
-    /// Whether more were refused than are remembered.
+    /// Whether more were refused than could be remembered.
     var isOverfull = false
 
-    /// Whether anything is owed.
+    /// Whether no tombstone is owed.
     var isEmpty: Bool { notes.isEmpty && !isOverfull }
 }
 
 /// The tombstones and marks whose places are reserved and whose bytes are being written.
 ///
-/// A row is gone as soon as its tombstone is reserved, so a segment is not to be unlinked before all that were reserved by
-/// then are written: its records, dead as they seem, are all that keeps older ones dead.
+/// A row is gone as soon as its tombstone is reserved, so a segment must not be unlinked before all tombstones reserved by then are
+/// written: its records, dead as they seem, are all that keeps older ones dead.
 final class NotesUnderWay: Sendable {
-    /// Which of two counts one is in.
+    /// Which of two counts it belongs to.
     struct Ticket: Sendable {
         fileprivate let generation: Int
     }
@@ -51,8 +51,8 @@ final class NotesUnderWay: Sendable {
         state.withLock { $0.counts[ticket.generation] -= 1 }
     }
 
-    /// Whether all that began before the last call that gave true, or before the first, have ended; then those that began
-    /// since are what the next calls ask for.
+    /// Whether all that began before the last call that returned true, or before the first call, have ended; then the next calls
+    /// ask about those that began since.
     func turn() -> Bool {
         state.withLock { state in
             guard state.counts[1 - state.generation] == 0 else { return false }
@@ -62,11 +62,10 @@ final class NotesUnderWay: Sendable {
     }
 }
 
-/// How long a tombstone or mark has to outlive the segment it lies in.
+/// How long a tombstone or mark must outlive its segment.
 ///
-/// Its horizon is the highest segment number that existed when its order was taken. Once no segment up to that number is
-/// left on the disk, there is nothing more to kill. That rests on three rules, each of which the model of recovery shows
-/// to be needed:
+/// Its horizon is the highest segment number that existed when its order was taken. Once no segment up to that number is left on
+/// the disk, there is nothing more to kill. That depends on three rules; the model of recovery shows that each is necessary:
 ///
 /// - An order, its place and its horizon are taken in one step, so that every record of a lower order has its place in a
 ///   segment up to the horizon.
@@ -76,26 +75,26 @@ final class NotesUnderWay: Sendable {
 struct TombstoneHorizon: Sendable, Hashable {
     private let lowestOther: UInt64?
 
-    /// What holds while the segment `reclaimed` is about to go.
+    /// The state while the segment `reclaimed` is about to be removed.
     ///
-    /// - Parameter segments: the numbers of all segment files that are not yet unlinked, in any order; the one that goes
-    ///   may be among them.
+    /// - Parameter segments: the numbers of all segment files that are not unlinked yet, in any order; the one to be removed may be
+    ///   among them.
     init(segments: some Sequence<UInt64>, reclaimed: UInt64) {
         lowestOther = segments.reduce(nil) { lowest, number in
             number == reclaimed ? lowest : min(lowest ?? number, number)
         }
     }
 
-    /// Whether a tombstone or mark of this horizon has to be carried forward.
+    /// Whether a tombstone or mark of this horizon must be carried forward.
     func carries(_ horizon: UInt64) -> Bool {
         lowestOther.map { $0 <= horizon } ?? false
     }
 
-    /// The lowest segment number that stays: marks whose horizon is below it can be forgotten.
+    /// The lowest remaining segment number: marks whose horizon is below it can be dropped.
     var lowestLeft: UInt64 { lowestOther ?? .max }
 }
 
-/// A row that has left the index, with the segment that held its record then.
+/// A row that has left the index, with the segment that contained its record then.
 struct GoneRow: Sendable {
     let row: IndexRow
     let segment: Segment?

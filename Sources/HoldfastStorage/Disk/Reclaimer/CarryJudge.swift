@@ -3,32 +3,32 @@
 
 internal import Synchronization
 
-/// Decides which log gives a segment and which entries of it are carried forward: those that score above the least of all.
+/// Decides which log gives up a segment and which of its entries are carried forward: those that score above a bar.
 ///
-/// An entry's score is its frequency for its bytes^0.1, as in density TinyLFU. The bar is where 40 % of the bytes of a sample of all
-/// entries do not reach it; what is below goes. So a pass over the main log gives back about that share whatever the load is, and what is
-/// copied stays in proportion to what is put. How much a reclaim may carry is limited by a credit, not by the segment: three quarters
-/// of what was reclaimed so far, less what was carried. One judge serves a store as long as it is open.
+/// An entry's score is its frequency divided by its bytes^0.1, as in density TinyLFU. The bar is where 40 % of the bytes of a
+/// sample of all entries do not reach it; entries below are evicted. So a pass over the main log frees about that share whatever
+/// the load, and what is copied stays in proportion to what is put. A credit, not the segment, limits how much a reclaim may carry:
+/// three quarters of everything reclaimed so far, less what was carried. One judge serves a store for as long as it is open.
 /// Figures are in docs/decisions/storage/0016-disk-eviction.md.
 package struct CarryJudge: Sendable {
-    /// Entries to draw for a bar.
+    /// How many entries to draw for a bar.
     static let sampleSize = 512
-    /// The share of the bytes of a sample that do not reach above the bar, in hundredths.
+    /// The percentage of the bytes of a sample that do not reach above the bar.
     private static let goingShare = 40
     /// The exponent of the bytes, in 1/1024.
     package static let beta = 102
-    /// The small log's share for each share of a window that hits most; a log's share has dead bytes in it, a window has none.
+    /// The small log's share for each share of a window with the most hits; a log's share includes dead bytes, a window has none.
     private static let smallForWindow = 0.8
 
-    /// An entry of the segment that is reclaimed, to which its row still points.
+    /// An entry of the segment being reclaimed that its row still points to.
     package struct Candidate: Sendable, Hashable {
-        /// What ``CarryJudge/score(weight:bytes:)`` says.
+        /// The value of ``CarryJudge/score(weight:bytes:)``.
         var score: Int
         /// The bytes of its record, which carrying copies.
         var recordBytes: Int
         /// The bytes of its blob, which stays where it is.
         var blobBytes = 0
-        /// Whether it has to be carried.
+        /// Whether it must be carried.
         var isPinned = false
 
         package init(score: Int, recordBytes: Int, blobBytes: Int = 0, isPinned: Bool = false) {
@@ -39,13 +39,13 @@ package struct CarryJudge: Sendable {
         }
     }
 
-    // Sums of bytes that cannot overflow, and quarters of one, are told exactly up to 2^51.
+    // Sums of bytes that cannot overflow; they and their quarters are exact up to 2^51.
     private let recordReach: Double
     private let blobReach: Double
     private var recordCredit: Double
     private var blobCredit: Double
 
-    /// A judge that has reclaimed nothing, of a store of this capacity.
+    /// A judge that has reclaimed nothing, for a store with this capacity.
     package init(capacity: Int, segmentSize: Int) {
         recordReach = 4 * Double(max(0, segmentSize))
         blobReach = Double(max(0, capacity)) / 2
@@ -53,26 +53,26 @@ package struct CarryJudge: Sendable {
         blobCredit = blobReach
     }
 
-    /// What decides between two entries.
+    /// The value that entries are compared by.
     ///
     /// - Parameters:
-    ///   - weight: of the frequency, see ``KeyFrequencies/weight(_:)``.
-    ///   - bytes: record and blob.
-    ///   - hash: of the key: it decides between entries whose marks are the same. Else a bar that meets many of them would drop
-    ///     none, and in the turn after that all.
+    ///   - weight: the weight of its frequency, see ``KeyFrequencies/weight(_:)``.
+    ///   - bytes: the bytes of record and blob.
+    ///   - hash: the hash of the key, which decides between entries with equal marks. Otherwise, a bar that meets many of them
+    ///     would drop none, and in the next pass all.
     package static func score(weight: Int32, bytes: Int, hash: UInt32) -> Int {
         let tieBreaker = (hash &* 0x9E37_79B1) >> (32 - KeyFrequencies.hiddenBits)
         return DensityWeight.score(weight, size: UInt32(clamping: bytes), beta: beta) + Int(tieBreaker)
     }
 
-    /// Which log gives its oldest segment: the main one where that is mostly dead, so that no entry has to go while there is space in
-    /// which there is none; else the small one while it holds more than its share, else the main one; where one has no segment to
-    /// give, the other; nil when neither has.
+    /// Which log gives up its oldest segment: the main one if that is mostly dead, so that no entry is evicted while there is dead
+    /// space; otherwise the small one if it holds more than its share, and else the main one; if the chosen log has no segment to
+    /// give, the other; nil if neither has.
     ///
     /// - Parameters:
-    ///   - small: the bytes of the small log's segments, the one being written included.
+    ///   - small: the bytes of the small log's segments, including the one being written.
     ///   - total: the bytes of both logs.
-    ///   - window: the share of a window that hits most, see ``WindowTrials/share``.
+    ///   - window: the window share with the most hits, see ``WindowTrials/share``.
     ///   - isMainDead: whether the main log's oldest segment is mostly dead, see ``isMostlyDead(live:recordBytes:blobBytes:)``.
     package static func log(
         small: Int,
@@ -88,8 +88,8 @@ package struct CarryJudge: Sendable {
         return Double(small) > smallForWindow * window * Double(total) ? .small : .main
     }
 
-    /// How many entries of each of several lists to draw for a bar, so that every entry has the same chance; all of all if
-    /// these are no more than a sample.
+    /// How many entries of each of several lists to draw for a bar, so that every entry has the same probability; all of them if
+    /// there are no more than a sample.
     package static func draws(from counts: [Int], using random: inout PolicyRandom) -> [Int] {
         var ends: [Int] = []
         for count in counts { ends.append((ends.last ?? 0) + max(0, count)) }
@@ -107,7 +107,7 @@ package struct CarryJudge: Sendable {
         return draws
     }
 
-    /// The least score that is carried, by the entries of a sample; below every score where there is none.
+    /// The lowest score that is carried, from the entries of a sample; below every score if there is none.
     package static func bar(of sample: [(score: Int, bytes: Int)]) -> Int {
         let sorted = sample.sorted { $0.score < $1.score }
         let total = sorted.reduce(0.0) { $0 + Double(max(0, $1.bytes)) }
@@ -119,27 +119,28 @@ package struct CarryJudge: Sendable {
         return .min
     }
 
-    /// Whether what is dead in a segment gives back as much as what is below a bar should.
+    /// Whether the dead bytes of a segment free as much as evicting the entries below a bar should.
     ///
     /// - Parameters:
     ///   - live: the bytes of the records that rows still point to.
     ///   - recordBytes: the bytes of all records.
-    ///   - blobBytes: the bytes of the blobs that are still there.
+    ///   - blobBytes: the bytes of the blobs that still exist.
     package static func isMostlyDead(live: Int, recordBytes: Int, blobBytes: Int) -> Bool {
         let dead = Double(max(0, recordBytes)) - Double(max(0, live))
         let all = Double(max(0, recordBytes)) + Double(max(0, blobBytes))
         return dead > 0 && dead * 100 >= all * Double(goingShare)
     }
 
-    /// Which of the entries of a segment are carried, in their order; the others go.
+    /// Which of the entries of a segment are carried, in their order; the others are evicted.
     ///
-    /// Pinned ones always are. Where the credit does not reach for all above the bar, the best are. Where what is dead gives back as much
-    /// as what is below the bar should, there is no bar: a store whose entries are often written anew holds all that it has room for.
+    /// Pinned ones always are. If the credit is not enough for all above the bar, the best are. If the dead bytes free as much as
+    /// evicting the entries below the bar should, there is no bar: a store whose entries are often rewritten keeps everything that
+    /// it has room for.
     ///
     /// - Parameters:
     ///   - bar: see ``bar(of:)``.
-    ///   - recordBytes: the bytes of all records of the segment, dead ones included.
-    ///   - blobBytes: the bytes of the blobs that are still there.
+    ///   - recordBytes: the bytes of all records of the segment, including dead ones.
+    ///   - blobBytes: the bytes of the blobs that still exist.
     package mutating func carried(of candidates: [Candidate], bar: Int, recordBytes: Int, blobBytes: Int) -> [Bool] {
         recordCredit = Self.raised(recordCredit, by: recordBytes, reach: recordReach)
         blobCredit = Self.raised(blobCredit, by: blobBytes, reach: blobReach)
@@ -164,24 +165,25 @@ package struct CarryJudge: Sendable {
         blobCredit = max(0, blobCredit - Double(max(0, candidate.blobBytes)))
     }
 
-    /// Credits end at what one segment, or what the reach, gives: what was not carried once is not carried later.
+    /// Credits are limited to what one segment, or the reach, gives: what was not carried now is not carried later instead.
     private static func raised(_ credit: Double, by bytes: Int, reach: Double) -> Double {
         let gain = 0.75 * Double(max(0, bytes))
         return min(credit + gain, max(gain, reach))
     }
 }
 
-/// The trials that find the small log's share: every look-up asks whether they see its key, which costs no lock, and few are seen.
+/// The trials that find the small log's share: every lookup asks whether they sample its key, which costs no lock, and few keys are
+/// sampled.
 ///
 /// They begin once the store is half full; nothing is reclaimed before.
 final class SharedTrials: Sendable {
     private struct State {
         var trials: WindowTrials
-        /// The entries that the store holds when it is full.
+        /// How many entries the store holds when it is full.
         var expected = 0
-        /// Requests seen until ``expected`` is out of date.
+        /// How many more requests until ``expected`` is outdated.
         var life = 0
-        /// Half-lives since the start: the clocks of shards run apart.
+        /// Half-lives since the start: the clocks of shards differ.
         var time = 0.0
     }
 
@@ -196,12 +198,12 @@ final class SharedTrials: Sendable {
     /// See ``WindowTrials/share``.
     var share: Double { state.withLock { $0.trials.share } }
 
-    /// Begins, if that was not done before.
+    /// Begins, unless already begun.
     func begin() {
         _ = rarity.compareExchange(expected: 32, desired: 0, ordering: .relaxed)
     }
 
-    /// Whether the key with this hash is seen.
+    /// Whether the key with this hash is sampled.
     func samples(_ hash: UInt32) -> Bool {
         WindowTrials.samples(hash, rarity: rarity.load(ordering: .relaxed))
     }
@@ -209,12 +211,12 @@ final class SharedTrials: Sendable {
     /// Whether it is time for ``expect(_:)``.
     var wantsExpectation: Bool { state.withLock { $0.life <= 0 } }
 
-    /// Notes how many entries the store holds when it is full.
+    /// Sets how many entries the store holds when it is full.
     func expect(_ entries: Int) {
         state.withLock { ($0.expected, $0.life) = (entries, 16) }
     }
 
-    /// Plays a request of a key that is seen; see ``WindowTrials/note(_:size:weight:now:capacity:expected:)``.
+    /// Records a request for a sampled key; see ``WindowTrials/note(_:size:weight:now:capacity:expected:)``.
     func note(_ hash: UInt32, size: Int, weight: Int32, capacity: Int) {
         state.withLock { state in
             state.life -= 1

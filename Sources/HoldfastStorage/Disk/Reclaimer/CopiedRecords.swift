@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Copies of records that lie side by side in the main log, and are written with one call.
+/// Copies of records that are adjacent in the main log, and are written with one call.
 struct CopiedRecords {
-    /// How many bytes are gathered before they are written.
+    /// How many bytes are collected before they are written.
     private static let most = 64 << 10
 
     struct Item {
@@ -17,14 +17,14 @@ struct CopiedRecords {
     private(set) var items: [Item] = []
     private(set) var bytes: [UInt8] = []
 
-    /// Whether a record at this place goes behind those that have gathered.
+    /// Whether a record at this place directly follows the collected ones.
     func fits(_ place: LogState.Place) -> Bool {
         guard let first = items.first else { return true }
         return first.place.segment === place.segment && bytes.count < Self.most
             && place.offset - first.place.offset == (bytes.count + Geometry.unit - 1) / Geometry.unit * Geometry.unit
     }
 
-    /// Adds a copy of a record, which bears its new segment's number.
+    /// Adds a copy of a record, with its new segment's number.
     mutating func append(
         _ source: RecordSource,
         at place: LogState.Place,
@@ -45,9 +45,9 @@ struct CopiedRecords {
     }
 }
 
-/// A part of a segment that is read at once, since several records in it are to be copied.
+/// A part of a segment that is read at once, since several of its records will be copied.
 struct RecordWindow {
-    /// How many bytes are read at once, and how many of them may be of no use in a row.
+    /// How many bytes are read at once, and how many useless ones in a row may be among them.
     private static let most = 256 << 10
     private static let gap = 8 << 10
 
@@ -61,7 +61,7 @@ struct RecordWindow {
         self.rows = rows
     }
 
-    /// The record of a row, if it is one of those to be copied and is as it should be.
+    /// The record of a row, if it is one of those to be copied and is intact.
     mutating func record(of current: IndexRow, in segment: Segment, files: any FileSystem, seed: UInt64)
         -> RecordSource?
     {
@@ -88,7 +88,7 @@ struct RecordWindow {
             last = max(last, to)
             following += 1
         }
-        // One alone is read by whoever knows what its failures mean; so is each where this read fails.
+        // A single record is read by the caller, which handles its failures; so is each record if this read fails.
         guard following > next + 1,
             let read = try? files.read(segment.file.open, from: place, count: last - place),
             read.count == last - place

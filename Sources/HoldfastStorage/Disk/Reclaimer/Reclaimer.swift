@@ -3,8 +3,8 @@
 
 internal import Synchronization
 
-/// Reclaim is eviction: the oldest segment is read once, what ``CarryJudge`` says is carried forward to the main log, the rest is
-/// gone with the file. Every method here is for the thread of changes.
+/// Reclaiming is eviction: the oldest segment is read once, the entries that ``CarryJudge`` chooses are carried forward to the main
+/// log, and the rest is gone with the file. Every method here is for the thread of changes.
 final class Reclaimer: Sendable {
     private let files: any FileSystem
     private let seed: UInt64
@@ -15,7 +15,7 @@ final class Reclaimer: Sendable {
     private let lookup: Lookup
     private let blobs: BlobFiles
     private let health: StoreHealth
-    /// What a reclaim carries.
+    /// Decides what a reclaim carries.
     private let judge: Mutex<CarryJudge>
 
     init(_ opened: OpenedStore, log: Log, remover: Remover, lookup: Lookup) {
@@ -28,11 +28,11 @@ final class Reclaimer: Sendable {
     /// Reclaims the segment that is due.
     ///
     /// - Parameters:
-    ///   - kind: the log for which the file is wanted again; nil: it is removed.
-    ///   - dropsUnpinned: whether nothing is carried that may go.
-    ///   - isDeviceFull: whether the device gives no new segment: then what must be carried has to fit into the open one.
-    /// - Returns: the file as a new segment, its bytes granted; nil when it was removed or is still read by someone.
-    /// - Throws: `.noSpace` when there is nothing to reclaim.
+    ///   - kind: the log that needs the file again; nil: it is removed.
+    ///   - dropsUnpinned: whether nothing is carried that may be evicted.
+    ///   - isDeviceFull: whether the device has no space for a new segment: then what must be carried has to fit into the open one.
+    /// - Returns: the file as a new segment, with its bytes granted; nil if it was removed or is still being read.
+    /// - Throws: `.noSpace` if there is nothing to reclaim.
     func reclaimOldest(
         recyclingFor kind: LogKind?,
         dropsUnpinned: Bool = false,
@@ -57,7 +57,7 @@ final class Reclaimer: Sendable {
         return CarryJudge.isMostlyDead(live: live, recordBytes: oldest.segment.size, blobBytes: blobBytes)
     }
 
-    /// Whether the index points to an entry's record of a segment.
+    /// Whether the index points to an entry's record in a segment.
     private func isLive(_ row: TableRow, in segment: Segment) -> Bool {
         let fragment = ShardedIndex.fragment(of: row.primary)
         return index.shard(of: row.primary).state.withLock { shard in
@@ -65,14 +65,15 @@ final class Reclaimer: Sendable {
         }
     }
 
-    /// Whether an index row points to a record of a segment.
+    /// Whether an index row points to a record in a segment.
     private func points(_ current: IndexRow, to row: TableRow, in segment: Segment) -> Bool {
         current.order == row.order && current.place.slot == segment.slot && current.place.unit == row.place
     }
 
-    /// The segment to reclaim next, and whether nothing of it can be carried that may go.
+    /// The segment to reclaim next, and whether none of its entries may be carried unless they must be.
     private func nextVictim(isDeviceFull: Bool) throws(StoreError) -> (segment: LogState.Sealed, mustDrop: Bool)? {
-        // With nothing sealed what is open is all there is, and may be full of blobs; writes into it end without this thread.
+        // With nothing sealed, the open segments are all there is, and may have many blobs; writes into them end without this
+        // thread.
         var patience = 20_000
         while log.ask({ $0.victim == nil }), patience > 0 {
             let open = log.ask { log in LogState.Destination.allCases.first { log.hasRecords($0) } }
@@ -83,11 +84,11 @@ final class Reclaimer: Sendable {
             patience -= 1
             IOThreads.pause()
         }
-        // An open segment that is older keeps every tombstone since then alive: it is the next to go.
+        // An open segment that is older keeps every tombstone since then alive: it must go next.
         log.closeOlderThanVictim()
         guard let victim = log.ask({ $0.victim }) else { return nil }
         if !isDeviceFull, log.hasSegmentForReclaimer { return (victim, false) }
-        // A device that failed midway has eaten the reserve: what needs no more than is left brings it back.
+        // A device that failed midway has used up the reserve: a segment that needs no more than what is left restores it.
         let room = log.ask { $0.roomAhead }
         if try mustCarry(of: victim) <= room { return (victim, true) }
         for number in log.ask({ $0.sealedSegments.map(\.number) }) {
@@ -97,7 +98,7 @@ final class Reclaimer: Sendable {
         return nil
     }
 
-    /// What a reclaim of a segment writes at least, and cannot do without: what is pinned, tombstones and marks.
+    /// How many bytes a reclaim of a segment must write in any case: pinned entries, tombstones and marks.
     private func mustCarry(of victim: LogState.Sealed) throws(StoreError) -> Int {
         let note = RecordHeader.size / 16 * 16 + 16 + TableRow.size
         return try log.table(of: victim).rows.reduce(0) { sum, row in
@@ -114,7 +115,7 @@ final class Reclaimer: Sendable {
         }
     }
 
-    /// Waits a moment for readers that are about to let go of segments that are gone: their bytes come back with that.
+    /// Waits a moment for readers that will soon release segments that are gone, which releases their bytes.
     func awaitRetired() {
         var patience = 2_000
         while log.ledger.retired > 0, !log.hasSegmentForReclaimer, patience > 0 {
@@ -125,7 +126,7 @@ final class Reclaimer: Sendable {
 
     /// What a reclaim does with entries that are not pinned.
     enum ReclaimMode: Sendable {
-        /// ``CarryJudge`` says which are carried.
+        /// ``CarryJudge`` decides which are carried.
         case judge
         /// All are carried.
         case carryAll
@@ -133,7 +134,7 @@ final class Reclaimer: Sendable {
         case drop
     }
 
-    /// Reclaims one segment; when a step fails it stays with what is left of it, and another is tried the next time.
+    /// Reclaims one segment; if a step fails, the rest of it stays, and another is tried next time.
     func reclaim(
         _ victim: LogState.Sealed,
         mode: ReclaimMode,
@@ -158,10 +159,10 @@ final class Reclaimer: Sendable {
             "free \(log.ledger.free) of \(log.ledger.capacity), with the open segment \(log.ledger.reserve)"
         )
         remover.settleReleases()
-        // A segment goes only when every tombstone made for it is on the disk.
+        // A segment is removed only once every tombstone made for it is on the disk.
         remover.payDebts()
         guard !remover.owes else { throw StoreError.noSpace }
-        // Until its file is gone what was evicted from it may be found again: removals then always leave a tombstone.
+        // Until its file is gone, entries evicted from it may be found again: removals then always leave a tombstone.
         remover.isReclaiming.store(true, ordering: .sequentiallyConsistent)
         let table = try log.table(of: victim)
         let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
@@ -183,19 +184,19 @@ final class Reclaimer: Sendable {
                 }
             }
         } catch {
-            // What was promised to them is written or given up; the first failure is told.
+            // Their reserved places are written or given up; the first failure is reported.
             try? write(&copies)
             throw error
         }
         try write(&copies)
-        // What left its rows to their removers meanwhile is noted before the file is written anew.
+        // Releases that removers have noted meanwhile are settled before the file is rewritten.
         remover.settleReleases()
         try remover.awaitNotes()
         log.noteRoomAhead()
-        // Copies may have taken what is kept back for them. Then the file goes, which gives that back.
+        // Copies may have used the space that is reserved for them. Removing the file then restores it.
         let recycled = try log.retire(victim, recyclingFor: kind)
         orders.withMarks { $0.prune(lowest: horizon.lowestLeft) }
-        // Another that could not be reclaimed to its end may still hold what was evicted.
+        // Another segment that could not be reclaimed completely may still contain evicted entries.
         remover.isReclaiming.store(log.ask { $0.hasStuck }, ordering: .sequentiallyConsistent)
         return recycled
     }
@@ -206,7 +207,7 @@ final class Reclaimer: Sendable {
             || health.counters.entriesCorrupt.load(ordering: .relaxed) > 0
     }
 
-    /// Rows in the order in which their records lie.
+    /// Rows in the order of their records.
     private static func byPlace(_ rows: [TableRow]) -> [TableRow] {
         let places = rows.indices.map { UInt64(rows[$0].place) << 32 | UInt64($0) }.sorted()
         return places.map { rows[Int($0 & 0xFFFF_FFFF)] }
@@ -242,7 +243,7 @@ final class Reclaimer: Sendable {
         return Set(zip(places, carried).lazy.filter(\.1).map(\.0))
     }
 
-    /// The least score that is carried, by rows drawn from all shards.
+    /// The lowest score that is carried, from rows drawn from all shards.
     private func bar(using random: inout PolicyRandom) -> Int {
         let meanBlobs = log.ask { $0.meanBlobs }
         let counts = index.shards.map { shard in shard.state.withLock { $0.table.count } }
@@ -269,11 +270,11 @@ final class Reclaimer: Sendable {
         isCarried: Bool
     ) throws(StoreError) {
         guard let current = settledRow(row, in: segment) else { return }
-        // What is read stays where it would be held on the disk all the same, beyond what may be.
+        // An entry that is being read stays if its blob would stay on the disk anyway, beyond the limit for such blobs.
         let isHeld =
             blob.map { blobs.isRead($0.number) && log.ledger.held + $0.blocks > log.ledger.budget.held } ?? false
         let mustStay = mode == .carryAll || isHeld || current.isPinned
-        // What goes is told from its row alone; the rest is read, and may turn out to be of no use.
+        // Evicted entries are known from their rows alone; the rest is read, and may turn out to be useless.
         if mustStay || isCarried,
             try carry(current, row, in: segment, &window, &copies, mustStay: mustStay)
         {
@@ -282,9 +283,9 @@ final class Reclaimer: Sendable {
         try evict(current, row, blob, in: segment, &copies)
     }
 
-    /// The row that points to a record, once nothing is being written in its place; nil when none does.
+    /// The row that points to a record, once nothing is being written to replace it; nil if there is none.
     ///
-    /// A freshening ends on a thread that waits for nothing of this one's. Until then its base can neither go nor be judged.
+    /// A freshening ends on a thread that does not wait for this one. Until then, its base can be neither removed nor judged.
     private func settledRow(_ row: TableRow, in segment: Segment) -> IndexRow? {
         let fragment = ShardedIndex.fragment(of: row.primary)
         while true {
@@ -334,9 +335,9 @@ final class Reclaimer: Sendable {
     /// Copies an entry to the main log.
     ///
     /// - Parameters:
-    ///   - window: what was read of the segment.
-    ///   - copies: takes the copy, which is written with those beside it.
-    /// - Returns: false when it is not worth it, or there is no room: then it is to be evicted.
+    ///   - window: the part of the segment that was read.
+    ///   - copies: takes the copy, which is written together with adjacent ones.
+    /// - Returns: false if it is not worth it, or there is no room: then it must be evicted.
     func carry(
         _ current: IndexRow,
         _ row: TableRow,
@@ -352,7 +353,7 @@ final class Reclaimer: Sendable {
             do throws(StoreError) {
                 found = try lookup.read(current, primary: row.primary, waits: true)
             } catch {
-                // What the device cannot give back must not hold up the rest; what must stay is tried again another time.
+                // Records that the device cannot read must not delay the rest; those that must stay are tried again another time.
                 guard !mustStay, (error.cause as? FileSystemError)?.errno == SystemNumber.damaged else { throw error }
                 found = .damaged
             }
@@ -372,7 +373,7 @@ final class Reclaimer: Sendable {
                 guard shard.table.row(current.fragment, variant: current.variant)?.order == current.order else {
                     return false
                 }
-                // Under the shard's lock, so that the horizon of a later tombstone reaches the copy.
+                // Under the shard's lock, so that the horizon of a later tombstone covers the copy.
                 place = log.reserve(.carried, length: length, hasBlob: current.hasBlob)
                 return true
             }
@@ -386,8 +387,8 @@ final class Reclaimer: Sendable {
             }
         }
         guard let place else { return false }
-        // Asked again now that the place is taken: a mark from here on reaches it.
-        // No pin protects from it: a copy beyond the mark's horizon would come back once the mark is dropped.
+        // Checked again now that the place is reserved: a mark from here on covers it. Being pinned does not protect from it: a
+        // copy beyond the mark's horizon would come back once the mark is dropped.
         if lookup.isPurged(source) || (!mustStay && !isReadable(source)) {
             log.finish(place, row: nil, blob: nil)
             return false
@@ -397,13 +398,13 @@ final class Reclaimer: Sendable {
         return true
     }
 
-    /// Whether an entry can be made of a record.
+    /// Whether a record can be read as an entry.
     private func isReadable(_ source: RecordSource) -> Bool {
         guard source.header.keyID == 0, lookup.seal == nil else { return (try? lookup.entry(source, nil)) != nil }
         return source.detailBytes.withUnsafeBytes { RecordDetail.Layout($0) } != nil
     }
 
-    /// Writes the copies that have gathered, all at once, and lets the index find them.
+    /// Writes the collected copies, all at once, and adds them to the index.
     func write(_ copies: inout CopiedRecords) throws(StoreError) {
         guard let first = copies.items.first else { return }
         let gathered = copies
@@ -420,7 +421,7 @@ final class Reclaimer: Sendable {
             index.shard(of: item.row.primary).state.withLock { shard in
                 _ = shard.table.change(item.current.fragment, variant: item.current.variant) { found in
                     guard found.order == item.current.order else { return }
-                    // A copy that may be whole all the same wants a tombstone when this one goes.
+                    // A copy that may still be complete needs a tombstone when this one is removed.
                     if failure != nil { return found.shadows = true }
                     found.place = RecordPlace(slot: item.place.segment.slot, unit: unit, units: item.row.units)
                 }
@@ -438,7 +439,7 @@ final class Reclaimer: Sendable {
         if let failure { throw failure }
     }
 
-    /// Carries a tombstone or mark forward while something that it kills may lie in another segment.
+    /// Carries a tombstone or mark forward as long as something that it kills may be in another segment.
     func carryNote(
         _ row: TableRow,
         in segment: Segment,
@@ -471,7 +472,7 @@ final class Reclaimer: Sendable {
         copied?.place = UInt32(truncatingIfNeeded: place.offset / 16)
     }
 
-    /// What an earlier, larger capacity let in goes, oldest first; until then as much is free for carrying as it had.
+    /// Removes what an earlier, larger capacity let in, oldest first; until then, as much space is free for carrying as it had.
     func fitCapacity() {
         do throws(StoreError) {
             try reclaimExcess()
@@ -484,7 +485,7 @@ final class Reclaimer: Sendable {
             }
             try reclaimExcess()
         } catch {
-            // What cannot go now goes when the next put wants room.
+            // What cannot be removed now is removed when the next put needs room.
         }
     }
 
@@ -493,7 +494,7 @@ final class Reclaimer: Sendable {
         while log.ledger.excess > 0 { _ = try search.next(self, recyclingFor: nil) }
     }
 
-    /// Changes: moves what lives in a sealed segment to the main log and removes it, where that frees something.
+    /// Changes: moves the live entries of a sealed segment to the main log and removes it, if that frees something.
     ///
     /// - Returns: how many entries were moved.
     func compact(_ number: UInt64) throws(StoreError) -> Int {
@@ -507,7 +508,7 @@ final class Reclaimer: Sendable {
             live += Int(row.units) * Geometry.unit
             entries += 1
         }
-        // A segment that is mostly alive is left as it is: copying it frees next to nothing.
+        // A segment that is mostly alive is left as it is: copying it frees almost nothing.
         guard live < segment.size / 4 * 3 else { return 0 }
         _ = try reclaim(sealed, mode: .carryAll, recyclingFor: nil)
         return entries
@@ -515,6 +516,6 @@ final class Reclaimer: Sendable {
 }
 
 extension BlobRow {
-    /// What the blob takes on the disk.
+    /// The space that the blob takes on the disk.
     var blocks: Int { SpaceLedger.blocks(Int(clamping: storedBytes)) }
 }

@@ -3,7 +3,8 @@
 
 internal import Synchronization
 
-/// Makes room for callers: segments of new files while the reclaimer's reserve stays whole, else by reclaiming. For the thread of changes.
+/// Makes room for callers: with new segments while the reclaimer's reserve stays complete, otherwise by reclaiming. For the thread
+/// of changes.
 final class RoomMaker: Sendable {
     private let log: Log
     private let reclaimer: Reclaimer
@@ -13,7 +14,7 @@ final class RoomMaker: Sendable {
     private let blobs: BlobFiles
     private let threads: IOThreads
     private let health: StoreHealth
-    /// Whether room is about to be made for the next blob.
+    /// Whether room is being made for the next blob.
     private let isMakingRoom = Atomic<Bool>(false)
 
     init(_ opened: OpenedStore, log: Log, reclaimer: Reclaimer, remover: Remover, trials: SharedTrials) {
@@ -21,11 +22,11 @@ final class RoomMaker: Sendable {
         (self.log, self.reclaimer, self.remover, self.trials) = (log, reclaimer, remover, trials)
     }
 
-    /// Sees to it that an open segment has room, and reserves in it before anyone else can.
+    /// Ensures that an open segment has room, and reserves it before anyone else can.
     ///
     /// - Parameters:
     ///   - reserve: takes the room; it runs at once and must do no more than that.
-    /// - Throws: `.noSpace` when what is pinned, being written or read leaves none; what the file system said.
+    /// - Throws: `.noSpace` if pinned entries and those being written or read leave none; the error of the file system.
     func withRoom<Value>(
         _ destination: LogState.Destination,
         length: Int,
@@ -34,7 +35,7 @@ final class RoomMaker: Sendable {
     ) throws(StoreError) -> Value {
         try health.checkOpen()
         log.sealFull()
-        // Another caller may have seen to it meanwhile.
+        // Another caller may have made room meanwhile.
         let isThere = log.setAside(destination, length: length, hasBlob: hasBlob)
         defer { log.endTurn(destination) }
         if !isThere { try makeRoom(destination) }
@@ -48,7 +49,7 @@ final class RoomMaker: Sendable {
         return try reserve()
     }
 
-    /// Opens a fresh segment for callers, set aside for the one whose turn it is.
+    /// Opens a new segment for callers, reserved for the one whose turn it is.
     private func makeRoom(_ destination: LogState.Destination) throws(StoreError) {
         log.close([destination])
         if let spare = log.takeSpare() {
@@ -58,9 +59,9 @@ final class RoomMaker: Sendable {
         }
     }
 
-    /// Makes a segment in advance for the small log, where the space for it can be had.
+    /// Makes a segment in advance for the small log, if there is space for it.
     func makeSpare() {
-        // In a store of few segments one that is empty costs more hits than it saves time.
+        // In a store with few segments, an empty one costs more hits than it saves time.
         guard log.ledger.capacity / log.geometry.segmentSize >= 32, !health.isClosed,
             log.ask({ $0.spare == nil })
         else { return }
@@ -68,8 +69,8 @@ final class RoomMaker: Sendable {
         log.keepSpare(segment)
     }
 
-    /// Makes a segment for callers: of a new file while the reclaimer's reserve stays whole, else of the file of one that is
-    /// reclaimed for it.
+    /// Makes a segment for callers: from a new file while the reclaimer's reserve stays complete, otherwise from the file of one
+    /// that is reclaimed for it.
     ///
     /// - Parameters:
     ///   - isAhead: whether nobody waits for it: then a full device is no reason to evict.
@@ -83,7 +84,7 @@ final class RoomMaker: Sendable {
                 do throws(StoreError) {
                     return try log.create(kind)
                 } catch {
-                    // A device that is full for others still holds segments of this store.
+                    // A device that others have filled still holds segments of this store.
                     isDeviceFull = error.code == .noSpace && error.cause != nil
                     guard isDeviceFull, !isAhead, log.ask({ $0.victim != nil }) else { throw error }
                 }
@@ -99,7 +100,7 @@ final class RoomMaker: Sendable {
     /// Changes: makes room for bytes of a blob by reclaiming.
     ///
     /// - Parameters:
-    ///   - isDeviceFull: whether the device itself refused them, so that at least one segment has to go.
+    ///   - isDeviceFull: whether the device itself refused them, so that at least one segment must go.
     func makeRoomForBlob(_ bytes: Int, isDeviceFull: Bool = false) throws(StoreError) {
         try health.checkOpen()
         blobs.retryLeftovers()
@@ -121,7 +122,7 @@ final class RoomMaker: Sendable {
         }
     }
 
-    /// Has room made for the next blob, where there is little: nobody waits for that.
+    /// Makes room for the next blob in the background, if there is little; nobody waits for that.
     func makeRoomForBlobSoon(_ bytes: Int) {
         let bytes = min(2 * bytes, log.ledger.capacity / 64)
         guard log.ledger.capacity / log.geometry.segmentSize >= 32, !log.ledger.hasRoom(bytes, for: .caller),
@@ -134,7 +135,7 @@ final class RoomMaker: Sendable {
         if !isTaken { isMakingRoom.store(false, ordering: .releasing) }
     }
 
-    /// Changes FORMAT on a device that may be full: segments that are to go with what is purged go before that.
+    /// Changes FORMAT on a device that may be full: segments that contain purged entries are removed first.
     func writeFormat(_ change: (inout StoreFormat) -> Void) throws(StoreError) {
         for _ in 0..<4 {
             do throws(StoreError) {
@@ -143,7 +144,7 @@ final class RoomMaker: Sendable {
                 guard error.code == .noSpace else { throw error }
                 if log.discardSpare() { continue }
                 log.discardCarriedSpare()
-                // What open segments have not filled is given back, and then the oldest one goes.
+                // The unused parts of open segments are released, and then the oldest segment is removed.
                 log.close(log.ask { log in [.small, .main].filter { log.hasRecords($0) } }, isCut: true)
                 do throws(StoreError) {
                     _ = try reclaimer.reclaimOldest(recyclingFor: nil, dropsUnpinned: true, isDeviceFull: true)
@@ -156,9 +157,9 @@ final class RoomMaker: Sendable {
     }
 }
 
-/// A search for room: reclaims segment after segment until its caller has what it wants.
+/// A search for room: reclaims segment after segment until its caller has what it needs.
 ///
-/// What ``CarryJudge`` says is carried at first. Once every segment has been looked at, only what is pinned is.
+/// At first, the entries that ``CarryJudge`` chooses are carried. Once every segment has been tried, only pinned ones are.
 struct RoomSearch {
     private let segments: Int
     private var turns = 0
@@ -169,7 +170,7 @@ struct RoomSearch {
 
     /// Reclaims the next segment.
     ///
-    /// - Throws: `.noSpace` once all that can go is gone.
+    /// - Throws: `.noSpace` once everything that may be removed is gone.
     mutating func next(
         _ reclaimer: Reclaimer,
         recyclingFor kind: LogKind?,

@@ -1,54 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// What a directory turned out to hold; the rows of the index went to the shards while it was read.
+/// What was found in a directory; the rows of the index went to the shards while it was read.
 struct RecoveredStore: Sendable {
-    /// A segment that lives.
+    /// A live segment.
     struct Segment: Sendable {
         let number: UInt64
         let kind: LogKind
-        /// What its header bears beside the number, or what the list says where the header does not hold.
+        /// The random number in its header, or in the list if the header is damaged.
         let identity: UInt64
-        /// Bytes of its file.
+        /// The size of its file in bytes.
         let fileSize: Int
         /// The highest order in it, 0 without records.
         let highestOrder: UInt64
-        /// Whether it ends with a table that holds its checks.
+        /// Whether it ends with an intact table.
         let isSealed: Bool
-        /// Where its table begins, or where it has none, where it belongs: behind the last record.
+        /// Where its table begins, or, if it has none, where it belongs: after the last record.
         let tail: Int
-        /// Its records where it is not sealed, sorted, so that it can be; empty where it is.
+        /// Its sorted records if it is not sealed, so that it can be sealed; empty if it is.
         let rows: [TableRow]
         /// The blobs of ``rows``.
         let blobRows: [BlobRow]
-        /// Whether something in it does not hold its checks: reclaim it early, since each opening finds that again.
+        /// Whether part of it is damaged: reclaim it early, since each opening finds that again.
         let isDamaged: Bool
-        /// Bytes of the blob files that entries of it name, and how many these are.
+        /// The bytes of the blob files that its entries name, and how many there are.
         var blobBytes = 0
         var blobCount = 0
     }
 
-    /// An entry that won over older ones and is void itself. It needs a tombstone of its order before any segment is
-    /// reclaimed: an older one must not come back once its record is gone.
+    /// An entry that won over older ones and is void itself. It needs a tombstone of its order before any segment is reclaimed: an
+    /// older one must not come back once its record is gone.
     struct Owed: Sendable, Hashable {
         let primary: UInt64
         let variant: UInt32
         let order: UInt64
     }
 
-    /// A file in which nothing counts.
+    /// A file with nothing that counts.
     struct VoidFile: Sendable, Hashable {
         let path: String
         let size: Int
     }
 
-    /// How much did not hold.
+    /// How much was damaged.
     struct Damage: Sendable, Hashable {
-        /// Segments that are missing or another's, or with damage in header, table or marks, or of which a part cannot be read.
+        /// Segments that are missing or not the expected ones, with damage in header, table or marks, or partly unreadable.
         var segments = 0
-        /// Entries whose blob is missing or of another size.
+        /// Entries whose blob is missing or has another size.
         var entries = 0
-        /// Entries that the bodies of a damaged segment lost.
+        /// Entries that were lost with the bodies of a damaged segment.
         var bodies = 0
     }
 
@@ -56,30 +56,30 @@ struct RecoveredStore: Sendable {
     var segments: [Segment] = []
     /// Entries installed.
     var entries = 0
-    /// Bytes of the blob files that entries name, in whole blocks.
+    /// The bytes of the blob files that entries name, in whole blocks.
     var blobBlocks = 0
     var marks = PurgeMarks()
     var owed: [Owed] = []
     /// The files to remove once the format is written.
     var void: [VoidFile] = []
     var damage = Damage()
-    /// The order that the next record gets.
+    /// The order of the next record.
     var nextOrder: UInt64 = 1
     /// Entries of a lower order must be revalidated before they are used.
     var suspectBefore: UInt64 = 0
-    /// The number that the next segment gets.
+    /// The number of the next segment.
     var nextSegment: UInt64 = 1
-    /// Higher than the number of every blob file and of every blob that a whole record names, dead ones included.
+    /// Higher than the number of every blob file and of every blob named in an intact record, including dead ones.
     var nextBlob: UInt64 = 1
 }
 
 /// Reads a directory of segments and blobs and decides what of it counts.
 ///
-/// ``run(_:)`` changes nothing. Whoever opens a store then writes the format with the new ``RecoveredStore/suspectBefore``,
-/// and removes the void files only after that: a damaged file that is gone tells the next opening of no damage.
+/// ``run(_:)`` changes nothing. The opener of a store then writes the format with the new ``RecoveredStore/suspectBefore``, and
+/// removes the void files only after that: once a damaged file is gone, the next opening cannot see the damage.
 ///
-/// Where the system refuses to show a file, recovery throws rather than that good entries are thrown away. What is damaged
-/// costs its own records, and where changes may be lost with it, every entry is suspect: to be revalidated before use.
+/// If the system refuses access to a file, recovery throws instead of discarding good entries. Damage costs only the damaged
+/// records, and if changes may be lost with it, every entry is suspect and must be revalidated before use.
 ///
 /// Memory: 32 bytes a record while it runs, and 1 MiB while a segment without a table is scanned.
 struct Recovery: Sendable {
@@ -87,9 +87,9 @@ struct Recovery: Sendable {
     let files: any FileSystem
     /// FORMAT as the last process left it.
     let manifest: FormatFile
-    /// What opens the prefixes of marks that were sealed.
+    /// Unseals the prefixes of marks that were sealed.
     var seal: (any StoreSeal)?
-    /// Whether a store may be at work on the files, whose unfinished steps are no damage.
+    /// Whether a store may be using the files, whose unfinished steps are not damage.
     var isHeld = false
 
     /// What was found so far.
@@ -105,14 +105,14 @@ struct Recovery: Sendable {
         (self.layout, self.files, self.manifest, self.seal, self.isHeld) = (layout, files, manifest, seal, isHeld)
     }
 
-    /// Numbers from here on are no store's: at a million segments a second it would take two years to get there.
+    /// Numbers from here on are not from a store: at a million segments a second, it would take two years to get there.
     static let numberLimit: UInt64 = 1 << 46
 
     private var format: StoreFormat { manifest.format }
 
-    /// Reads everything, and hands the rows of each shard to `install`, by ascending fragment and variant.
+    /// Reads everything, and passes the rows of each shard to `install`, by ascending fragment and variant.
     ///
-    /// - Throws: `.io` where a directory or file cannot be read that may be good; what `install` throws.
+    /// - Throws: `.io` if a directory or file that may be good cannot be read; any error of `install`.
     mutating func run(
         _ install: (_ shard: Int, _ rows: [IndexRow]) throws(StoreError) -> Void
     ) throws(StoreError) -> RecoveredStore {
@@ -126,7 +126,7 @@ struct Recovery: Sendable {
         return try settled(found, blobs: blobs, install)
     }
 
-    /// Decides what of these segment files and blobs counts, and hands the rows of each shard to `install`.
+    /// Decides what of these segment files and blobs counts, and passes the rows of each shard to `install`.
     ///
     /// - Parameters:
     ///   - found: by ascending number.
@@ -165,7 +165,7 @@ struct Recovery: Sendable {
 
     // MARK: Segments
 
-    /// A segment's file and what it turned out to be.
+    /// A segment's file and its contents.
     struct FoundFile: Sendable {
         let number: UInt64
         let size: Int
@@ -175,7 +175,7 @@ struct Recovery: Sendable {
     /// A segment that counts.
     private struct Numbered: Sendable {
         let number: UInt64
-        /// What the list says of it; nil when it is not listed.
+        /// Its row in the list; nil if it is not listed.
         let row: SegmentRow?
         var content: SegmentReader.Content
     }
@@ -185,7 +185,7 @@ struct Recovery: Sendable {
         var found: [FoundFile] = []
         let sizes = try Self.sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix, files)
         for (number, size) in sizes.sorted(by: { $0.key < $1.key }) {
-            // Nobody's, and not looked at.
+            // Not from a store, and not read.
             let isStray = number >= Self.numberLimit
             let outcome = isStray ? .void : try reader.read(layout.segment(number), number: number)
             found.append(FoundFile(number: number, size: size, outcome: outcome))
@@ -193,11 +193,11 @@ struct Recovery: Sendable {
         return found
     }
 
-    /// Holds what is there against what must be there.
+    /// Compares the segments that exist with those that must exist.
     ///
-    /// A segment is listed when it has its header and its name and as idle until it gets records and from when its file
-    /// is about to go. So after a kill at any instant nothing is missing, and what is there and not listed is empty;
-    /// else files were lost, swapped or put there, and what they killed may be back.
+    /// A segment is listed once it has its header and its name; it is listed as idle until it gets records, and again when its file
+    /// is about to be removed. So after a kill at any instant, nothing is missing, and unlisted segments are empty; otherwise,
+    /// files were lost, swapped or added, and entries that they killed may be back.
     private mutating func compareWithList(_ found: [FoundFile]) -> [Numbered] {
         let listed = Dictionary(manifest.rows.values.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
         var missing = Set(listed.values.filter { $0.state != .idle }.map(\.number))
@@ -224,7 +224,7 @@ struct Recovery: Sendable {
         }
         let highest = max(segments.last?.number ?? 0, listed.keys.max() ?? 0)
         store.nextSegment = highest == .max ? .max : highest + 1
-        // No store writes as many; the oldest go, and changes with them.
+        // No store writes that many; the oldest are dropped, and changes with them.
         while segments.count > Geometry.maximumSegments {
             let first = segments.removeFirst()
             others += 1
@@ -232,24 +232,24 @@ struct Recovery: Sendable {
             store.void.append(file)
         }
         if isHeld { return segments }
-        // A row that does not hold stands for one segment that is there, or else for one that is missing.
+        // A damaged row stands for one existing segment, or else for a missing one.
         let lostRows = manifest.damagedRows.count
         store.damage.segments += missing.count + others + max(0, strays - lostRows) + max(0, lostRows - unlisted)
         return segments
     }
 
-    /// Tells damage from what a crash leaves, and counts it.
+    /// Distinguishes damage from the traces of a crash, and counts it.
     private mutating func decideDamage(_ segments: inout [Numbered]) {
         for index in segments.indices where !isHeld && !segments[index].content.isSealed {
-            // A file has its whole size before its first record; sealing cuts it. What had its table has it still.
+            // A file has its full size before its first record; sealing cuts it. One that had its table still has it.
             let hadTable =
                 format.isClean || segments[index].row?.state == .sealed
                 || segments[index].content.fileSize != format.segmentSize
             guard hadTable || segments[index].content.isDamaged else { continue }
             segments[index].content.isDamaged = true
-            // A write that was slow may be under way in a segment of any age; only a file that surely had its table was whole.
+            // A slow write may be in progress in a segment of any age; only a file that certainly had its table was complete.
             guard hadTable else { continue }
-            // Acknowledged once: void as they are, they still supersede what is older.
+            // They were acknowledged once: although void, they still supersede older ones.
             store.damage.bodies += segments[index].content.torn.count
             segments[index].content.rows += segments[index].content.torn
             segments[index].content.rows.sort { $0.precedes($1) }
@@ -293,7 +293,7 @@ struct Recovery: Sendable {
 
     // MARK: Files
 
-    /// The files of a directory that bear a number; whatever else lies there stays.
+    /// The files of a directory whose names are numbers; others stay.
     static func sizes(
         in directory: String,
         suffix: String,
@@ -308,25 +308,25 @@ struct Recovery: Sendable {
         return sizes
     }
 
-    /// Removes what ``run(_:)`` found void.
+    /// Removes the files that ``run(_:)`` found void.
     ///
-    /// - Returns: what is still there.
+    /// - Returns: those that still exist.
     func sweep(_ files: [RecoveredStore.VoidFile]) -> [RecoveredStore.VoidFile] {
         files.filter { file in (try? self.files.removeIfThere(file.path)) == nil }
     }
 }
 
-/// Decides during recovery whether the body of a winning entry is there, and notes which blobs are named.
+/// Decides during recovery whether the body of a winning entry exists, and records which blobs are named.
 ///
-/// An entry that has lost its blob is void only now that it has won: the older entry it superseded stays gone.
+/// An entry that has lost its blob becomes void only after it has won: the older entry that it superseded stays gone.
 struct BlobDecisions {
     private let sizes: [UInt64: Int]
-    /// By slot and place, packed: slot above 32 bits of place.
+    /// By slot and place, packed: the slot above 32 bits of place.
     private var rows: [UInt64: BlobRow] = [:]
     /// The blobs that entries need.
     private(set) var named: Set<UInt64> = []
 
-    /// Decisions over the blob files by number with their sizes, and the blob rows of the segments by slot.
+    /// Decisions from the sizes of the blob files by number, and the blob rows of the segments by slot.
     init(sizes: [UInt64: Int], segments: [[BlobRow]]) {
         self.sizes = sizes
         for (slot, blobs) in segments.enumerated() {
@@ -334,7 +334,7 @@ struct BlobDecisions {
         }
     }
 
-    /// The row for the index; nil when the entry is void, which is then counted, and owed a tombstone if it shadows.
+    /// The row for the index; nil if the entry is void, which is then counted, and owed a tombstone if it shadows another.
     mutating func decide(_ winner: RecoveryFold.Winner, _ store: inout RecoveredStore) -> IndexRow? {
         let row = winner.row
         guard row.hasBlob else { return row }
@@ -360,21 +360,21 @@ struct BlobDecisions {
     }
 }
 
-/// Finds, among all records of all segments, the one that counts of each identity.
+/// Finds, among all records of all segments, the one of each identity that counts.
 ///
-/// Of one identity the entry of the highest order wins, unless a tombstone of its variant or of its primary key has that
-/// order or a higher one. Equal orders are copies of one record; the one in the highest slot is taken. A winner shadows
-/// when any other record of its identity was seen: evicting it must leave a tombstone, or that one would come back.
+/// Of one identity, the entry of the highest order wins, unless a tombstone of its variant or of its primary key has that order or
+/// a higher one. Equal orders are copies of one record; the one in the highest slot is taken. A winner shadows if any other record
+/// of its identity was seen: evicting it must leave a tombstone, or that one would come back.
 ///
-/// An identity is what the index can tell apart: shard, fragment and variant. Keys that agree in these displace each other
-/// in the index, so they must do it here as well, or a displaced entry could outlive its removal.
+/// An identity is what the index can distinguish: shard, fragment and variant. Keys that agree in these displace each other in the
+/// index, so they must do so here too, or a displaced entry could outlive its removal.
 ///
-/// The rows of all segments are in memory while it runs, 32 bytes each; beside them it holds the rows of one shard. Cost:
-/// some 50 ns a row.
+/// The rows of all segments are in memory while it runs, 32 bytes each; in addition, it holds the rows of one shard. Cost: some 50
+/// ns a row.
 struct RecoveryFold {
     /// The rows of one segment, sorted as ``SegmentTable`` sorts them.
     struct Run {
-        /// The segment's place in the list of segments, which is in ascending order of their numbers.
+        /// The segment's position in the list of segments, which is in ascending order of their numbers.
         let slot: UInt16
         let rows: [TableRow]
     }
@@ -383,7 +383,7 @@ struct RecoveryFold {
     struct Winner: Sendable, Hashable {
         /// The hash of its primary key.
         let primary: UInt64
-        /// What the index holds of it.
+        /// Its row for the index.
         let row: IndexRow
     }
 
@@ -394,7 +394,7 @@ struct RecoveryFold {
         self.runs = runs
     }
 
-    /// Calls `body` for each shard in turn with its winners, ordered by fragment and variant; ends with the first error.
+    /// Calls `body` for each shard in turn with its winners, ordered by fragment and variant; stops at the first error.
     func forEachShard<Failure: Error>(
         _ body: (_ shard: Int, _ winners: [Winner]) throws(Failure) -> Void
     ) throws(Failure) {
@@ -420,7 +420,7 @@ struct RecoveryFold {
             let row = run.rows[position]
             guard ShardedIndex.number(of: row.primary) == shard else { break }
             position += 1
-            // Marks kill by tag or prefix and have no say here.
+            // Marks kill by tag or prefix and are irrelevant here.
             if row.kind == .tagMark || row.kind == .prefixMark { continue }
             items.append(Item(row: row, slot: run.slot))
         }
@@ -444,7 +444,7 @@ struct RecoveryFold {
         }
     }
 
-    /// Judges the variants of one primary key, whose tombstones reach up to the order `killed`.
+    /// Judges the variants of one primary key, whose tombstones cover orders up to `killed`.
     private static func judge(
         _ items: [Item],
         _ keys: [UInt64],
@@ -493,7 +493,7 @@ struct RecoveryFold {
 }
 
 extension RecoveryFold {
-    /// A record and where it lies.
+    /// A record and its place.
     private struct Item {
         let row: TableRow
         let slot: UInt16
@@ -502,7 +502,7 @@ extension RecoveryFold {
         /// The upper bits of the fragment.
         var bits: UInt32 { UInt32(truncatingIfNeeded: fragment >> UInt64(IndexRow.fragmentBits - 32)) }
 
-        /// By fragment, variant, order and slot; the place makes it total.
+        /// By fragment, variant, order and slot; the place makes the order total.
         func precedes(_ other: Item) -> Bool {
             if fragment != other.fragment { return fragment < other.fragment }
             if row.variant != other.row.variant { return row.variant < other.row.variant }
@@ -511,10 +511,9 @@ extension RecoveryFold {
         }
     }
 
-    /// Orders the items of a shard without moving them: a key is 32 bits of the fragment above the item's
-    /// index.
+    /// Orders the items of a shard without moving them: a key is 32 bits of the fragment above the item's index.
     ///
-    /// It deals the keys to as many buckets as there are items: fragments are hashes, so most buckets hold one or two.
+    /// It distributes the keys to as many buckets as there are items: fragments are hashes, so most buckets contain one or two.
     private struct Sorter {
         private(set) var keys: [UInt64] = []
         private var ends: [UInt32] = []
@@ -552,7 +551,7 @@ extension RecoveryFold {
                 if left >> 32 != right >> 32 { return left < right }
                 return items[Self.index(left)].precedes(items[Self.index(right)])
             }
-            // A key that was written over and over fills one bucket alone.
+            // A key that was written again and again fills one bucket alone.
             guard range.count <= 16 else { return keys[range].sort(by: precedes) }
             for end in range.dropFirst() {
                 var index = end

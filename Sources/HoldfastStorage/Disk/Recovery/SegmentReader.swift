@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Reads what one segment file says of its records: its table, or where that is missing or damaged, record by record.
+/// Reads which records a segment file contains: from its table, or, if that is missing or damaged, record by record.
 struct SegmentReader: Sendable {
     let files: any FileSystem
     let format: StoreFormat
-    /// What opens the prefixes of marks that were sealed.
+    /// Unseals the prefixes of marks that were sealed.
     var seal: (any StoreSeal)?
-    /// Whether marks that are sealed are passed over where there is no seal, rather than taken for damage.
+    /// Whether sealed marks are skipped if there is no seal, instead of being taken for damage.
     var passesSealed = false
 
     /// How much of a file is in memory at a time while it is scanned.
     static let window = RecordScan.minimumWindow
 
-    /// What a file turned out to be.
+    /// The result of reading a file.
     enum Outcome: Sendable {
-        /// Nothing in it counts: it was never begun, is another one's file under a new name, was purged, or is damaged beyond
-        /// use.
+        /// It contains nothing that counts: it was never begun, is another segment's file under a new name, was purged, or is
+        /// damaged beyond use.
         case void
         case segment(Content)
     }
@@ -34,7 +34,7 @@ struct SegmentReader: Sendable {
     /// A segment's records.
     struct Content: Sendable {
         var kind: LogKind
-        /// What its header bears beside the number; nil when the header does not hold.
+        /// The random number in its header; nil if the header is damaged.
         var identity: UInt64?
         var fileSize: Int
         /// Sorted.
@@ -45,22 +45,22 @@ struct SegmentReader: Sendable {
         var isSealed = false
         /// Where the next record, or the table, belongs.
         var tail: Int
-        /// Whether bytes that were written once do not hold their checks.
+        /// Whether bytes that were once written fail their checks.
         var isDamaged = false
-        /// Entries whose head holds and whose body does not, in a segment without a table.
+        /// Entries with an intact head and a damaged body, in a segment without a table.
         var torn: [TableRow] = []
     }
 
-    /// Reads the file at `path`, whose name says `number`.
+    /// Reads the file at `path`, whose name contains `number`.
     ///
-    /// - Throws: where the system refuses to show a file that may be good; one that cannot be read any more is damaged.
+    /// - Throws: if the system refuses access to a file that may be good; one that has become unreadable is damaged.
     func read(_ path: String, number: UInt64) throws(FileSystemError) -> Outcome {
         let file = try files.open(path, .read)
         defer { files.close(file) }
         let size = try files.size(of: file)
         guard size > 0, let head = try bytes(file, 0, SegmentHeader.size) else { return .void }
         let header = SegmentHeader.decode(head, seed: format.hashSeed)
-        // A whole header of another number: the file was given a new name and not begun.
+        // An intact header with another number: the file was renamed and not begun.
         if let header, header.number != number || header.epoch < format.epoch { return .void }
         var content = Content(
             kind: header?.kind ?? .main,
@@ -68,14 +68,14 @@ struct SegmentReader: Sendable {
             fileSize: size,
             tail: SegmentHeader.size
         )
-        // Without its header a segment still has records, which bear its number.
+        // Without its header, a segment still has records, which contain its number.
         content.isDamaged = header == nil
         if try readTable(file, number, &content) { return .segment(content) }
         try scan(file, number, &content)
         return header != nil || !content.rows.isEmpty ? .segment(content) : .void
     }
 
-    /// The bytes of a range; nil where the device cannot give them any more.
+    /// The bytes of a range; nil if the device cannot read them any more.
     private func bytes(_ file: OpenFile, _ offset: Int, _ count: Int) throws(FileSystemError) -> [UInt8]? {
         do throws(FileSystemError) {
             return try files.read(file, from: offset, count: count)
@@ -128,7 +128,7 @@ struct SegmentReader: Sendable {
         if let mark {
             content.marks.append(mark)
         } else if row.kind == .tagMark {
-            // All but its horizon stands in the table; without that it is kept for as long as the store is open.
+            // Everything except its horizon is in the table; without that, it is kept for as long as the store is open.
             let horizon = UInt64.max
             content.marks.append(Mark(kind: .tagMark, tag: row.primary, prefix: [], order: row.order, horizon: horizon))
             content.isDamaged = true
@@ -141,7 +141,7 @@ struct SegmentReader: Sendable {
         passesSealed && seal == nil && header.kind == .prefixMark && header.keyID != 0
     }
 
-    /// The mark in a record; nil for a prefix that was sealed with a key that is not known any more.
+    /// The mark in a record; nil for a prefix that was sealed with a key that is no longer known.
     private func mark(_ header: RecordHeader, _ bytes: UnsafeRawBufferPointer) -> Mark? {
         var prefix: [UInt8] = []
         if header.kind == .prefixMark {
@@ -171,7 +171,7 @@ struct SegmentReader: Sendable {
             let start = scan.position
             let count = min(Self.window, end - start)
             guard let window = try bytes(file, start, count), !window.isEmpty else {
-                // One page that cannot be read ends the scan: what lies behind is lost with it.
+                // One unreadable page ends the scan: everything after it is lost too.
                 content.isDamaged = true
                 break
             }
@@ -205,8 +205,8 @@ struct SegmentReader: Sendable {
 
 /// Finds the records of a segment that has no table, or whose table is damaged, one after the other.
 ///
-/// Where bytes are no record of this segment, the scan goes on 16 bytes further; where they are one, it goes on behind it,
-/// so that nothing within a record's body is ever taken for a record. Feed it windows of the file:
+/// If the bytes are not a record of this segment, the scan continues 16 bytes further; if they are, it continues after the record,
+/// so that nothing within a record's body is ever taken for a record. Pass it windows of the file:
 ///
 ///     var scan = RecordScan(segment: number, seed: seed)
 ///     while true {
@@ -215,32 +215,32 @@ struct SegmentReader: Sendable {
 ///         if atEnd { break }
 ///     }
 ///
-/// A window that is not the last has at least ``minimumWindow`` bytes; then the scan gets on with each.
+/// A window that is not the last has at least ``minimumWindow`` bytes; then the scan makes progress with each.
 struct RecordScan {
-    /// The longest record, and so the smallest window but for the last.
+    /// The longest record, and so the smallest window except the last.
     static let minimumWindow = Geometry.maximumRecord + Geometry.unit
 
     /// A record of this segment.
     struct Found: Sendable, Hashable {
         /// Its offset in the file.
         let offset: Int
-        /// Its header, whose checksum holds.
+        /// Its header, with a correct checksum.
         let header: RecordHeader
-        /// Whether the inline body has its checksum; true where there is none to check.
+        /// Whether the inline body's checksum is correct; true if there is none to check.
         let bodyHolds: Bool
     }
 
     private let segment: UInt64
     private let seed: UInt64
 
-    /// The offset in the file at which to go on: where the next window begins.
+    /// The offset in the file where the next window must begin.
     private(set) var position: Int
-    /// The offset behind the last record found, a multiple of 16; where the records begin, while none is found.
+    /// The offset after the last record found, a multiple of 16; until one is found, where the records begin.
     private(set) var end: Int
-    /// How many bytes before ``end`` were no record: holes that unfinished writes left, or damage.
+    /// How many bytes before ``end`` were not records: holes from unfinished writes, or damage.
     private(set) var unparsedBytes = 0
 
-    /// A scan of the segment of this number, from its first record or from `position`, a multiple of 16.
+    /// A scan of the segment with this number, from its first record or from `position`, a multiple of 16.
     init(segment: UInt64, seed: UInt64, from position: Int = SegmentHeader.size) {
         self.segment = segment
         self.seed = seed
@@ -248,10 +248,10 @@ struct RecordScan {
         end = position
     }
 
-    /// The next record in `window`, whose first byte is the file's at `start`; nil when there is no other.
+    /// The next record in `window`, whose first byte is the file's at `start`; nil if there is no other.
     ///
-    /// Nil on the last window means that no record follows in the file; on others, that a window is wanted that begins at
-    /// ``position``. A record that is cut by the end of the last window is none.
+    /// For the last window, nil means that no record follows in the file; for others, that a window is needed that begins at
+    /// ``position``. A record that is cut off by the end of the last window does not count.
     mutating func next(in window: UnsafeRawBufferPointer, from start: Int, isLast: Bool) -> Found? {
         while position >= start, position - start < window.count {
             let bytes = window.part((position - start)..<window.count)

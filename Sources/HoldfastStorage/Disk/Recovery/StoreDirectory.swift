@@ -9,19 +9,19 @@
     internal import Musl
 #endif
 
-/// Makes a directory ready for a log-structured store: safe, a store's or nobody's, held, locked by this store alone, of the
-/// known format.
+/// Prepares a directory for a log-structured store: it must be safe, belong to a store or to nobody, be held and locked by this
+/// store alone, and have a known format.
 struct StoreDirectory: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
 
     /// What opening found.
     struct Opened: Sendable {
-        /// The file system, with the directory and those within held.
+        /// The file system, with the directory and its subdirectories held.
         let files: any FileSystem
         /// Holds the lock until it is closed.
         let lock: OpenFile
-        /// FORMAT, as it was written last; a new one where none was known.
+        /// FORMAT, as it was last written; a new one if none was known.
         let manifest: Manifest
         /// Whether the directory had no format that this version knows.
         let isNew: Bool
@@ -29,14 +29,15 @@ struct StoreDirectory: Sendable {
         let leftover: Int
     }
 
-    /// Prepares the directory; the lock is held when this returns, and not when it throws.
+    /// Prepares the directory; the lock is held when this returns, and not if it throws.
     ///
-    /// A format of another version, or one of which neither copy holds, is set aside with all that lies under it and removed.
+    /// A format of another version, or one with two damaged copies, is set aside together with everything that belongs to it, and
+    /// removed.
     ///
-    /// - Parameter segmentSize: the size of segments where the directory is new.
-    /// - Throws: `.badConfiguration` for a path that is not absolute; `.unsafeDirectory` where another user owns the directory
-    ///   or may write to it or replace it, where it is a link or a file, or where it holds files of somebody else; `.locked` with
-    ///   the holder's process number; `.io`, `.noSpace`.
+    /// - Parameter segmentSize: the size of segments if the directory is new.
+    /// - Throws: `.badConfiguration` for a path that is not absolute; `.unsafeDirectory` if another user owns the directory or may
+    ///   write to it or replace it, if it is a link or a file, or if it contains files of somebody else; `.locked` with the
+    ///   holder's process number; `.io`, `.noSpace`.
     func open(
         segmentSize: Int,
         using generator: inout some RandomNumberGenerator
@@ -45,7 +46,7 @@ struct StoreDirectory: Sendable {
         let owner = DirectoryOwner(layout: layout, files: files)
         if let name = try disk({ () throws(FileSystemError) in try owner.foreignName() }) {
             let message =
-                "\(layout.root) is neither empty nor a store's: it holds \"\(name)\". Name an empty directory, or take away what is in "
+                "\(layout.root) is neither empty nor a store: it contains \"\(name)\". Choose an empty directory, or remove what is in "
                 + "this one."
             throw StoreError(.unsafeDirectory, message)
         }
@@ -61,9 +62,11 @@ struct StoreDirectory: Sendable {
             }
             var held = files
             for directory in [layout.segments, layout.blobs] { held = try Self.hold(directory, makesIt: true, held) }
-            // A clean end is trusted after a loss of power, so what it rests on must be there.
+            // A clean close is trusted after a power failure, so what it depends on must be on the disk.
             try disk { () throws(FileSystemError) in try files.syncDirectory(layout.root) }
-            guard let manifest else { throw StoreError(.corrupt, "\(layout.format) vanished; open the store again.") }
+            guard let manifest else {
+                throw StoreError(.corrupt, "\(layout.format) disappeared; open the store again.")
+            }
             return Opened(
                 files: held,
                 lock: lock,
@@ -77,7 +80,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// The file system with the directory and those within held, for one who only reads.
+    /// The file system with the directory and its subdirectories held, for reading only.
     func held() throws(StoreError) -> any FileSystem {
         var files = try heldRoot(makesIt: false)
         for directory in [layout.segments, layout.blobs] { files = try Self.hold(directory, makesIt: false, files) }
@@ -97,15 +100,16 @@ struct StoreDirectory: Sendable {
         return try Self.hold(layout.root, makesIt: makesIt, files)
     }
 
-    /// Who may write to the parent can put another directory in the place of this one.
+    /// Anyone who may write to the parent can replace this directory.
     private func checkParent() throws(StoreError) {
-        // Behind a slash and a dot, since the parent may be reached by a link, as /tmp is on some systems.
+        // With a slash and a dot, since the parent may be a link, like /tmp on some systems.
         let parent = layout.root.split(separator: "/").dropLast().map { "/" + $0 }.joined()
         guard let attributes = try disk({ () throws(FileSystemError) in try files.attributesIfThere(parent + "/.") })
         else { return }
         let isSticky = attributes.permissions & 0o1000 != 0
         guard isSticky || attributes.permissions & 0o002 == 0 else {
-            let message = "Anyone can write to \(parent), which holds \(layout.root); take that right away (chmod o-w)."
+            let message =
+                "Anyone can write to \(parent), which contains \(layout.root); remove that permission (chmod o-w)."
             throw StoreError(.unsafeDirectory, message)
         }
     }
@@ -120,7 +124,7 @@ struct StoreDirectory: Sendable {
         } catch {
             throw StoreError(disk: error)
         }
-        // Asked by name first, since a link or a file cannot be held, and then of what is held.
+        // Checked by name first, since a link or a file cannot be held, and then on the held directory.
         try check(try attributes(of: path, makesIt: makesIt, files), path)
         let held: any FileSystem
         do throws(FileSystemError) { held = try files.holding(path) } catch { throw StoreError(disk: error) }
@@ -150,14 +154,14 @@ struct StoreDirectory: Sendable {
             throw StoreError(.unsafeDirectory, "\(path) belongs to another user; choose a directory of your own.")
         }
         guard attributes.permissions & 0o022 == 0 else {
-            let message = "\(path) can be written by others; take that right away (chmod go-w)."
+            let message = "Others can write to \(path); remove that permission (chmod go-w)."
             throw StoreError(.unsafeDirectory, message)
         }
     }
 
     // MARK: FORMAT
 
-    /// What FORMAT says; nil when there is none, or none of this version of which a copy holds.
+    /// The contents of FORMAT; nil if there is none, or none of this version with an intact copy.
     static func content(_ layout: StoreLayout, _ files: any FileSystem) throws(FileSystemError) -> FormatFile? {
         guard let file = try files.openIfThere(layout.format) else { return nil }
         defer { files.close(file) }
@@ -171,7 +175,7 @@ struct StoreDirectory: Sendable {
         } catch {
             guard error.errno == SystemNumber.damaged else { throw error }
         }
-        // A part that cannot be read any more is as good as zeros.
+        // A part that cannot be read any more counts as zeros.
         var bytes: [UInt8] = []
         while bytes.count < size {
             let count = min(Geometry.page, size - bytes.count)
@@ -181,7 +185,7 @@ struct StoreDirectory: Sendable {
         return FormatFile(bytes)
     }
 
-    /// FORMAT, open to be written; nil when there is none that this version knows.
+    /// FORMAT, open for writing; nil if there is none that this version knows.
     private static func manifest(_ layout: StoreLayout, _ files: any FileSystem) throws(FileSystemError) -> Manifest? {
         guard try files.attributesIfThere(layout.format)?.kind == .file else { return nil }
         let file = try files.open(layout.format, .readWrite)
@@ -195,12 +199,12 @@ struct StoreDirectory: Sendable {
         return nil
     }
 
-    /// Makes FORMAT, which has its name when it is whole and durable.
+    /// Makes FORMAT, which gets its name once it is complete and durable.
     private func create(_ content: FormatFile, _ files: any FileSystem) throws(FileSystemError) -> Manifest {
         try files.removeIfThere(layout.temporaryFormat)
         let file = try files.open(layout.temporaryFormat, .create)
         do throws(FileSystemError) {
-            // With room for a list, so that a full device stands in the way of no later change.
+            // With room for a list, so that a full device prevents no later change.
             try files.allocate(file, size: FormatFile.listOffset + Geometry.page)
             try files.write(ByteChunk(content.encode()), to: file, at: 0)
             try files.sync(file)
@@ -233,15 +237,15 @@ struct StoreDirectory: Sendable {
     }
 }
 
-/// Tells a store's directory, or an empty one, from one that is somebody else's: nothing in that may be touched.
+/// Distinguishes a store's directory, or an empty one, from one that belongs to somebody else, in which nothing may be touched.
 struct DirectoryOwner: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
 
-    /// The name of something that belongs to no store; nil where the directory is a store's, or as good as empty.
+    /// The name of something that does not belong to a store; nil if the directory is a store's, or practically empty.
     ///
-    /// What shows a store is the beginning of its FORMAT or of a segment. What a store leaves that was killed while it was made
-    /// is as good as nothing.
+    /// A store is recognized by the beginning of its FORMAT or of a segment. The remains of a store that was killed while it was
+    /// made count as nothing.
     func foreignName() throws(FileSystemError) -> String? {
         if try isStore(layout.root) { return nil }
         let names = try files.list(layout.root).sorted()
@@ -275,7 +279,7 @@ struct DirectoryOwner: Sendable {
         return bytes.withUnsafeBytes { $0.number(at: 0) == magic }
     }
 
-    /// The first bytes of a file; nil where there is none.
+    /// The first bytes of a file; nil if there is none.
     private func start(of path: String, at offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
         guard try files.attributesIfThere(path)?.kind == .file, let file = try files.openIfThere(path) else {
             return nil
@@ -295,7 +299,7 @@ struct DirectoryOwner: Sendable {
         switch name {
         case "lock":
             guard let bytes = try start(of: path, at: 0, count: 21) else { return false }
-            // Zeros, where power was lost.
+            // Zeros, after a power failure.
             return bytes.count <= 20 && bytes.allSatisfy { (48...57).contains($0) || $0 == 10 || $0 == 0 }
         case "FORMAT", "FORMAT" + StoreLayout.temporarySuffix:
             // Its bytes and its name are made durable before it is used.
@@ -304,7 +308,7 @@ struct DirectoryOwner: Sendable {
         case "segments", "blobs":
             return kind == .directory ? try files.list(path).isEmpty : false
         case "lost+found":
-            // The root of a file system has it.
+            // The root of a file system contains it.
             return kind == .directory
         default:
             guard kind == .directory, Quarantine.isQuarantine(name), directory == layout.root else { return false }
@@ -313,8 +317,7 @@ struct DirectoryOwner: Sendable {
     }
 }
 
-/// Gets a directory of an unknown or damaged format out of the way, and removes it: files that bear names a store gives,
-/// and no others.
+/// Sets a directory of an unknown or damaged format aside and removes it: only files with names that a store uses.
 struct Quarantine: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
@@ -330,7 +333,7 @@ struct Quarantine: Sendable {
     private static let firstParts: [Part] = [("k", [".key", ".tmp"]), ("b", [".body"])]
     private static let singles = ["FORMAT", "FORMAT" + StoreLayout.temporarySuffix]
 
-    /// Renames what a store left; the directory is as good as new after it.
+    /// Renames what a store left; the directory is then like a new one.
     func take() throws(FileSystemError) {
         let parts = try isFirstVersion() ? Self.parts + Self.firstParts : Self.parts
         let ours = parts.map(\.directory) + Self.singles
@@ -339,8 +342,8 @@ struct Quarantine: Sendable {
         let aside = layout.quarantine(FileNumber.random())
         try files.createDirectory(aside)
         try files.syncDirectory(layout.root)
-        // The format goes last, and before it the segments: what is left of a run that was cut short is still without a good
-        // format, and shows whose it is.
+        // The format goes last, and the segments before it: if this is interrupted, the rest has no valid format, and still shows
+        // whose it is.
         let last = ["segments"] + Self.singles
         for name in names.filter({ !last.contains($0) }) + last.filter(names.contains) {
             try files.rename("\(layout.root)/\(name)", to: "\(aside)/\(name)")
@@ -349,7 +352,7 @@ struct Quarantine: Sendable {
 
     /// Removes what was set aside now or earlier.
     ///
-    /// - Returns: the bytes, in whole blocks, of files that stay because they bear other names or could not be removed.
+    /// - Returns: the bytes, in whole blocks, of files that stay because they have other names or could not be removed.
     func remove() -> Int {
         var left = 0
         for name in (try? files.list(layout.root)) ?? [] where Self.isQuarantine(name) {
@@ -390,11 +393,11 @@ struct Quarantine: Sendable {
     }
 }
 
-/// What the file `lock` says of the process that took the lock last.
+/// The note in the file `lock` about the process that took the lock last.
 enum HolderNote {
-    /// The number of that process; nil where none is noted or it lives no more.
+    /// The number of that process; nil if none is noted or it no longer exists.
     ///
-    /// The lock itself is not tried: for as long as that took, no store could be opened.
+    /// This does not try to take the lock: while it held it, no store could be opened.
     static func read(_ layout: StoreLayout, _ files: any FileSystem) -> Int32? {
         guard let file = try? files.openIfThere(layout.lock) else { return nil }
         defer { files.close(file) }
@@ -402,13 +405,13 @@ enum HolderNote {
         return isAlive(number) ? number : nil
     }
 
-    /// Why the directory cannot be had, by the bytes of the file.
+    /// Why the directory is not available, from the bytes of the file.
     static func refusal(_ layout: StoreLayout, _ bytes: [UInt8]?) -> String {
         switch number(in: bytes ?? []) {
         case SystemNumber.processID?:
             "This process (\(SystemNumber.processID)) has \(layout.root) open already; close that store first, or use it."
-        case let number?: "Process \(number) holds \(layout.root); end it first."
-        case nil: "A process of unknown number holds \(layout.root); end it first."
+        case let number?: "Process \(number) has \(layout.root) open; end it first."
+        case nil: "An unknown process has \(layout.root) open; end it first."
         }
     }
 
@@ -424,7 +427,7 @@ enum HolderNote {
     }
 }
 
-/// Where the files of a log-structured store lie.
+/// Where the files of a log-structured store are.
 ///
 ///     directory/
 ///       FORMAT           version, secret, epoch, which segments there are; written in place
@@ -441,7 +444,7 @@ struct StoreLayout: Sendable, Hashable {
     /// The directory, without a slash at the end.
     let root: String
 
-    /// A layout in this directory; slashes at the end are dropped, since a symbolic link would be followed behind them.
+    /// A layout in this directory; slashes at the end are dropped, since they would make a symbolic link be followed.
     init(root: String) {
         var root = root
         while root.utf8.count > 1, root.hasSuffix("/") { root.removeLast() }
@@ -450,15 +453,15 @@ struct StoreLayout: Sendable, Hashable {
 
     /// What must be known before any other file can be read.
     var format: String { root + "/FORMAT" }
-    /// The first format on its way.
+    /// The first format while it is being written.
     var temporaryFormat: String { format + Self.temporarySuffix }
     var lock: String { root + "/lock" }
     var segments: String { root + "/segments" }
     var blobs: String { root + "/blobs" }
 
-    /// The file of a segment; like the names below it tells nothing of what the file holds.
+    /// The file of a segment; like the other names here, it reveals nothing about the contents.
     func segment(_ number: UInt64) -> String { "\(segments)/\(FileNumber.name(number))\(Self.segmentSuffix)" }
-    /// A segment that is not yet begun.
+    /// A segment that is not begun yet.
     func segmentInTheMaking(_ number: UInt64) -> String {
         "\(segments)/\(FileNumber.name(number))\(Self.temporarySuffix)"
     }
@@ -466,9 +469,9 @@ struct StoreLayout: Sendable, Hashable {
     func quarantine(_ number: UInt64) -> String { "\(root)/\(Self.quarantinePrefix)\(FileNumber.name(number))" }
 }
 
-/// The numbers by which files are named, so that a name says nothing of what the file holds.
+/// The numbers in file names, so that a name reveals nothing about the contents.
 enum FileNumber {
-    /// A number that nothing else has, for what is set aside.
+    /// A unique number for what is set aside.
     static func random() -> UInt64 {
         var generator = SystemRandomNumberGenerator()
         return UInt64.random(in: 1 ... .max, using: &generator)
@@ -480,7 +483,7 @@ enum FileNumber {
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
-    /// The number in a name of this suffix; nil for every other name.
+    /// The number in a name with this suffix; nil for every other name.
     static func number(in name: String, suffix: String) -> UInt64? {
         guard name.utf8.count == 16 + suffix.utf8.count, name.hasSuffix(suffix) else { return nil }
         guard let number = UInt64(name.prefix(16), radix: 16), self.name(number) + suffix == name else { return nil }

@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// What an engine starts with.
+/// The state that an engine starts with.
 struct OpenedStore {
     let layout: StoreLayout
     /// The file system, with the directories held.
@@ -27,7 +27,7 @@ struct OpenedStore {
     let health: StoreHealth
 }
 
-/// Opens a directory: makes it ready, reads what it holds, and goes on where the last process left it. Blocks.
+/// Opens a directory: prepares it, reads its contents, and continues where the last process left off. Blocks.
 struct StoreOpening: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
@@ -36,10 +36,10 @@ struct StoreOpening: Sendable {
     let seal: (any StoreSeal)?
     let threads: IOThreads
 
-    /// Orders beyond this are no store's: what bears one is damaged or forged.
+    /// Orders beyond this are not from a store: a record with one is damaged or forged.
     private static let highestOrder: UInt64 = 1 << 47
 
-    /// Opens the store; the lock is released again when this throws.
+    /// Opens the store; if this throws, the lock is released again.
     func open() throws(StoreError) -> OpenedStore {
         let fresh = Geometry(capacity: capacity)
         let directory = StoreDirectory(layout: layout, files: files)
@@ -65,7 +65,7 @@ struct StoreOpening: Sendable {
             try index.shards[number].state.withLock { shard throws(StoreError) in _ = try shard.table.fill(rows) }
         }
         guard found.nextOrder < Self.highestOrder, found.nextSegment < Self.highestOrder else {
-            throw StoreError(.corrupt, "The numbers in \(layout.root) are no store's; remove the directory.")
+            throw StoreError(.corrupt, "The numbers in \(layout.root) are not those of a store; remove the directory.")
         }
         let left = found.void.reduce(opened.leftover) { $0.addingSaturated(SpaceLedger.blocks($1.size)) }
         let rows = max(
@@ -77,13 +77,13 @@ struct StoreOpening: Sendable {
         let used = found.segments.reduce(begun) {
             $0.addingSaturated(SpaceLedger.blocks($1.fileSize))
         }
-        // Segments keep their size while it suits the capacity, so that their files can be used again.
+        // Segments keep their size as long as it suits the capacity, so that their files can be reused.
         let keepsSize =
             content.format.segmentSize <= 2 * fresh.segmentSize
             && 2 * content.format.segmentSize >= fresh.segmentSize
         let geometry = keepsSize ? Geometry(capacity: capacity, segmentSize: content.format.segmentSize) : fresh
         let ledger = SpaceLedger(budget: SpaceBudget(geometry: geometry, limits: limits), used: used)
-        // The last store kept as much free for carrying, so this is no more than it could take.
+        // The last store kept that much free for carrying, so this is no more than it could use.
         ledger.setCeiling(used.addingSaturated(2 * content.format.segmentSize))
         var log = LogState(segmentSize: geometry.segmentSize, capacity: geometry.capacity)
         log.highestNumber = found.nextSegment - 1
@@ -98,7 +98,7 @@ struct StoreOpening: Sendable {
             manifest: opened.manifest
         )
         let bootIdentity = Array(files.bootIdentity.prefix(StoreFormat.bootIdentityLimit))
-        // What must not be forgotten is durable before anything is changed that proves it.
+        // What must not be forgotten is made durable before anything is changed that proves it.
         do throws(FileSystemError) {
             let failure = try opened.manifest.write { format in
                 format.isClean = false
@@ -120,7 +120,7 @@ struct StoreOpening: Sendable {
                 - kept.reduce(0) { $0.addingSaturated(SpaceLedger.blocks($1.size)) }
         )
         segments.reopenNewest(&log)
-        // Blobs take their numbers from the orders, so those go on above both.
+        // Blobs take their numbers from the orders, so orders continue above both.
         let last = max(found.nextOrder, found.nextBlob) - 1
         let hashing = KeyHashing(seed: content.format.hashSeed)
         let health = StoreHealth(files: files, lockFile: opened.lock)
@@ -150,7 +150,7 @@ struct StoreOpening: Sendable {
     }
 }
 
-/// Takes the segments that recovery found into the log. Blocks.
+/// Adds the segments that recovery found to the log. Blocks.
 struct SegmentOpening {
     let layout: StoreLayout
     let files: any FileSystem
@@ -160,7 +160,7 @@ struct SegmentOpening {
     let geometry: Geometry
     let manifest: Manifest
 
-    /// What the list says of a segment.
+    /// The row of a segment in the list.
     func row(_ segment: RecoveredStore.Segment) -> SegmentRow {
         SegmentRow(header(segment), segment.isSealed ? .sealed : .open)
     }
@@ -175,7 +175,7 @@ struct SegmentOpening {
         )
     }
 
-    /// Opens the files, each in the slot that its position is.
+    /// Opens the files, each in the slot of its position.
     func open(
         _ found: [RecoveredStore.Segment],
         _ slots: SegmentSlots
@@ -204,7 +204,7 @@ struct SegmentOpening {
         return all
     }
 
-    /// Enters all segments in the log, and gives those that a crash left without a table theirs.
+    /// Adds all segments to the log, and writes the missing tables of those that a crash left without one.
     func sealUnsealed(
         _ found: [RecoveredStore.Segment],
         _ all: [Segment],
@@ -246,7 +246,7 @@ struct SegmentOpening {
         }
     }
 
-    /// Goes on in the newest segment of each log where it is far from full, so that many short lives leave few files.
+    /// Continues in the newest segment of each log if it is far from full, so that many short runs leave few files.
     func reopenNewest(_ log: inout LogState) {
         for kind in LogKind.allCases {
             guard let newest = log.newest(kind), newest.rows == nil, newest.segment.size < geometry.segmentSize / 2,
@@ -255,7 +255,7 @@ struct SegmentOpening {
             let growth = geometry.segmentSize - newest.segment.size
             guard ledger.grant(growth, for: .caller) else { continue }
             do {
-                // From here on its table may be written over.
+                // From now on, its table may be overwritten.
                 try manifest.note(newest.segment.number, is: .open)
                 try files.allocate(newest.segment.file.open, size: geometry.segmentSize)
             } catch {
@@ -280,9 +280,9 @@ struct SegmentFileReader: Sendable {
     let files: any FileSystem
     let seed: UInt64
 
-    /// What the table says, and where it begins.
+    /// The contents of the table, and where it begins.
     ///
-    /// - Throws: `.corrupt` when it does not hold its checks.
+    /// - Throws: `.corrupt` if it is damaged.
     func table(of segment: Segment) throws(StoreError) -> (rows: [TableRow], blobs: [BlobRow], offset: Int) {
         let size: Int
         let last: [UInt8]
@@ -309,6 +309,6 @@ struct SegmentFileReader: Sendable {
 
     private static let damaged = StoreError(
         .corrupt,
-        "The table of a segment is damaged; what it holds stays until the store is opened again."
+        "The table of a segment is damaged; its entries stay until the store is opened again."
     )
 }

@@ -3,12 +3,12 @@
 
 internal import Synchronization
 
-/// How the chunks of a blob lie in its file.
+/// The layout of a blob's chunks in its file.
 struct BlobShape: Sendable, Hashable {
     let number: UInt64
-    /// Plain bytes of every chunk but the last.
+    /// The plain bytes of every chunk except the last.
     let plainPerChunk: Int
-    /// Plain bytes of the whole, as far as they are in the file.
+    /// The plain bytes of the whole, as far as they are in the file.
     let length: Int
     /// Whether the last chunk that `length` covers is the blob's last.
     let isWhole: Bool
@@ -23,14 +23,14 @@ struct BlobShape: Sendable, Hashable {
         min(plainPerChunk, length - index * plainPerChunk)
     }
 
-    /// The bytes of a chunk in the file, its trailer included.
+    /// The bytes of a chunk in the file, including its trailer.
     func storedCount(_ index: Int) -> Int {
         plainCount(index) + overhead + BlobChunk.trailerSize
     }
 }
 
 extension BlobShape {
-    /// The shape of the whole blob that a committed record names.
+    /// The shape of the complete blob that a committed record names.
     init(_ header: RecordHeader) {
         self.init(
             number: header.bodyWord,
@@ -44,18 +44,18 @@ extension BlobShape {
 /// Reads the chunks of a blob, checks and unseals them. Blocks.
 struct BlobReader: Sendable {
     let host: any BlobHost
-    /// Whether what is sealed is opened; else its checksums are checked and nothing more.
+    /// Whether sealed chunks are unsealed; otherwise, only their checksums are checked.
     var opens = true
 
-    /// The most chunks that one read takes: a mebibyte and what its trailers push out.
+    /// The most chunks in one read: a mebibyte plus their trailers.
     static let window = 17
 
-    /// The plain bytes of the chunks in a range, from the page cache where it has them.
+    /// The plain bytes of the chunks in a range, from the page cache if it has them.
     ///
-    /// From there each chunk is read to where it belongs and checked while the processor's cache has it; its trailer lies where the
-    /// next chunk goes. The device is asked for all of them at once.
+    /// From there, each chunk is read directly to its place and checked while the processor's cache has it; its trailer is where
+    /// the next chunk goes. The device is asked for all of them at once.
     ///
-    /// - Returns: nil where the device must be waited for and `waits` is false.
+    /// - Returns: nil if that would have to wait for the device and `waits` is false.
     func read(_ shape: BlobShape, _ file: BlobFile, chunks: Range<Int>, waits: Bool) throws(StoreError) -> ByteChunk? {
         let last = chunks.upperBound - 1
         let stored = (last - chunks.lowerBound) * BlobChunk.stride + shape.storedCount(last)
@@ -95,7 +95,7 @@ struct BlobReader: Sendable {
         }
     }
 
-    /// Fills `part`; false where the device must be waited for.
+    /// Fills `part`; false if that would have to wait for the device.
     private func read(
         _ part: UnsafeMutableRawBufferPointer,
         _ file: BlobFile,
@@ -114,12 +114,12 @@ struct BlobReader: Sendable {
         return true
     }
 
-    /// What a chunk that does not hold means: a file without a name was cut by the store whose it is.
+    /// What a damaged chunk means: a file without a name was cut by the store that owns it.
     private func damaged(_ file: BlobFile) -> StoreError {
         (try? host.files.isNamed(file.open)) == false ? StoreError.gone : StoreError.damaged
     }
 
-    /// Checks a chunk, and puts its plain bytes where the stored ones are; false where it does not hold.
+    /// Checks a chunk, and puts its plain bytes in place of the stored ones; false if it is damaged.
     private func open(_ part: UnsafeMutableRawBufferPointer, _ shape: BlobShape, index: Int) throws(StoreError) -> Bool
     {
         let stored = UnsafeRawBufferPointer(part)
@@ -144,7 +144,7 @@ final class BlobBody: StoredBody {
         /// The chunks that were read last, and their plain bytes.
         var chunks = 0..<0
         var bytes = ByteChunk()
-        /// How many chunks the next read takes; it grows while reads go on where the last one ended.
+        /// How many chunks the next read takes; grows while reads continue where the last one ended.
         var window = 2
     }
 
@@ -173,7 +173,7 @@ final class BlobBody: StoredBody {
             recent.window = first == recent.chunks.upperBound ? min(BlobReader.window, recent.window * 2) : 2
             return recent.window
         }
-        // As many chunks as are asked for, and some in advance for the reader who goes on.
+        // As many chunks as requested, and some in advance for a reader that continues.
         let asked = min(BlobReader.window, count / shape.plainPerChunk + 1)
         let chunks = first..<min(shape.chunks, first + max(window, asked))
         do throws(StoreError) {
@@ -189,7 +189,7 @@ final class BlobBody: StoredBody {
                 recent.chunks = chunks
                 recent.bytes = read
             }
-            // From what was read, not from what is kept: another reader may have put its own there meanwhile.
+            // From the bytes just read, not from the kept ones, which another reader may have replaced meanwhile.
             return part(of: read, from: offset - first * shape.plainPerChunk, count)
         } catch {
             if error.code == .corrupt { host.dropDamaged(source) }
@@ -212,28 +212,28 @@ final class BlobBody: StoredBody {
     }
 }
 
-/// What a body in a blob file needs of the store that it belongs to.
+/// What a body in a blob file needs from its store.
 protocol BlobHost: AnyObject, Sendable {
     var files: any FileSystem { get }
     var seal: (any StoreSeal)? { get }
     var counters: DiskCounters { get }
     var threads: IOThreads { get }
 
-    /// Counts a refusal of the device and says what it means to the caller.
+    /// Counts a failure of the device and returns its error for the caller.
     func failed(_ error: FileSystemError) -> StoreError
 
-    /// Notes that the device did as it was told.
+    /// Records a success of the device.
     func succeeded()
 
-    /// Deals with an entry whose body is damaged.
+    /// Handles an entry whose body is damaged.
     ///
-    /// - Returns: whether it was there as it was read.
+    /// - Returns: whether the entry was still there unchanged.
     @discardableResult
     func dropDamaged(_ source: RecordSource) -> Bool
 }
 
 extension BlobHost {
-    /// Runs a read of an open body on the thread of reads; in place once the store is closed, since bodies outlive it.
+    /// Runs a read of an open body on the thread of reads; directly once the store is closed, since bodies outlive it.
     func readBody<Value: Sendable>(
         _ work: @escaping @Sendable () throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
@@ -252,11 +252,11 @@ extension BlobHost {
 final class BlobFiles: Sendable {
     private struct Open {
         var count = 0
-        /// What it takes on the disk; 0 while it is written.
+        /// Its bytes on the disk; 0 while it is written.
         var bytes = 0
-        /// Bytes to give back at the end, once the file has lost its name.
+        /// The bytes to release at the end, once the file has lost its name.
         var freed: Int?
-        /// By what it is cut to nothing then; nil where the device gave none.
+        /// The handle that then truncates it; nil if the device gave none.
         var eraser: OpenFile?
     }
 
@@ -264,11 +264,11 @@ final class BlobFiles: Sendable {
     let layout: StoreLayout
     let ledger: SpaceLedger
     private let open = Mutex<[UInt64: Open]>([:])
-    /// The files opened last for reading, newest at the end: opening one again costs more than a short read.
+    /// The files last opened for reading, newest at the end: opening one again costs more than a short read.
     private let recent = Mutex<[BlobFile]>([])
     /// How many files are kept open for the next reader.
     private static let keptOpen = 48
-    /// Blobs that could not be removed; they are tried again when room is needed.
+    /// Blobs that could not be removed; they are tried again if room is needed.
     private let leftovers = Mutex<[UInt64: Int]>([:])
 
     init(files: any FileSystem, layout: StoreLayout, ledger: SpaceLedger) {
@@ -282,7 +282,7 @@ final class BlobFiles: Sendable {
         try open(number, bytes: 0, .create)
     }
 
-    /// Opens a blob's file of so many `bytes` for reading, and keeps it for the next reader.
+    /// Opens a blob's file of this many `bytes` for reading, and keeps it for the next reader.
     func read(_ number: UInt64, bytes: Int) throws(FileSystemError) -> BlobFile {
         if let held = held(number) { return held }
         let file = try open(number, bytes: SpaceLedger.blocks(bytes), .read)
@@ -290,17 +290,17 @@ final class BlobFiles: Sendable {
             recent.append(file)
             return recent.count > Self.keptOpen ? recent.removeFirst() : nil
         }
-        // Let go of outside of the lock: the last reference closes the file.
+        // Released outside the lock: the last reference closes the file.
         withExtendedLifetime(oldest) {}
         return file
     }
 
-    /// The file of a blob, if it is still open from before.
+    /// The file of a blob, if it is still open.
     func held(_ number: UInt64) -> BlobFile? {
         recent.withLock { recent in recent.last { $0.number == number } }
     }
 
-    /// Closes what is kept open for readers to come: that of one blob, or all.
+    /// Closes the files kept open for later readers: that of one blob, or all.
     func letGo(_ number: UInt64? = nil) {
         let gone = recent.withLock { recent -> [BlobFile] in
             let gone = recent.filter { number == nil || $0.number == number }
@@ -310,7 +310,7 @@ final class BlobFiles: Sendable {
         withExtendedLifetime(gone) {}
     }
 
-    /// Counts it before it is open: who removes it meanwhile must not give its bytes back.
+    /// Counts it before it is open, so that a concurrent removal does not release its bytes.
     private func open(_ number: UInt64, bytes: Int, _ access: FileAccess) throws(FileSystemError) -> BlobFile {
         open.withLock { open in
             open[number, default: Open()].count += 1
@@ -330,11 +330,11 @@ final class BlobFiles: Sendable {
         return open.withLock { $0[number] != nil }
     }
 
-    /// What open readers hold of blobs that have their names.
+    /// The bytes of blobs that open readers hold and that have their names.
     var readBytes: Int {
         let idle = recent.withLock { recent in
             var idle: Set<UInt64> = []
-            // One that nobody else holds is kept for a reader to come.
+            // A file with no other owner is only kept for a later reader.
             for place in recent.indices where isKnownUniquelyReferenced(&recent[place]) {
                 idle.insert(recent[place].number)
             }
@@ -345,10 +345,10 @@ final class BlobFiles: Sendable {
         }
     }
 
-    /// Removes a blob; its `bytes` are given back once nobody reads it.
+    /// Removes a blob; its `bytes` are released once nobody reads it.
     ///
-    /// One that is gone already gave its bytes back then: nothing is given back twice. Its file is cut to nothing before: another
-    /// process may have it open, as a reader or because it was begun while this one had, and would keep its bytes on the disk.
+    /// One that is already gone has released its bytes: nothing is released twice. Its file is truncated first: another process may
+    /// have it open, as a reader or because it was started while this one had it open, and would keep its bytes on the disk.
     func remove(_ number: UInt64, bytes: Int) {
         letGo(number)
         let path = layout.blob(number)
@@ -367,7 +367,7 @@ final class BlobFiles: Sendable {
         leftovers.withLock { _ = $0.removeValue(forKey: number) }
         let freed = open.withLock { open -> Int in
             guard let mine = open[number] else { return isGone ? 0 : bytes }
-            // Its writer knows better than its size does how much was granted.
+            // Its writer knows better than its size how much was granted.
             let freed = max(mine.freed ?? 0, bytes)
             ledger.hold(freed - (mine.freed ?? 0))
             open[number]?.freed = freed
@@ -378,14 +378,14 @@ final class BlobFiles: Sendable {
         ledger.release(freed)
     }
 
-    /// Cuts a file without a name to nothing, whoever has it open, and closes it.
+    /// Truncates a file without a name, whoever has it open, and closes it.
     private func erase(_ file: OpenFile?) {
         guard let file else { return }
         try? files.truncate(file, to: 0)
         files.close(file)
     }
 
-    /// Tries again to remove what could not be removed.
+    /// Tries again to remove the blobs that could not be removed.
     func retryLeftovers() {
         for (number, bytes) in leftovers.withLock({ $0 }) { remove(number, bytes: bytes) }
     }

@@ -14,7 +14,7 @@ final class DiskWriter: EntryWriter {
     /// The last order before it began.
     private let since: UInt64
     private let body: GrowingDiskBody
-    /// Bytes of key, variant and description, which count towards the size of the entry.
+    /// The bytes of key, variant and description, which count toward the size of the entry.
     private let overhead: Int
     private let isOver = Atomic<Bool>(false)
 
@@ -63,7 +63,7 @@ final class DiskWriter: EntryWriter {
 
     @discardableResult
     func commit(_ description: EntryDescription?, now: StoreInstant) async throws(StoreError) -> StoredEntry {
-        // Followers have the whole body whether or not it may be stored: it is what they asked for.
+        // Followers get the whole body whether or not it may be stored, since they requested it.
         body.finish()
         do throws(StoreError) {
             try engine.health.checkOpen()
@@ -116,53 +116,53 @@ final class DiskWriter: EntryWriter {
     }
 }
 
-/// A body on its way to the disk, shared by its writer and those who follow it.
+/// A body on its way to the disk, shared by its writer and its followers.
 ///
-/// Up to the limit of what a record holds it lies in memory; what is longer goes to a blob, chunk by chunk, and only the
-/// last chunk or two stay in memory.
+/// Up to the limit for a record, it is in memory; a longer one goes to a blob, chunk by chunk, and only the last chunk or two stay
+/// in memory.
 final class GrowingDiskBody: StoredBody {
     private struct Bytes {
-        /// The body as it came while it is one piece; ``tail`` is empty then.
+        /// The body as it arrived while it is one piece; ``tail`` is empty then.
         var piece: ByteChunk?
-        /// What is not in the blob yet, from ``start`` on.
+        /// The bytes that are not in the blob yet, starting at ``start``.
         var tail: [UInt8] = []
-        /// Bytes of ``piece`` or ``tail`` that are in the blob already.
+        /// How many bytes of ``piece`` or ``tail`` are already in the blob.
         var start = 0
         /// The blob's number, once there is one.
         var number: UInt64 = 0
-        /// Plain bytes in the blob.
+        /// The plain bytes in the blob.
         var flushed = 0
         var blob: BlobFile?
-        /// Bytes of the blob in the ledger.
+        /// The blob's bytes in the ledger.
         var granted = 0
         var storedBytes = 0
         var isOver = false
-        /// Whether an entry has the blob.
+        /// Whether an entry owns the blob.
         var isKept = false
 
-        /// Bytes that are not in the blob.
+        /// The number of bytes that are not in the blob.
         var waiting: Int { (piece?.count ?? tail.count) - start }
         var count: Int { flushed + waiting }
 
-        /// Makes one run of bytes of what came in several pieces.
+        /// Combines several pieces into one.
         mutating func gather() {
             guard let whole = piece.take() else { return }
             tail = whole[start..<whole.count].array
             start = 0
         }
 
-        /// The first bytes that are not in the blob: of a body in one piece a part of that.
+        /// The first bytes that are not in the blob; of a body in one piece, a slice of it.
         func next(_ count: Int) -> ByteChunk {
             let count = min(count, waiting)
             if let piece { return piece[start..<(start + count)] }
             return ByteChunk(copying: tail[start..<(start + count)])
         }
 
-        /// Notes that bytes are in the blob.
+        /// Records that bytes are in the blob.
         mutating func flush(_ count: Int) {
             start += count
             flushed += count
-            // Moved up once half is done with, so that each byte moves about once.
+            // Moved up once half of them are done, so that each byte moves about once.
             if piece == nil, start >= tail.count / 2 {
                 tail.removeFirst(start)
                 start = 0
@@ -186,7 +186,7 @@ final class GrowingDiskBody: StoredBody {
         plainPerChunk = BlobChunk.payload - (engine.lookup.seal?.overhead ?? 0)
     }
 
-    /// A body that is whole, and in memory.
+    /// A complete body in memory.
     init(_ whole: ByteChunk, engine: DiskEngine) {
         self.engine = engine
         plainPerChunk = BlobChunk.payload - (engine.lookup.seal?.overhead ?? 0)
@@ -242,12 +242,12 @@ final class GrowingDiskBody: StoredBody {
         }
     }
 
-    /// How many bytes are added before whole chunks go to the blob: others write between two such steps.
+    /// How many bytes are added before whole chunks go to the blob: other writers get a turn between two such steps.
     static let step = 1 << 20
 
     /// Adds bytes, at most ``step`` at a time.
     ///
-    /// - Returns: whether so many have gathered that whole chunks should go to the blob.
+    /// - Returns: whether enough bytes are collected to write whole chunks to the blob.
     func append(_ chunk: ByteChunk) -> Bool {
         let added = bytes.withLock { bytes -> (count: Int, isDue: Bool) in
             if bytes.count == 0 {
@@ -257,25 +257,25 @@ final class GrowingDiskBody: StoredBody {
                 bytes.gather()
                 chunk.append(to: &bytes.tail)
             }
-            // One byte stays behind, since the last chunk of a blob says that it is the last.
+            // One byte stays, since the last chunk of a blob is marked as the last.
             return (bytes.count, bytes.count > engine.log.geometry.inlineLimit && bytes.waiting > plainPerChunk)
         }
         progress.advance(to: added.count)
         return added.isDue
     }
 
-    /// Ends the body for its followers, who read on from memory and blob.
+    /// Ends the body for its followers, which continue to read from memory and blob.
     func finish() {
         progress.end(.whole)
     }
 
-    /// Ends the body before it is whole, or gives a whole one up: nothing of it stays on the disk.
+    /// Ends the body before it is complete, or gives a complete one up: nothing of it stays on the disk.
     ///
-    /// Those who follow a whole body read on, from memory or from the file that is open.
+    /// Followers of a complete body continue to read, from memory or from the open file.
     func abandon() {
         let isCutOff = progress.end(.failed(StoreError.abandoned))
         guard bytes.withLock({ $0.count > engine.log.geometry.inlineLimit }) else { return }
-        // In line behind a flush that is under way.
+        // Queued after a flush in progress.
         engine.threads.later(.writes) { [self] in
             let (blob, number, granted) = bytes.withLock { bytes in
                 let gone = bytes.isKept ? (nil, 0, 0) : (bytes.blob, bytes.number, bytes.granted)
@@ -288,9 +288,9 @@ final class GrowingDiskBody: StoredBody {
         }
     }
 
-    /// Moves what has gathered to the blob, making room where there is none.
+    /// Moves the collected bytes to the blob, and makes room if there is none.
     func settle(isEnd: Bool) async throws(StoreError) {
-        // Others may take the room that was made before this body does; each turn of theirs is a step forward.
+        // Others may take the room before this body does; each of their turns is progress.
         for _ in 0..<1_024 {
             var wanted = 0
             var isDeviceFull = false
@@ -303,7 +303,7 @@ final class GrowingDiskBody: StoredBody {
                 guard error.code == .noSpace, error.cause != nil else { throw error }
                 isDeviceFull = true
             }
-            // For some chunks to come, too.
+            // Also for some later chunks.
             let ahead = isEnd ? bytes.withLock { SpaceLedger.blocks($0.waiting) } : BlobChunk.stride * 4
             let room = isDeviceFull ? 0 : max(wanted, min(ahead, engine.ledger.budget.uncommitted / 8))
             try await engine.threads.run(.changes, isUrgent: true) { [engine, isDeviceFull] () throws(StoreError) in
@@ -313,12 +313,13 @@ final class GrowingDiskBody: StoredBody {
         throw StoreError.noSpace
     }
 
-    /// Moves whole chunks to the blob; at the end the rest, too. For the thread of writes.
+    /// Moves whole chunks to the blob; at the end, the rest too. For the thread of writes.
     ///
-    /// - Returns: how many bytes want room before it can go on, 0 when all is done: what makes room runs on another thread.
-    /// - Throws: `.noSpace` with a cause when the device has no room.
+    /// - Returns: how many bytes of room are needed before it can continue, 0 if everything is done: room is made on another
+    ///   thread.
+    /// - Throws: `.noSpace` with a cause if the device has no room.
     func flush(isEnd: Bool) throws(StoreError) -> Int {
-        // Once the store is closed the directory may be another's.
+        // Once the store is closed, the directory may belong to another one.
         try engine.health.checkOpen()
         while let part = nextChunk(isEnd: isEnd) {
             let wanted = try write(part)
@@ -342,10 +343,10 @@ final class GrowingDiskBody: StoredBody {
         }
     }
 
-    /// - Returns: how many bytes want room first.
+    /// - Returns: how many bytes of room are needed first.
     private func write(_ part: Part) throws(StoreError) -> Int {
         let number = bytes.withLock { bytes in
-            // Drawn from the orders, so that no blob ever bears the number of another, after a restart either.
+            // Taken from the orders, so that no blob ever has the number of another, not even after a restart.
             if bytes.number == 0 { bytes.number = engine.orders.next() }
             return bytes.number
         }
@@ -379,7 +380,7 @@ final class GrowingDiskBody: StoredBody {
             blob = open
         } else {
             blob = try create(number)
-            // Noted before the first write, which may fail and leave the file.
+            // Recorded before the first write, which may fail and leave the file.
             let created = blob
             bytes.withLock { $0.blob = created }
         }
@@ -406,7 +407,7 @@ final class GrowingDiskBody: StoredBody {
         }
     }
 
-    /// Where the whole body is; nil where it is too long for a record and not all in its blob.
+    /// Where the whole body is; nil if it is too long for a record and not completely in its blob.
     var place: EntryDraft.Body? {
         bytes.withLock { bytes in
             if bytes.blob == nil, bytes.count <= engine.log.geometry.inlineLimit {
@@ -422,7 +423,7 @@ final class GrowingDiskBody: StoredBody {
         }
     }
 
-    /// Lets the entry have the blob: from now on it is removed with the entry.
+    /// Gives the blob to the entry: from now on, it is removed with the entry.
     func keepBlob() {
         let granted = bytes.withLock { bytes in
             defer { bytes.isKept = true }
@@ -431,7 +432,7 @@ final class GrowingDiskBody: StoredBody {
         engine.ledger.endBody(granted)
     }
 
-    /// Removes the blob of an entry that was committed and overtaken at once.
+    /// Removes the blob of an entry that was committed and immediately overtaken.
     func letGo() {
         if !bytes.withLock({ $0.isKept }) { abandon() }
     }

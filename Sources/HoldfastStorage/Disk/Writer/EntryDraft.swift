@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// An entry about to be written: everything a record says but what is decided when its place is reserved.
+/// An entry about to be written: everything in a record except what is decided when its place is reserved.
 struct EntryDraft: Sendable {
     /// Where the body is.
     enum Body: Sendable {
@@ -19,10 +19,10 @@ struct EntryDraft: Sendable {
     var description: EntryDescription
     var body: Body
     var storedAt: StoreInstant
-    /// The version it keeps; nil: its order becomes its version.
+    /// The version that it keeps; nil: its order becomes its version.
     var version: UInt64?
 
-    /// The plain body's length.
+    /// The length of the plain body.
     var bodyLength: Int {
         switch body {
         case .inline(let bytes): bytes.count
@@ -30,7 +30,7 @@ struct EntryDraft: Sendable {
         }
     }
 
-    /// Bytes of the blob file, 0 for an inline body.
+    /// The size of the blob file, 0 for an inline body.
     var blobBytes: Int {
         if case .blob(_, _, let storedBytes, _) = body { storedBytes } else { 0 }
     }
@@ -46,9 +46,9 @@ struct EntryDraft: Sendable {
     }
 }
 
-/// An entry's record in the making: room for the header, the detail in plain form, and a short body right behind it.
+/// An entry's record being built: room for the header, the detail in plain form, and a short body directly after it.
 struct RecordBytes: Sendable {
-    /// Bodies up to this length are copied behind the detail, since one buffer is written quicker than two.
+    /// Bodies up to this length are copied after the detail, since writing one buffer is faster than writing two.
     static let shortBody = 4_096
 
     var bytes: [UInt8]
@@ -69,20 +69,20 @@ struct RecordBytes: Sendable {
         detailLength = bytes.count - RecordHeader.size - follows.count
     }
 
-    /// Whether the body stands behind the detail.
+    /// Whether the body is after the detail.
     var holdsBody: Bool { bytes.count > RecordHeader.size + detailLength }
 
     /// The detail.
     var detail: ByteChunk { ByteChunk(bytes)[RecordHeader.size..<(RecordHeader.size + detailLength)] }
 }
 
-/// A record whose place is reserved: what is to be written there.
+/// A record with a reserved place, and the header to write there.
 struct ReservedRecord: Sendable {
     let place: LogState.Place
     var header: RecordHeader
     let blob: BlobRow?
 
-    /// Where the index is to find it.
+    /// Its place for the index.
     var indexPlace: RecordPlace {
         RecordPlace(
             slot: place.segment.slot,
@@ -91,13 +91,13 @@ struct ReservedRecord: Sendable {
         )
     }
 
-    /// What the table of its segment says of it.
+    /// Its row for the table of its segment.
     var tableRow: TableRow {
         TableRow(header, place: UInt32(truncatingIfNeeded: place.offset / 16))
     }
 }
 
-/// What reserving gave.
+/// The result of reserving.
 enum Reserved<Value: Sendable>: Sendable {
     case done(Value)
     /// The log has no room; nothing has changed.
@@ -107,21 +107,21 @@ enum Reserved<Value: Sendable>: Sendable {
 }
 
 extension Writer {
-    /// What publishing a record did.
+    /// The result of publishing a record.
     struct Published: Sendable {
-        /// Whether it is in the index, or was followed there at once by a newer one.
+        /// Whether it is in the index, or was, before a newer one replaced it.
         var isIn = false
-        /// Whether a newer one had come before it: then it never was to be seen.
+        /// Whether a newer one had come before it: then it must never be seen.
         var isOvertaken = false
         /// Whether it was written and must never be seen: its key was invalidated or purged, or its base is gone.
         var isRefused = false
-        /// Whether it may be found after a crash all the same.
+        /// Whether it may still be found after a crash.
         var lingers = false
-        /// Its row, where its identity had none before.
+        /// Its row, if its identity had none before.
         var added: IndexRow?
-        /// What it put out of the index.
+        /// The row that it replaced in the index.
         var replaced: GoneRow?
-        /// A variant that is now one too many.
+        /// A variant in excess of the limit.
         var surplus: IndexRow?
     }
 
@@ -129,9 +129,9 @@ extension Writer {
     enum Purpose: Sendable {
         /// A writer commits it.
         case commit(writer: UInt64, since: UInt64)
-        /// It is put in one step, so that it is known of from the reservation of its place on.
+        /// It is put in one step, so it is known from the reservation of its place on.
         case put(since: UInt64)
-        /// It takes the place of the row of this order and nothing else; no mark up to the order `since` had taken that row.
+        /// It replaces only the row of this order; no mark up to the order `since` had killed that row.
         case replace(order: UInt64, since: UInt64)
 
         /// The writer that commits it.
@@ -139,14 +139,14 @@ extension Writer {
             if case .commit(let writer, _) = self { writer } else { nil }
         }
 
-        /// The last order before it began: a later mark takes it.
+        /// The last order before it began: a later mark kills it.
         var since: UInt64 {
             switch self {
             case .commit(_, let since), .put(let since), .replace(_, let since): since
             }
         }
 
-        /// Whether it is a new entry, in the place of whatever has its identity.
+        /// Whether it is a new entry, which replaces any with its identity.
         var isNew: Bool {
             if case .replace = self { false } else { true }
         }
@@ -155,16 +155,16 @@ extension Writer {
 
 /// A record of an identity between the reservation of its place and its publication.
 ///
-/// A put may overtake another put: orders decide. What replaces one certain record (a freshening, a change of a pin) must be
-/// alone, since its order says nothing of the body that it keeps.
+/// A put may overtake another put: orders decide. A write that replaces one particular record (a freshening, a change of a pin)
+/// must be alone, since its order says nothing about the body that it keeps.
 struct PendingWrite: Sendable, Hashable {
     let fragment: UInt64
     let variant: UInt32
     let order: UInt64
     let isExclusive: Bool
-    /// The writer that commits it; nil where it is put in one step, or replaces one certain record.
+    /// The writer that commits it; nil if it is put in one step, or replaces one particular record.
     let writer: UInt64?
-    /// Whether a record of a higher order has been published since: then this one is superseded for good.
+    /// Whether a record of a higher order has been published since: then this one is permanently superseded.
     var isOvertaken = false
     /// Whether its key was invalidated since: then it must never be seen.
     var isSuperseded = false
@@ -179,7 +179,7 @@ struct PendingWrite: Sendable, Hashable {
 }
 
 extension Shard {
-    /// Notes that a pending write has ended.
+    /// Records that a pending write has ended.
     mutating func endPending(_ fragment: UInt64, _ variant: UInt32, order: UInt64) -> PendingWrite? {
         guard let place = pending.firstIndex(where: { $0.order == order && $0.isOf(fragment, variant) }) else {
             return nil
@@ -187,26 +187,26 @@ extension Shard {
         return pending.remove(at: place)
     }
 
-    /// Notes that what is pending for an identity below `order` is superseded.
+    /// Records that pending writes for an identity below `order` are superseded.
     mutating func overtake(_ fragment: UInt64, _ variant: UInt32, below order: UInt64) {
         for place in pending.indices where pending[place].isOf(fragment, variant) && pending[place].order < order {
             pending[place].isOvertaken = true
         }
     }
 
-    /// Makes sure that nothing that is being put under a primary key is seen.
+    /// Ensures that nothing that is being put under a primary key becomes visible.
     mutating func supersedePuts(_ fragment: UInt64) {
         for place in pending.indices where pending[place].fragment == fragment && pending[place].isPut {
             pending[place].isSuperseded = true
         }
     }
 
-    /// Whether a record of the identity may lie on the disk, or come to lie there, of which its row says nothing.
+    /// Whether a record of the identity that its row does not mention may be, or get, on the disk.
     func mayHide(_ primary: UInt64, _ fragment: UInt64, _ variant: UInt32) -> Bool {
         lingering.contains(primary) || removing.contains(primary) || pending.contains { $0.isOf(fragment, variant) }
     }
 
-    /// Notes that the tombstone of a primary key is written, or has failed to be.
+    /// Records that the tombstone of a primary key is written, or has failed.
     mutating func endRemoving(_ primary: UInt64, failed: Bool) {
         if let place = removing.firstIndex(of: primary) { removing.remove(at: place) }
         if failed { lingering.note(primary) }
@@ -225,7 +225,7 @@ extension RowMatches {
 }
 
 extension RowTable {
-    /// The oldest variant that is not pinned, where a key has more variants than it may have.
+    /// The oldest variant that is not pinned, if a key has too many variants.
     func surplus(_ fragment: UInt64) -> IndexRow? {
         guard case .many(let rows) = rows(fragment), rows.count > Writer.maximumVariants else { return nil }
         return rows.filter { !$0.isPinned }.min { $0.order < $1.order }
@@ -234,8 +234,8 @@ extension RowTable {
 
 /// Decides whether a short write may be made on the caller's thread.
 ///
-/// Such a write is a copy into the page cache and takes microseconds, less than waking a thread. When the system begins to
-/// slow writers down, the next ones go to the store's own thread until it has caught up.
+/// Such a write is a copy into the page cache and takes microseconds, less than waking a thread. If the system begins to slow
+/// writers down, the next ones go to the store's own thread until it has caught up.
 final class InPlaceDecision: Sendable {
     /// Longer records always go to the store's thread.
     static let longest = 65_536
@@ -245,10 +245,10 @@ final class InPlaceDecision: Sendable {
     private let detoursLeft = Atomic<Int>(0)
     private let turn = Atomic<UInt8>(0)
 
-    /// Whether this write is one of those that are timed: one in sixteen, since the clock costs as much as a small copy.
+    /// Whether to time this write: one in sixteen, since reading the clock costs as much as a small copy.
     var times: Bool { turn.wrappingAdd(1, ordering: .relaxed).newValue & 15 == 0 }
 
-    /// Whether a record of this length may be written here and now.
+    /// Whether a record of this length may be written on this thread now.
     func admits(_ length: Int) -> Bool {
         if length > Self.longest { return false }
         if detoursLeft.load(ordering: .relaxed) == 0 { return true }
@@ -256,13 +256,13 @@ final class InPlaceDecision: Sendable {
         return detoursLeft.load(ordering: .relaxed) < 0
     }
 
-    /// Notes how long a write on a caller's thread took.
+    /// Records how long a write on a caller's thread took.
     func took(_ duration: Duration) {
         if duration > Self.patience { detoursLeft.store(Self.detour, ordering: .relaxed) }
     }
 }
 
-/// What names an entry in the index: the hashes of its primary key and of its variant.
+/// Identifies an entry in the index: the hashes of its primary key and of its variant.
 struct EntryIdentity: Sendable, Hashable {
     let primary: UInt64
     let variant: UInt32

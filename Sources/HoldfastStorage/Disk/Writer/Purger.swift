@@ -3,8 +3,8 @@
 
 internal import Synchronization
 
-/// Purges: marks that take constant time, and a new epoch for all. Marks that have become many are swept in the background: what they
-/// take is removed one by one, and then they are forgotten.
+/// Purges: marks that take constant time, and a new epoch for everything. If there are many marks, they are swept in the
+/// background: the entries they kill are removed one by one, and then the marks are dropped.
 final class Purger: Sendable {
     private let index: ShardedIndex
     private let orders: SequenceAllocator
@@ -17,7 +17,7 @@ final class Purger: Sendable {
     private let blobs: BlobFiles
     private let threads: IOThreads
     private let health: StoreHealth
-    /// Whether what marks have taken is being removed one by one.
+    /// Whether entries killed by marks are being removed one by one.
     private let isSweepingMarks = Atomic<Bool>(false)
 
     init(_ opened: OpenedStore, log: Log, lookup: Lookup, remover: Remover, room: RoomMaker, writer: Writer) {
@@ -26,13 +26,13 @@ final class Purger: Sendable {
         (self.log, self.lookup, self.remover, self.room, self.writer) = (log, lookup, remover, room, writer)
     }
 
-    /// Changes: marks everything older that bears a tag, or whose key begins with a prefix, as gone.
+    /// Changes: marks everything older that has a tag, or whose key begins with a prefix, as gone.
     ///
-    /// - Returns: false when there are too many marks to take another.
+    /// - Returns: false if there are too many marks to take another.
     func mark(_ what: SequenceAllocator.Mark) throws(StoreError) -> Bool {
         let marked = orders.mark(what) { log.ask { $0.highestNumber } }
         guard let marked else { return false }
-        // From here on it holds for every look-up; what follows makes it outlive a crash.
+        // From now on, it applies to every lookup; the rest makes it survive a crash.
         let kind: RecordKind
         var primary: UInt64 = 0
         var detail = ByteChunk()
@@ -64,13 +64,13 @@ final class Purger: Sendable {
 
     /// Changes: begins a new epoch and removes all files of the old one.
     ///
-    /// - Returns: how many entries went.
+    /// - Returns: how many entries were removed.
     func purgeAll() throws(StoreError) -> Int {
         let next = log.epoch.load(ordering: .acquiring) + 1
         try room.writeFormat { $0.epoch = next }
-        // Look-ups compare a segment's epoch, so this one store is the instant at which all is gone.
+        // Lookups compare a segment's epoch, so with this one store everything is gone.
         log.epoch.store(next, ordering: .releasing)
-        // Who began to write a blob up to here cannot commit any more; who begins from here on must keep it.
+        // Writers that began a blob up to here cannot commit any more; those that begin later must keep it.
         let lastBlob = orders.last
         writer.blobsPurgedUpTo.store(lastBlob, ordering: .releasing)
         var count = 0
@@ -93,7 +93,7 @@ final class Purger: Sendable {
         return count
     }
 
-    /// Removes blobs; the bytes of one that is still read or written are given back when it is closed.
+    /// Removes blobs; the bytes of one that is still read or written are released when it is closed.
     private func removeBlobs(upTo last: UInt64) {
         guard let names = try? log.files.list(log.layout.blobs) else { return }
         for name in names {
@@ -105,7 +105,7 @@ final class Purger: Sendable {
         }
     }
 
-    /// Begins to sweep, unless that is under way.
+    /// Begins to sweep, unless that is in progress.
     func sweepMarksSoon() {
         guard !isSweepingMarks.exchange(true, ordering: .acquiringAndReleasing) else { return }
         let last = orders.last
@@ -114,8 +114,8 @@ final class Purger: Sendable {
         }
     }
 
-    /// Changes: goes through a few rows and has the rest done later, so that nobody waits for long; at the end the marks up to an
-    /// order are forgotten.
+    /// Changes: goes through a few rows and has the rest done later, so that nobody waits for long; at the end, the marks up to an
+    /// order are dropped.
     private func sweepMarks(from start: IndexPlace, upTo last: UInt64) {
         var place = start
         do throws(StoreError) {
@@ -135,7 +135,7 @@ final class Purger: Sendable {
 
     private func sweepRows(_ place: inout IndexPlace, upTo last: UInt64) throws(StoreError) {
         let number = place.shard
-        // What is being written under an older order is in no row yet.
+        // Entries that are being written under an older order are in no row yet.
         let isBusy = index.shards[number].state.withLock { shard in shard.pending.contains { $0.order <= last } }
         if isBusy { return IOThreads.pause() }
         let rows = index.rows(from: place, limit: 64)
@@ -146,7 +146,7 @@ final class Purger: Sendable {
         place.pass(rows, limit: 64)
     }
 
-    /// Changes: takes one row out, with a tombstone.
+    /// Changes: removes one row, with a tombstone.
     private func removeHere(_ row: IndexRow, primary: UInt64) throws(StoreError) {
         var reserved = remover.reserveRemoval(of: row, primary: primary, isEviction: false)
         if case .needsRoom(let destination, let length, let hasBlob) = reserved {
@@ -154,7 +154,7 @@ final class Purger: Sendable {
                 remover.reserveRemoval(of: row, primary: primary, isEviction: false, isTurn: true)
             }
         }
-        // One that is busy is being changed, which asks the marks itself.
+        // A busy one is being changed, which checks the marks itself.
         if case .done(let removal?) = reserved { try remover.finish(removal) }
     }
 }

@@ -3,7 +3,8 @@
 
 internal import Synchronization
 
-/// Removal: rows leave the index in the same lock in which the place of their tombstone is reserved; blobs go after their rows.
+/// Removal: rows leave the index under the same lock under which the place of their tombstone is reserved; blobs are removed after
+/// their rows.
 final class Remover: Sendable {
     private let files: any FileSystem
     private let seed: UInt64
@@ -18,7 +19,7 @@ final class Remover: Sendable {
     private let health: StoreHealth
     private let owed: Mutex<PendingTombstones>
     private let notesUnderWay = NotesUnderWay()
-    /// Entries gone whose blobs are to go.
+    /// Removed entries whose blobs must be removed.
     private let releases = Mutex<[GoneRow]>([])
     /// Whether a segment is being reclaimed that is not gone yet.
     let isReclaiming = Atomic<Bool>(false)
@@ -30,7 +31,7 @@ final class Remover: Sendable {
         owed = Mutex(PendingTombstones(notes: opened.owed))
     }
 
-    /// How many tombstones are owed and blobs are to go.
+    /// How many tombstones are owed and blobs must be removed.
     var debts: Int { owed.withLock { $0.notes.count + ($0.isOverfull ? 1 : 0) } + releases.withLock { $0.count } }
 
     /// Whether a tombstone is owed.
@@ -41,7 +42,7 @@ final class Remover: Sendable {
         owed.withLock { $0 = PendingTombstones() }
     }
 
-    /// Forgets the blobs of entries of another epoch than this: all of them are removed.
+    /// Forgets the blobs of entries of other epochs: all of them are removed.
     func forgetReleases(but epoch: UInt64) {
         releases.withLock { releases in releases.removeAll { $0.segment?.epoch != epoch } }
     }
@@ -54,18 +55,18 @@ final class Remover: Sendable {
         let ticket: NotesUnderWay.Ticket
     }
 
-    /// What a removal took out of the index, and what must be written for it to hold.
+    /// What a removal took out of the index, and what must be written to make it durable.
     struct Removal: Sendable {
         var rows: [GoneRow] = []
         var note: ReservedNote?
     }
 
-    /// Takes one row out, if it is still the one of its identity.
+    /// Removes one row, if it is still the one of its identity.
     ///
     /// - Parameters:
-    ///   - isEviction: an evicted entry needs a tombstone only where an older record of it may lie on the disk.
-    ///   - mayOwe: whether it goes though the log has no room for its tombstone, which is owed then.
-    ///   - isTurn: whether room is set aside for it.
+    ///   - isEviction: an evicted entry needs a tombstone only if an older record of it may be on the disk.
+    ///   - mayOwe: whether it is removed even if the log has no room for its tombstone, which is then owed.
+    ///   - isTurn: whether room is reserved for it.
     func reserveRemoval(
         of row: IndexRow,
         primary: UInt64,
@@ -81,7 +82,7 @@ final class Remover: Sendable {
             if shard.pending.contains(where: { $0.isOf(row.fragment, row.variant) && $0.isExclusive }) { return .busy }
             var removal = Removal()
             if !isEviction || current.shadows || shard.lingering.contains(primary) || shard.removing.contains(primary) {
-                // A record that lingers may bear a higher order than the row. A put in flight does, too, and must outlive this.
+                // A lingering record may have a higher order than the row. So does a put in progress, which must outlive this.
                 let isAlone = !shard.pending.contains { $0.isOf(row.fragment, row.variant) }
                 removal.note = reserveNote(
                     .variantTombstone,
@@ -110,7 +111,7 @@ final class Remover: Sendable {
         }
     }
 
-    /// Takes out all variants of a key, those being written included.
+    /// Removes all variants of a key, including those being written.
     func reserveInvalidation(of key: StoreKey, mayOwe: Bool = false, isTurn: Bool = false) -> Reserved<Removal?> {
         let primary = hashing.primary(key)
         let fragment = ShardedIndex.fragment(of: primary)
@@ -120,10 +121,10 @@ final class Remover: Sendable {
             let mayHide =
                 shard.lingering.contains(primary) || shard.removing.contains(primary)
                 || shard.pending.contains { $0.fragment == fragment }
-            // With nothing in the index all that lies on the disk is dead already, and something there says so; but for
-            // what was just evicted from a segment that is still there.
+            // With nothing in the index, everything on the disk is already dead, and something there says so, except for entries
+            // that were just evicted from a segment that still exists.
             if rows.isEmpty, !isWritten, !mayHide, !isReclaiming.load(ordering: .acquiring) { return .done(nil) }
-            // The order is taken under the shard's lock: a put that reserves later bears a higher one.
+            // The order is taken under the shard's lock: a put that reserves later has a higher one.
             let note = reserveNote(
                 .primaryTombstone,
                 order: nil,
@@ -152,7 +153,7 @@ final class Remover: Sendable {
         }
     }
 
-    /// Reserves the place of a tombstone or mark; nil when the log has no room.
+    /// Reserves the place of a tombstone or mark; nil if the log has no room.
     func reserveNote(
         _ kind: RecordKind,
         order: UInt64?,
@@ -180,10 +181,10 @@ final class Remover: Sendable {
         return ReservedNote(place: place, header: header, detail: detail, ticket: notesUnderWay.begin())
     }
 
-    /// Writes what a removal needs to hold, then lets go of what it freed.
+    /// Writes what makes a removal durable, then releases what it freed.
     ///
-    /// - Throws: `.io` when the note could not be written: then it is owed and tried again, and the entry may come back
-    ///   should the process end before that.
+    /// - Throws: `.io` if the note could not be written: then it is owed and tried again, and the entry may come back if the
+    ///   process ends before that.
     func finish(_ removal: Removal) throws(StoreError) {
         defer { if removal.rows.contains(where: \.row.hasBlob) { releaseSoon() } }
         if let note = removal.note {
@@ -198,9 +199,9 @@ final class Remover: Sendable {
         }
     }
 
-    /// Writes a note and enters it in its segment's table.
+    /// Writes a note and adds it to its segment's table.
     ///
-    /// - Parameter owes: whether it is owed where that fails.
+    /// - Parameter owes: whether it is owed if that fails.
     func write(_ note: ReservedNote, owes: Bool = false) throws(StoreError) {
         var failure: StoreError?
         do throws(StoreError) { try put(note) } catch { failure = error }
@@ -240,7 +241,7 @@ final class Remover: Sendable {
         if owed.withLock({ $0.isEmpty }) { return }
         defer { log.noteRoomAhead() }
         if owed.withLock({ $0.isOverfull && $0.notes.isEmpty }) {
-            // Which ones are not remembered, so after a crash none may be believed.
+            // It is unknown which ones, so after a crash none can be trusted.
             guard (try? log.writeFormat { $0.suspectBefore = orders.last + 1 }) != nil else { return }
             owed.withLock { $0.isOverfull = false }
         }
@@ -258,34 +259,34 @@ final class Remover: Sendable {
             if note == nil, (try? log.openCarried()) != nil { note = reserve() }
             guard let note, (try? write(note)) != nil else { return }
             owed.withLock { owed in
-                // Another may have been added behind it meanwhile.
+                // Another may have been added after it meanwhile.
                 if let place = owed.notes.lastIndex(of: owing) { owed.notes.remove(at: place) }
             }
         }
     }
 
-    /// Takes a row out from a thread that cannot wait: where the log has no room, its tombstone is owed.
+    /// Removes a row from a thread that cannot wait: if the log has no room, its tombstone is owed.
     func drop(_ row: IndexRow, primary: UInt64) {
         health.counters.entriesCorrupt.add(1, ordering: .relaxed)
         guard
             case .done(let removal?) = reserveRemoval(of: row, primary: primary, isEviction: false, mayOwe: true)
         else { return }
-        // What cannot be noted on the disk is found damaged again after the next opening.
+        // If the removal cannot be recorded on the disk, the entry is found damaged again after the next opening.
         try? finish(removal)
         if !owed.withLock({ $0.notes.isEmpty }) { threads.later(.changes) { [self] in payDebts() } }
     }
 
-    /// Notes that the blob of a row that leaves the index is to go; under the lock of its shard.
+    /// Records that the blob of a row that leaves the index must be removed; under the lock of its shard.
     func noteRelease(_ gone: GoneRow) {
         if gone.row.hasBlob { releases.withLock { $0.append(gone) } }
     }
 
-    /// Has the blobs that are to go removed.
+    /// Has those blobs removed.
     func releaseSoon() {
         threads.later(.changes) { [self] in settleReleases() }
     }
 
-    /// Changes: removes the blobs of entries that are gone; before any of their records is reclaimed.
+    /// Changes: removes the blobs of entries that are gone, before any of their records is reclaimed.
     func settleReleases() {
         for gone in releases.withLock({ releases in
             defer { releases = [] }
@@ -309,9 +310,9 @@ final class Remover: Sendable {
 
     /// Waits until every tombstone and mark reserved so far is on the disk.
     ///
-    /// They are written by threads that wait for nothing of this one's, mostly within microseconds.
+    /// They are written by threads that do not wait for this one, mostly within microseconds.
     func awaitNotes() throws(StoreError) {
-        // Two turns: after the first, the older count holds nothing but what had begun by then.
+        // Two turns: after the first, the older count contains only what had begun by then.
         for _ in 0..<2 {
             while !notesUnderWay.turn() { IOThreads.pause() }
         }

@@ -3,15 +3,15 @@
 
 internal import Synchronization
 
-/// Records on their way to the disk: a place is reserved under the lock of the key's shard, the bytes are written without
-/// any lock, and the index is told under the lock again. Where there is no place, room is made.
+/// Writes records to the disk: a place is reserved under the lock of the key's shard, the bytes are written without any lock, and
+/// the index is updated under the lock again. If there is no place, room is made.
 final class Writer: Sendable {
     let files: any FileSystem
     let maximumEntrySize: Int
     private let seed: UInt64
     private let seal: (any StoreSeal)?
     private let isSealed: Bool
-    /// What sealing adds, 0 without a seal: asked for each record.
+    /// The bytes that sealing adds, 0 without a seal; needed for each record.
     private let sealOverhead: Int
     private let index: ShardedIndex
     private let orders: SequenceAllocator
@@ -26,7 +26,7 @@ final class Writer: Sendable {
     private let health: StoreHealth
     private let counters: DiskCounters
     private let inPlace = InPlaceDecision()
-    /// Blobs up to this number went with a purge of all.
+    /// Blobs up to this number were removed by a purge of everything.
     let blobsPurgedUpTo = Atomic<UInt64>(0)
 
     init(_ opened: OpenedStore, log: Log, lookup: Lookup, remover: Remover, room: RoomMaker) {
@@ -43,8 +43,8 @@ final class Writer: Sendable {
     /// Writes an entry.
     ///
     /// - Parameters:
-    ///   - isPinned: whether it is pinned; nil: as the entry that it replaces.
-    /// - Returns: nil when what it was to replace is gone, or a removal has overtaken it.
+    ///   - isPinned: whether it is pinned; nil: like the entry that it replaces.
+    /// - Returns: nil if the entry to be replaced is gone, or a removal has overtaken it.
     func store(
         _ draft: EntryDraft,
         tagsBefore: Set<String> = [],
@@ -57,7 +57,7 @@ final class Writer: Sendable {
         let tags = tagsBefore.isEmpty ? draft.description.tags : draft.description.tags.union(tagsBefore)
         var purpose = purpose
         let given = purpose.writer
-        // A writer that reserving made ends with this call, whatever comes of it.
+        // A writer that reserving began ends with this call, whatever the result.
         defer {
             if let writer = purpose.writer, given == nil {
                 index.shard(of: draft.identity.primary).state.withLock { _ = $0.writers.end(writer) }
@@ -102,20 +102,20 @@ final class Writer: Sendable {
                 }
                 return finished.entry
             case .needsRoom:
-                // What was made for this record alone has room for it; only closing takes that away.
+                // Room made for this record alone is enough for it; only closing takes it away.
                 try health.checkOpen()
                 throw StoreError.noSpace
             case .busy:
-                // What is under way for the entry ends on one of the store's threads or is a matter of microseconds.
+                // What is in progress for the entry ends on one of the store's threads or takes microseconds.
                 try await threads.run(.writes, isUrgent: true) {}
             }
         }
     }
 
-    /// How often a change looks for the entry again that others change meanwhile.
+    /// How often a change looks again for an entry that others change meanwhile.
     private static let attempts = 64
 
-    /// Writes a reserved record here and now, and times that now and then.
+    /// Writes a reserved record on this thread, and sometimes measures the time.
     private func writeInPlace(_ record: ReservedRecord, _ bytes: consuming RecordBytes) -> StoreError? {
         let start = inPlace.times ? ContinuousClock.now : nil
         do throws(StoreError) {
@@ -127,15 +127,15 @@ final class Writer: Sendable {
         return nil
     }
 
-    /// What is left to do once an entry is in the index.
+    /// What remains to be done once an entry is in the index.
     private struct Finished {
-        /// Nil where what it was to replace is gone, or a removal has overtaken it.
+        /// Nil if the entry to be replaced is gone, or a removal has overtaken it.
         var entry: StoredEntry?
-        /// A variant that is one too many.
+        /// A variant in excess of the limit.
         var surplus: IndexRow?
     }
 
-    /// What follows the write of a record, whether it failed or not.
+    /// Everything after the write of a record, whether it failed or not.
     private func finish(
         _ record: ReservedRecord,
         _ failure: StoreError?,
@@ -144,7 +144,7 @@ final class Writer: Sendable {
         _ purpose: Purpose
     ) throws(StoreError) -> Finished {
         let lingers = failure != nil && !log.wipe(record.place)
-        // What may have been written may be found after a crash, and then wants its blob.
+        // A record that may have been written may be found after a crash, and then needs its blob.
         if lingers { body?.keepBlob() }
         let published = publish(record, isWritten: failure == nil, lingers: lingers, purpose)
         if published.lingers { body?.keepBlob() }
@@ -181,15 +181,15 @@ final class Writer: Sendable {
     /// Gives an entry another description or another pin.
     ///
     /// - Parameters:
-    ///   - description: nil keeps it, and the version with it.
-    /// - Returns: nil when the version is gone.
+    ///   - description: nil keeps it, and the version too.
+    /// - Returns: nil if the version is gone.
     func rewrite(
         _ entry: StoredEntry,
         _ description: EntryDescription?,
         isPinned: Bool?
     ) async throws(StoreError) -> StoredEntry? {
         for _ in 0..<Self.attempts {
-            // Before the look-up, which asks the marks: an earlier one of a tag that the entry gets only now has no say.
+            // Before the lookup, which checks the marks: an earlier mark of a tag that the entry gets only now does not apply.
             let since = orders.last
             guard let source = try await lookup.source(of: entry) else { return nil }
             let header = source.header
@@ -221,22 +221,22 @@ final class Writer: Sendable {
                 .replace(order: header.order, since: since)
             )
             if let stored { return stored }
-            // Carried, pinned or freshened meanwhile: its version tells whether it is still there.
+            // Carried, pinned or freshened meanwhile: its version shows whether it is still there.
         }
         return nil
     }
 
-    /// Takes one row out, with a tombstone.
+    /// Removes one row, with a tombstone.
     ///
     /// - Returns: whether it was still there.
-    /// - Throws: what the device said. Then the entry is gone all the same, and its tombstone is owed.
+    /// - Throws: the device's error. The entry is gone even so, and its tombstone is owed.
     func remove(_ row: IndexRow, primary: UInt64) async throws(StoreError) -> Bool {
         try await settle { [self] mayOwe, isTurn in
             remover.reserveRemoval(of: row, primary: primary, isEviction: false, mayOwe: mayOwe, isTurn: isTurn)
         } != nil
     }
 
-    /// Takes out all variants of a key, those being written included; fails as ``remove(_:primary:)`` does.
+    /// Removes all variants of a key, including those being written; fails like ``remove(_:primary:)``.
     func invalidate(_ key: StoreKey) async throws(StoreError) {
         let removal = try await settle { [self] mayOwe, isTurn in
             remover.reserveInvalidation(of: key, mayOwe: mayOwe, isTurn: isTurn)
@@ -256,7 +256,7 @@ final class Writer: Sendable {
                         try room.withRoom(destination, length: length, hasBlob: hasBlob) { reserve(false, true) }
                     }
                 } catch {
-                    // Once the store is closed nothing goes any more, since nothing could be noted of it.
+                    // Once the store is closed, nothing is removed any more, since that could not be recorded.
                     if error.code == .closed { throw error }
                     failure = error
                     continue
@@ -296,9 +296,9 @@ final class Writer: Sendable {
     ///
     /// - Parameters:
     ///   - wanted: the segment for which room was made for it.
-    ///   - isTurn: whether room is set aside for it.
+    ///   - isTurn: whether room is reserved for it.
     ///   - purpose: a put that finds no room becomes the commit of a writer.
-    /// - Throws: `.superseded` when a writer may not commit any more. Nil inside: the row to replace is gone.
+    /// - Throws: `.superseded` if a writer may not commit any more. Nil inside: the row to replace is gone.
     func reserve(
         _ draft: EntryDraft,
         _ bytes: RecordBytes,
@@ -334,14 +334,14 @@ final class Writer: Sendable {
             }
             let reserved = log.reserve(destination, length: length, hasBlob: draft.hasBlob, isTurn: isTurn)
             guard let place = reserved else {
-                // What waits for room may wait long: from here on a writer stands for it.
+                // Waiting for room may take long: from now on, a writer represents it.
                 if case .put(let since) = purpose {
                     purpose = .commit(writer: shard.writers.begin(draft), since: since)
                 }
                 return .needsRoom(destination, length: length, hasBlob: draft.hasBlob)
             }
-            // The marks are asked after the place is taken, so that a later mark's horizon reaches it.
-            // So is a purge of all, which has removed the blobs of those who began before it.
+            // The marks are checked after the place is reserved, so that a later mark's horizon covers it. The same applies to a
+            // purge of everything, which has removed the blobs of writers that began before it.
             let isPurged = draft.blobNumber.map { $0 <= blobsPurgedUpTo.load(ordering: .acquiring) } ?? false
             guard !isPurged, let order = orders.next(since: purpose.since, key: draft.key, tags: tags) else {
                 log.finish(place, row: nil, blob: nil)
@@ -350,7 +350,7 @@ final class Writer: Sendable {
             }
             var isExclusive = false
             if case .replace = purpose {
-                // The new record may be the one that is left behind: until it is published nothing vouches for it.
+                // The new record may be the one that is left behind: until it is published, that is unknown.
                 shard.table.change(fragment, variant: identity.variant) { $0.shadows = true }
                 isExclusive = true
             }
@@ -456,11 +456,11 @@ final class Writer: Sendable {
         return (ByteChunk(header.encode(detail: ByteChunk(detail), seed: seed)), body)
     }
 
-    /// Ends a reserved record: enters it in the index if it was written and nothing has overtaken it.
+    /// Ends a reserved record: adds it to the index if it was written and nothing has overtaken it.
     func publish(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, _ purpose: Purpose) -> Published {
         var outcome = enter(record, isWritten: isWritten, lingers: lingers, purpose)
         if outcome.isRefused {
-            // A predicate leaves no tombstone, so the record itself goes; while it is pending, so that a purge can wait for it.
+            // A predicate leaves no tombstone, so the record itself is wiped; while it is pending, so that a purge can wait for it.
             outcome.lingers = !log.wipe(record.place)
             let primary = record.header.primary
             index.shard(of: primary).state.withLock { shard in
@@ -532,16 +532,16 @@ final class Writer: Sendable {
 
     // MARK: Bounds
 
-    /// The most variants of one key; one more takes the place of the oldest that is not pinned.
+    /// The most variants of one key; one more replaces the oldest that is not pinned.
     static let maximumVariants = 16
 
-    /// What a pinned entry weighs against what pins may have.
+    /// The weight of a pinned entry toward the limit for pins.
     func pinWeight(_ header: RecordHeader) -> Int {
         header.units * 16 + TableRow.size + BlobRow.size
             + (header.hasBlob ? SpaceLedger.blocks(header.storedBlobBytes) : 0)
     }
 
-    /// Books the pin of an entry that has come into the index; where there is no room for it the entry is not pinned.
+    /// Records the pin of an entry that is now in the index; if there is no room for it, the entry is not pinned.
     func settlePin(_ record: ReservedRecord, _ replaced: GoneRow?) {
         let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
         if record.header.isPinned {
@@ -560,7 +560,7 @@ final class Writer: Sendable {
         }
     }
 
-    /// Bytes of key, variant and description, as they count towards the size of an entry.
+    /// The bytes of key, variant and description, as they count toward the size of an entry.
     func size(_ key: StoreKey, _ variant: StoreKey, _ description: EntryDescription) -> Int {
         RecordHeader.size + key.bytes.count + variant.bytes.count + description.byteCount
     }
@@ -580,7 +580,7 @@ extension EntryDraft {
 }
 
 extension Shard {
-    /// Whether a record that is written may be seen.
+    /// Whether a written record may become visible.
     fileprivate func accepts(
         _ purpose: Writer.Purpose,
         _ old: IndexRow?,

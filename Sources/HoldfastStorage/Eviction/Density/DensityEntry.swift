@@ -10,10 +10,10 @@ struct DensityEntry: Sendable {
 
     /// 32 bits of the key's hash.
     var hash: UInt32 = 0
-    /// Bytes; `UInt32.max` stands for a number kept elsewhere.
+    /// Bytes; `UInt32.max` means that the number is stored elsewhere.
     var size: UInt32 = 0
-    /// From the highest bit: 24 of the weight; 5 of the count of stale items in the window's queue; 1 whether an item lies in
-    /// the main array; 2 of the place.
+    /// From the highest bit: 24 bits of the weight; 5 of the count of stale items in the window's queue; 1 for whether the main
+    /// array has an item; 2 of the place.
     private var bits: UInt32 = 0
 
     /// Where the entry is.
@@ -22,13 +22,13 @@ struct DensityEntry: Sendable {
         set { bits = bits & ~3 | newValue.rawValue }
     }
 
-    /// Whether the main array has an item for the slot, be the entry there or not.
+    /// Whether the main array has an item for the slot, even if the entry is elsewhere.
     var isListed: Bool {
         get { bits & 4 != 0 }
         set { bits = newValue ? bits | 4 : bits & ~4 }
     }
 
-    /// Items for the slot in the window's queue that lie before the one that counts: 0 to 31.
+    /// How many items for the slot precede the valid one in the window's queue: 0 to 31.
     var staleItems: UInt32 {
         get { bits >> 3 & 31 }
         set { bits = bits & ~(31 << 3) | newValue << 3 }
@@ -39,23 +39,24 @@ struct DensityEntry: Sendable {
         DensityWeight.unpack(bits, at: now)
     }
 
-    /// Notes the logarithm of the frequency at the time `now`.
+    /// Stores the logarithm of the frequency at the time `now`.
     mutating func setWeight(_ weight: Int32, at now: UInt32) {
         bits = DensityWeight.pack(weight, at: now, over: bits)
     }
 }
 
-/// Logarithms to base 2 in steps of 1/512, which serve as weights: of frequencies that halve with time, and of sizes.
+/// Logarithms to base 2 in steps of 1/512, used as weights: of frequencies that halve with time, and of sizes.
 ///
-/// Time runs in the same steps, one half-life being 512 of them. So an entry's weight falls by itself: what is kept is the
-/// weight plus the time it was noted, and weights compare without a multiplication. Integers, so that every platform agrees.
+/// Time runs in the same steps; one half-life is 512 of them. An entry's weight falls by itself: the stored value is the weight
+/// plus the time of storing it, so comparing weights needs no multiplication. Integers, so that every platform gives the same
+/// results.
 enum DensityWeight {
-    /// Half-lives are so many steps long, and a doubling too.
+    /// The steps of one half-life, and of one doubling.
     static let unit = 512
-    /// No frequency counts for more than 256.
+    /// A frequency counts as at most 256.
     static let highest: Int32 = 8 * 512
 
-    /// The weight of 1 more than what `weight` stands for.
+    /// The weight of the value of `weight` plus 1.
     static func incremented(_ weight: Int32) -> Int32 {
         let distance = Int(weight.magnitude)
         let index = distance >> 6
@@ -67,7 +68,7 @@ enum DensityWeight {
         return min(highest, min(highest, max(0, weight)) + Int32(truncatingIfNeeded: gain))
     }
 
-    /// The weight of a count of 0 to 15, 0 counting as 1.
+    /// The weight of a count from 0 to 15; 0 counts as 1.
     static func weight(ofCount count: Int) -> Int32 { Int32(logarithms[count & 15]) }
 
     /// The count, 0 to 15, that a weight stands for, rounded.
@@ -78,9 +79,9 @@ enum DensityWeight {
         return count
     }
 
-    /// The weight of a size, 0 counting as 1; bends by up to 0.09 between powers of two.
+    /// The weight of a size; 0 counts as 1. Off by up to 0.09 between powers of two.
     static func weight(ofSize size: UInt32) -> Int {
-        // A Float's bits from the exponent on are the logarithm with the fraction drawn straight.
+        // A Float's bits from the exponent on are the logarithm, with a linear fraction.
         Int(Float(max(1, size)).bitPattern >> 14) - 127 * unit
     }
 
@@ -100,7 +101,7 @@ enum DensityWeight {
         Int(weight) - (self.weight(ofSize: size) * beta) >> 10
     }
 
-    /// log2(1 + 2^-x) for x from 0 on in steps of 1/8.
+    /// log2(1 + 2^-x) for x from 0, in steps of 1/8.
     private static let gains: [Int16] = [
         512, 481, 451, 422, 395, 369, 345, 321, 300, 279, 259, 241, 224, 207, 192, 178, 165, 152, 141, 130, 120, 111,
         102, 94, 87, 80, 74, 68, 63, 58, 53, 49, 45, 41, 38, 35, 32, 29, 27, 25, 23, 21, 19, 18, 16, 15, 14, 12, 11, 11,

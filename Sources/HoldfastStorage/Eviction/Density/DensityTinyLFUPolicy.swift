@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Holds what is asked for most often for its bytes: frequency / size^beta decides.
+/// Holds what is requested most often for its bytes: frequency / size^beta decides.
 ///
-/// A new entry comes into a window, first in first out. What falls out of it stays if it beats the least of some entries drawn
-/// from the main part, which leave for it. A hit writes one word and moves nothing. An entry's frequency, which halves with
-/// time, is in its record; a sketch remembers the keys that are not held. docs/decisions/storage/0015-density-tinylfu.md has the reasons
-/// and the figures. About 23 bytes an entry.
+/// A new entry enters a FIFO window. An entry that leaves the window stays if it beats the lowest of some entries drawn from the
+/// main part, which are evicted for it. A hit writes one word and moves nothing. An entry's frequency, which halves with time, is
+/// in its record; a sketch remembers the keys that are not held. docs/decisions/storage/0015-density-tinylfu.md has the reasons and
+/// the measurements. About 23 bytes for each entry.
 struct DensityTinyLFUPolicy: EvictionPolicy {
-    /// Entries looked at for one victim.
+    /// Entries examined for one victim.
     static let samples = 32
-    /// Requests for each entry after which a frequency counts half.
+    /// Requests for each entry after which a frequency has halved.
     private static let halfLife = 20
-    /// Words of the sketch for 16 entries.
+    /// Words of the sketch for each 16 entries.
     private static let wordsForSixteen = 11
 
     private(set) var capacity: Int
@@ -36,7 +36,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
     var halvings: UInt64 = 0
     var credit = 0
 
-    /// A policy for so many bytes (a negative number means 0), for byte hits (`beta` 0) or rather for object hits (1).
+    /// A policy with this capacity (a negative number means 0); `beta` 0 favors byte hits, 1 object hits.
     init(capacity: Int, beta: Double, seed: UInt64) {
         self.capacity = Self.bounded(capacity)
         self.beta = Int(max(0, min(1, beta)) * 1024)
@@ -106,7 +106,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
         evict(&victims)
     }
 
-    /// Until what is held fits. The window is not trimmed for its own sake, so that small changes cost nothing.
+    /// Evicts until the rest fits. The window is not trimmed for its own sake, so that small changes cost nothing.
     mutating func evict(_ victims: inout [Slot]) {
         while used > capacity {
             if windowUsed > windowCapacity || mainCount == 0, let oldest = popWindow() {
@@ -121,7 +121,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
 }
 
 extension DensityTinyLFUPolicy {
-    /// What leaves room for a sum of two.
+    /// A capacity that leaves room for the sum of two.
     private static func bounded(_ capacity: Int) -> Int { max(0, min(Int.max / 4, capacity)) }
 
     func size(_ slot: Slot) -> Int {
@@ -135,7 +135,7 @@ extension DensityTinyLFUPolicy {
         if entries[Int(slot)].size == .max { longSizes[slot] = size }
     }
 
-    /// Takes a held entry out of the window or the main part; its item there stays behind.
+    /// Takes a held entry out of the window or the main part; its item stays there.
     mutating func leave(_ slot: Slot) {
         if entries[Int(slot)].place == .main {
             mainCount -= 1
@@ -148,7 +148,7 @@ extension DensityTinyLFUPolicy {
         compact()
     }
 
-    /// What is left of an entry that is nowhere: the sketch remembers how often it was used.
+    /// Gives up an entry that is in neither part; the sketch remembers how often it was used.
     mutating func forget(_ slot: Slot) {
         used -= size(slot)
         count -= 1
@@ -170,7 +170,7 @@ extension DensityTinyLFUPolicy {
         trials.note(hash, size: size, weight: weight, now: now, capacity: capacity, expected: expected)
     }
 
-    /// The entries that the capacity will hold, going by those held.
+    /// The number of entries that will fill the capacity, estimated from the held ones.
     var expected: Int {
         guard count >= 32, used > 0, used < capacity else { return count }
         return Int(min(Double(count) * Double(capacity) / Double(used), 1e9))
@@ -180,7 +180,7 @@ extension DensityTinyLFUPolicy {
         timeStep = max(1, (1 << 32) / UInt64(sketch.count * 16 / Self.wordsForSixteen * Self.halfLife))
     }
 
-    /// The sketch forgets at twice the pace of the entries, and follows the number of entries that the capacity will hold.
+    /// The sketch ages twice as fast as the entries, and follows the number of entries that will fill the capacity.
     mutating func fitSketch() {
         let isHalved = halvings != time >> 31
         if isHalved {
@@ -201,7 +201,7 @@ extension DensityTinyLFUPolicy {
         entries[Int(slot)].place = .window
         windowUsed += size(slot)
         windowCount += 1
-        // An entry whose slot left as many items behind as can be counted takes the place of the last of them.
+        // If a slot has left as many items behind as can be counted, its entry takes the place of the last of them.
         if entries[Int(slot)].staleItems == 31 {
             entries[Int(slot)].staleItems = 30
         } else {
@@ -209,7 +209,7 @@ extension DensityTinyLFUPolicy {
         }
     }
 
-    /// A few entries at a time, so that a window that gets smaller does so bit by bit.
+    /// Moves a few entries at a time, so that the window shrinks gradually.
     mutating func trimWindow(_ victims: inout [Slot]) {
         for _ in 0..<16 {
             guard windowUsed > windowCapacity, let oldest = popWindow() else { break }
@@ -218,7 +218,7 @@ extension DensityTinyLFUPolicy {
         evict(&victims)
     }
 
-    /// Takes the oldest entry out of the window; it is nowhere then, but counts as held.
+    /// Takes the oldest entry out of the window; it is then in neither part, but counts as held.
     mutating func popWindow() -> (slot: Slot, isUsed: Bool)? {
         while let slot = window.popFirst() {
             guard passes(slot) else { continue }
@@ -231,14 +231,14 @@ extension DensityTinyLFUPolicy {
         return nil
     }
 
-    /// Whether the next item for a slot is that of an entry in the window, and not one left behind.
+    /// Whether the next item for a slot is valid, and not one that was left behind.
     private mutating func passes(_ slot: Slot) -> Bool {
         guard entries[Int(slot)].staleItems > 0 else { return true }
         entries[Int(slot)].staleItems -= 1
         return false
     }
 
-    /// Drops the items left behind once they are the most.
+    /// Drops the items left behind once they are the majority.
     mutating func compact() {
         if window.count > 2 * windowCount + 64 {
             var entries = entries
@@ -263,7 +263,7 @@ extension DensityTinyLFUPolicy {
 }
 
 extension DensityTinyLFUPolicy {
-    /// Takes an entry that is nowhere into the main part, or lets it go.
+    /// Moves an entry that is in neither part into the main part, or evicts it.
     mutating func admit(_ slot: Slot, isUsed: Bool, _ victims: inout [Slot]) {
         let missing = used - capacity
         if missing > 0 {
@@ -281,8 +281,8 @@ extension DensityTinyLFUPolicy {
         }
     }
 
-    /// Draws victims until they free `missing` bytes: the index in ``main`` from which on they lie; nil if one of them
-    /// scores no less than the candidate, or there are none.
+    /// Draws victims until they free `missing` bytes. Returns the index in ``main`` where they begin; nil if one of them scores at
+    /// least as much as the candidate, or if there are none.
     private mutating func contest(_ score: Int, missing: Int, isSure: Bool) -> Int? {
         var end = main.count
         var missing = missing
@@ -298,7 +298,7 @@ extension DensityTinyLFUPolicy {
         return end
     }
 
-    /// Draws entries before `end`, moves the one with the least score there and lowers `end` to it.
+    /// Draws entries before `end`, moves the one with the lowest score to the end and lowers `end` to it.
     mutating func drawLeast(_ end: inout Int) -> Int? {
         let now = self.now
         var least = Int.max
@@ -308,7 +308,7 @@ extension DensityTinyLFUPolicy {
             let candidate = random.next(below: end)
             let slot = main[candidate]
             guard entries[Int(slot)].place == .main else {
-                // An item left behind. The last of the items that count takes its place, the last of all that one's.
+                // An item that was left behind: the last valid item takes its place, and the last item of all takes that one's.
                 entries[Int(slot)].isListed = false
                 end -= 1
                 main.swapAt(candidate, end)
@@ -330,7 +330,7 @@ extension DensityTinyLFUPolicy {
         return least
     }
 
-    /// Lets the entries go that lie in ``main`` from an index on.
+    /// Evicts the entries in ``main`` from an index on.
     mutating func evictMain(from end: Int, _ victims: inout [Slot]) {
         while main.count > end {
             let slot = main[main.count - 1]
@@ -350,22 +350,22 @@ extension DensityTinyLFUPolicy {
     }
 }
 
-/// The slots in a window, the first that came in first; every step O(1) on average.
+/// The slots in a window, first in, first out; every step is O(1) on average.
 ///
-/// A slot that leaves early leaves its item behind, which the queue's user knows to pass over.
+/// A slot that leaves early leaves its item behind; the queue's user skips it.
 struct WindowQueue: Sendable {
     private var slots = CompactArray<UInt32>()
     private var head = 0
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     var bytes: Int { slots.bytes }
-    /// The items, those left behind included.
+    /// The number of items, including those left behind.
     var count: Int { slots.count - head }
 
-    /// Adds an item at the end.
+    /// Appends an item.
     mutating func append(_ slot: UInt32) { slots.append(slot) }
 
-    /// Takes the first item.
+    /// Removes the first item.
     mutating func popFirst() -> UInt32? {
         guard head < slots.count else { return nil }
         let slot = slots[head]
@@ -374,7 +374,7 @@ struct WindowQueue: Sendable {
         return slot
     }
 
-    /// Keeps the items that `isKept` names, asked from the first to the last.
+    /// Keeps the items for which `isKept` is true, asked in order.
     mutating func keep(where isKept: (UInt32) -> Bool) {
         flush()
         slots.keep(where: isKept)
@@ -386,14 +386,14 @@ struct WindowQueue: Sendable {
     }
 }
 
-/// Numbers drawn at random inside a policy: the same ones for the same seed (xorshift64, Marsaglia 2003).
+/// Random numbers for a policy: the same for the same seed (xorshift64, Marsaglia 2003).
 package struct PolicyRandom: Sendable, Equatable {
     private var state: UInt64
 
-    /// Draws that depend on nothing but `seed`.
+    /// A generator that depends only on `seed`.
     package init(seed: UInt64) {
         let mixed = (seed &+ 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9
-        // The generator stands still at 0.
+        // The generator is stuck at 0.
         state = (mixed ^ mixed >> 31) | 1 << 63
     }
 

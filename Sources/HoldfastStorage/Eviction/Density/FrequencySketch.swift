@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How often keys were asked for of late, by their hashes: a count-min sketch of 4-bit counters in four rows.
+/// How often keys were requested recently, by their hashes: a count-min sketch of 4-bit counters in four rows.
 ///
-/// An estimate is never below the count since the sketch was made, halvings aside, up to 15. Only the least of a key's four
-/// counters grow (conservative update), so that keys that share a counter push each other up less. 16 counters a word; any
-/// number of words, so that memory follows the entries closely.
+/// Apart from halvings, an estimate is never below the count since the sketch was made, up to 15. Only the lowest of a key's four
+/// counters grow (conservative update), so that keys with a common counter inflate each other less. A word has 16 counters; the
+/// number of words is arbitrary, so that memory follows the entries closely.
 package struct FrequencySketch: Sendable {
     private static let rows = 4
     private var words: [UInt64]
 
-    /// A sketch of so many words, at least one, that has seen nothing.
+    /// An empty sketch with this many words, at least one.
     package init(words count: Int) {
         words = Array(repeating: 0, count: max(1, count))
     }
 
-    /// Its words.
+    /// The number of words.
     package var count: Int { words.count }
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     package var bytes: Int { words.capacity * 8 }
 
     /// The estimate for a hash: 0 to 15.
@@ -33,7 +33,7 @@ package struct FrequencySketch: Sendable {
         }
     }
 
-    /// Counts one more for a hash; gives the estimate after that.
+    /// Adds one to the count of a hash and returns the new estimate.
     @discardableResult
     package mutating func add(_ hash: UInt32) -> Int {
         let estimate = estimate(hash)
@@ -41,7 +41,7 @@ package struct FrequencySketch: Sendable {
         return min(15, estimate + 1)
     }
 
-    /// Makes the estimate for a hash at least `count`.
+    /// Raises the estimate of a hash to at least `count`.
     package mutating func raise(_ hash: UInt32, to count: Int) {
         let count = UInt64(max(0, min(15, count)))
         let places = Self.spread(hash)
@@ -54,7 +54,7 @@ package struct FrequencySketch: Sendable {
         }
     }
 
-    /// Halves every count: what is old weighs less.
+    /// Halves every count, so that old requests count less.
     package mutating func halve() {
         for index in words.indices { words[index] = words[index] >> 1 & 0x7777_7777_7777_7777 }
     }
@@ -65,7 +65,7 @@ package struct FrequencySketch: Sendable {
         return mixed ^ mixed >> 32
     }
 
-    /// Each row has 4 of a word's 16 counters to itself.
+    /// Each row has 4 of a word's 16 counters for itself.
     private static func place(_ places: UInt64, _ row: Int, _ count: Int) -> (word: Int, shift: UInt64) {
         let step = UInt32(truncatingIfNeeded: places >> 32) | 1
         let place = UInt32(truncatingIfNeeded: places) &+ UInt32(truncatingIfNeeded: row) &* step

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// How often keys were asked for of late: 8 bits in the row of each key that is held, and a sketch of those that are not.
+/// How often keys were requested recently: 8 bits in the row of each held key, and a sketch of the others.
 ///
-/// The 8 bits are a logarithm that falls with time, as in ``DensityEntry``, in steps of an eighth and modulo 32: an entry that nobody
-/// asked for through 23 half-lives looks new. What a step cannot tell is decided by a draw, so that uses count right on average.
-/// Some 7 bytes a held key, all for the sketch. A use reads and writes nothing but the clock and the caller's 8 bits.
+/// The 8 bits are a logarithm that falls with time, as in ``DensityEntry``, in steps of 1/8 and modulo 32: an entry that was not
+/// requested for 23 half-lives looks new. Fractions of a step are rounded at random, so that uses count correctly on average. About
+/// 7 bytes for each held key, all in the sketch. A use reads and writes only the clock and the caller's 8 bits.
 package struct KeyFrequencies: Sendable {
-    /// Requests for each held key after which a frequency counts half.
+    /// Requests for each held key after which a frequency has halved.
     package static let halfLife = 30
-    /// Words of the sketch for 16 keys.
+    /// Words of the sketch for each 16 keys.
     private static let wordsForSixteen = 14
-    /// The most keys that the sketch is made for, for each key held.
+    /// The most keys that the sketch is sized for, for each held key.
     private static let headroom = 1.25
-    /// Bits of a weight that its mark does not tell.
+    /// Bits of a weight that its mark does not show.
     package static let hiddenBits: UInt32 = 6
 
     private let leastWords: Int
@@ -24,7 +24,7 @@ package struct KeyFrequencies: Sendable {
     private var timeStep: UInt64 = 0
     private var halvings: UInt64 = 0
 
-    /// Nothing was asked for; `leastWords` of the sketch, at least 4, are there for the fewest keys.
+    /// Nothing requested yet; the sketch has at least `leastWords` words, at least 4.
     package init(seed: UInt64, leastWords: Int = 64) {
         self.leastWords = max(4, leastWords)
         sketch = FrequencySketch(words: self.leastWords)
@@ -32,13 +32,13 @@ package struct KeyFrequencies: Sendable {
         setTimeStep()
     }
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     package var bytes: Int { sketch.bytes }
 
-    /// The time by which weights fall, in steps of ``DensityWeight``.
+    /// The time for the decay of weights, in steps of ``DensityWeight``.
     package var now: UInt32 { UInt32(truncatingIfNeeded: time >> 23) }
 
-    /// Notes that a key was asked for and is not held.
+    /// Records a request for a key that is not held.
     ///
     /// - Returns: the mark for its row, if it gets one.
     package mutating func noteMiss(_ hash: UInt32) -> UInt8 {
@@ -46,21 +46,21 @@ package struct KeyFrequencies: Sendable {
         return mark(DensityWeight.weight(ofCount: sketch.add(hash)))
     }
 
-    /// Notes that a held key was asked for.
+    /// Records a request for a held key.
     ///
-    /// - Returns: the mark to put in place of the one that its row has.
+    /// - Returns: the mark that replaces the one in its row.
     package mutating func noteUse(_ mark: UInt8) -> UInt8 {
         time &+= timeStep
         return self.mark(DensityWeight.incremented(weight(mark)))
     }
 
-    /// Notes that a key is held no longer, whose row had this mark.
+    /// Records that a key, whose row had this mark, is no longer held.
     package mutating func noteGone(_ hash: UInt32, _ mark: UInt8) {
         let count = DensityWeight.count(of: weight(mark))
         if count > 1 { sketch.raise(hash, to: count) }
     }
 
-    /// The logarithm of the frequency that a mark stands for, as it is now.
+    /// The logarithm of the frequency that a mark stands for now.
     package func weight(_ mark: UInt8) -> Int32 {
         let span: Int32 = 256 << Int32(Self.hiddenBits)
         let distance = Int32(bitPattern: (UInt32(mark) << Self.hiddenBits &- now) & UInt32(span - 1))
@@ -68,11 +68,11 @@ package struct KeyFrequencies: Sendable {
         return distance <= DensityWeight.highest + 1 << Int32(Self.hiddenBits) ? distance : distance - span
     }
 
-    /// Lets the sketch follow the number of keys that will be held, and what is old weigh less. To be called now and then.
+    /// Adapts the sketch to the expected number of keys, and ages old requests. Call it now and then.
     ///
     /// - Parameters:
-    ///   - held: the keys held now.
-    ///   - used: the bytes that they take of the capacity.
+    ///   - held: the number of keys held now.
+    ///   - used: the bytes of the capacity that they take.
     package mutating func fit(held: Int, used: Int, capacity: Int) {
         let full = used > 0 && used < capacity ? Double(held) * Double(capacity) / Double(used) : Double(held)
         fit(keys: Int(min(Double(held) * Self.headroom, full, 1e12)))

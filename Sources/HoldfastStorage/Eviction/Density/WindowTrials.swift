@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-/// Chooses the window's part of the capacity: small caches with a window each, which see a sample of the keys.
+/// Chooses the window's part of the capacity with small simulated caches, each with a different window, over a sample of the keys.
 ///
-/// Four trials of ``DensityTinyLFUPolicy``'s rules run beside the real cache, over the same keys, so that what they hit
-/// compares fairly; the window of the one that hits most of late is taken. A change in the requests shows in all four at
-/// once, where a climb on the real cache would have to walk there and would take the change for its own doing. At most
-/// 2,048 keys, whatever the cache's size.
+/// Four trials of ``DensityTinyLFUPolicy``'s rules run beside the real cache on the same keys, so that their hits compare fairly;
+/// the window of the one with the most recent hits is used. A change in the requests shows in all four at once, while hill climbing
+/// on the real cache would need many steps and could mistake the change for its own effect. At most 2,048 keys, whatever the
+/// cache's size.
 package struct WindowTrials: Sendable {
     /// The parts of the capacity that are tried.
     package static let shares = [0.01, 0.10, 0.30, 0.70]
-    /// Entries that a trial is meant to hold; up to twice as many before the sample is halved.
+    /// The entries that a trial is meant to hold; up to twice as many before the sample is halved.
     private static let entries = 128
     private static let mostKeys = 2_048
-    /// What a trial's hits are worth a quarter of ``entries`` later: half after four times as many sampled requests.
+    /// The weight of a trial's hits after a quarter of ``entries``: half after four times as many sampled requests.
     private static let fading = 0.9576
 
     private var keys = TrialKeys()
@@ -21,12 +21,12 @@ package struct WindowTrials: Sendable {
     private var hits = WindowTrials.shares.map { _ in 0.0 }
     private var random: PolicyRandom
     private let beta: Int
-    /// Half of the sampled keys drop out with each step.
+    /// Each step drops half of the sampled keys.
     package private(set) var rarity: UInt32 = 0
     private var requests = 0
     private var best = 1
 
-    /// Trials of a cache that has seen nothing; `beta` in 1/1024.
+    /// The trials of a new cache; `beta` in 1/1024.
     package init(beta: Int, seed: UInt64) {
         self.beta = beta
         random = PolicyRandom(seed: ~seed)
@@ -34,29 +34,29 @@ package struct WindowTrials: Sendable {
 
     /// The window's part of the capacity.
     package var share: Double { Self.shares[best] }
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     package var bytes: Int { keys.bytes + trials.reduce(0) { $0 + $1.bytes } }
 
     /// Whether the trials see the key with this hash.
     package func samples(_ hash: UInt32) -> Bool { Self.samples(hash, rarity: rarity) }
 
-    /// Whether trials of this ``rarity`` see the key with this hash; of 32 they see none.
+    /// Whether trials of this ``rarity`` see the key with this hash; with 32 they see none.
     package static func samples(_ hash: UInt32, rarity: UInt32) -> Bool {
         rarity < 32 && (hash &* 0x9E37_79B1) >> (32 - rarity) == 0
     }
 
-    /// The entries that a cache holds when it is full, going by those held and the bytes that they take.
+    /// The number of entries in the full cache, estimated from the held ones and their bytes.
     package static func expected(held: Int, used: Int, capacity: Int) -> Int {
         guard held >= 32, used > 0, used < capacity else { return held }
         return Int(min(Double(held) * Double(capacity) / Double(used), 1e9))
     }
 
-    /// Plays a request of a sampled key.
+    /// Plays a request for a sampled key.
     ///
     /// - Parameters:
-    ///   - weight: of the key's frequency, this request included.
+    ///   - weight: of the key's frequency, including this request.
     ///   - capacity: the cache's bytes.
-    ///   - expected: the entries that the cache holds when it is full.
+    ///   - expected: the number of entries in the full cache.
     package mutating func note(_ hash: UInt32, size: Int, weight: Int32, now: UInt32, capacity: Int, expected: Int) {
         fit(expected)
         guard samples(hash) else { return }
@@ -91,10 +91,10 @@ package struct WindowTrials: Sendable {
         for index in hits.indices { hits[index] *= Self.fading }
     }
 
-    /// Begins again where the sample is too small or too large for the cache's entries, and where the trials hold too many keys.
+    /// Starts again if the sample is too small or too large for the cache's entries, or if the trials hold too many keys.
     ///
-    /// A cache may hold few entries though many keys are seen, because its owner takes them away again. Then the trials begin again
-    /// with the same sample: a smaller one would be too small for the entries at the next request.
+    /// A cache may hold few entries although many keys are seen, because its owner removes them. Then the trials start again with
+    /// the same sample: a smaller one would be too small for the entries at the next request.
     private mutating func fit(_ expected: Int) {
         let held = expected >> Int(rarity)
         let isFew = held < Self.entries / 4
@@ -110,11 +110,11 @@ package struct WindowTrials: Sendable {
     }
 }
 
-/// One of the small caches of ``WindowTrials``: which of the sampled keys it would hold with a window of a certain size.
+/// One of the small caches of ``WindowTrials``: which of the sampled keys it would hold with its window size.
 struct WindowTrial: Sendable {
-    /// Keys looked at for one victim; fewer than the real cache does, and the same for all trials.
+    /// Keys examined for one victim; fewer than in the real cache, and the same for all trials.
     private static let samples = 4
-    /// A key that would need more victims is not taken in.
+    /// A key that would need more victims is not admitted.
     private static let mostVictims = 16
 
     private let index: Int
@@ -124,15 +124,15 @@ struct WindowTrial: Sendable {
     private var windowUsed = 0
     private var used = 0
 
-    /// A trial that keeps its keys' places under `index`.
+    /// A trial that stores its keys' places under `index`.
     init(index: Int) {
         self.index = index
     }
 
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     var bytes: Int { (window.capacity + main.capacity) * 2 }
 
-    /// Takes a key in, which was asked for and is not held.
+    /// Admits a key that was requested and is not held.
     mutating func insert(
         _ id: UInt16,
         capacity: Int,
@@ -212,7 +212,7 @@ struct WindowTrial: Sendable {
         return least
     }
 
-    /// The key of the request under way stays listed, because the other trials may still take it in.
+    /// The key of the current request stays listed, because the other trials may still admit it.
     private mutating func drop(_ id: UInt16, _ current: UInt16, _ keys: inout TrialKeys) {
         used -= Int(keys[id].size)
         keys.setPlace(id, index, .absent)
@@ -224,7 +224,7 @@ struct WindowTrial: Sendable {
 struct TrialKey: Sendable {
     let hash: UInt32
     let size: UInt32
-    /// The weight of the frequency as ``DensityWeight`` packs it; below it 2 bits of the place in each of four trials.
+    /// The weight of the frequency as ``DensityWeight`` packs it; in the lowest bits, 2 bits for the place in each of four trials.
     private var bits: UInt32
 
     init(hash: UInt32, size: UInt32, weight: Int32, now: UInt32) {
@@ -241,43 +241,43 @@ struct TrialKey: Sendable {
         DensityEntry.Place(rawValue: bits >> UInt32(2 * trial) & 3) ?? .absent
     }
 
-    /// Notes where a trial has the key.
+    /// Stores where a trial has the key.
     mutating func setPlace(_ trial: Int, _ place: DensityEntry.Place) {
         bits = bits & ~(3 << UInt32(2 * trial)) | place.rawValue << UInt32(2 * trial)
     }
 
-    /// Notes the weight of the frequency.
+    /// Stores the weight of the frequency.
     mutating func setWeight(_ weight: Int32, at now: UInt32) {
         bits = DensityWeight.pack(weight, at: now, over: bits)
     }
 
-    /// What decides between two keys; `beta` in 1/1024.
+    /// The score that decides between two keys; `beta` in 1/1024.
     func score(_ beta: Int, _ now: UInt32) -> Int {
         DensityWeight.score(DensityWeight.unpack(bits, at: now), size: size, beta: beta)
     }
 }
 
-/// The keys that the trials hold, found by hash: a table of open addressing, every step O(1).
+/// The keys that the trials hold, found by hash: an open-addressing table, every step O(1).
 struct TrialKeys: Sendable {
     private var keys: [TrialKey] = []
     private var free: [UInt16] = []
-    /// The number of a key plus 1; 0 where there is none.
+    /// The number of a key plus 1; 0 if there is none.
     private var table = [UInt16](repeating: 0, count: 256)
 
-    /// The keys held.
+    /// The number of held keys.
     var count: Int { keys.count - free.count }
-    /// The bytes of memory taken.
+    /// The bytes of memory used.
     var bytes: Int { keys.capacity * MemoryLayout<TrialKey>.stride + (free.capacity + table.capacity) * 2 }
 
     /// The key with a number.
     subscript(_ id: UInt16) -> TrialKey { keys[Int(id)] }
 
-    /// Notes where a trial has a key.
+    /// Stores where a trial has a key.
     mutating func setPlace(_ id: UInt16, _ trial: Int, _ place: DensityEntry.Place) {
         keys[Int(id)].setPlace(trial, place)
     }
 
-    /// The number of the key with this hash, which gets one if it has none, and a new weight.
+    /// The number of the key with this hash, assigned if it has none; sets its weight.
     mutating func note(_ hash: UInt32, size: UInt32, weight: Int32, now: UInt32) -> UInt16 {
         var index = home(hash)
         while table[index] != 0 {
@@ -296,13 +296,13 @@ struct TrialKeys: Sendable {
         return id
     }
 
-    /// Lets a key go that no trial holds.
+    /// Removes a key that no trial holds.
     mutating func release(_ id: UInt16) {
         guard keys[Int(id)].isFree else { return }
         free.append(id)
         var hole = home(keys[Int(id)].hash)
         while table[hole] != id + 1 { hole = (hole + 1) & (table.count - 1) }
-        // Those behind move up that would not be found past a hole.
+        // Moves up the keys behind that would not be found past a hole.
         var index = hole
         while true {
             index = (index + 1) & (table.count - 1)
@@ -317,7 +317,7 @@ struct TrialKeys: Sendable {
     }
 
     private func home(_ hash: UInt32) -> Int {
-        // Not the bits that chose the sample.
+        // Other bits than those that chose the sample.
         Int(truncatingIfNeeded: (hash &* 0x85EB_CA6B) >> 7) & (table.count - 1)
     }
 

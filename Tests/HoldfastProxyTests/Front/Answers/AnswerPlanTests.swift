@@ -9,7 +9,7 @@
 
     @testable import HoldfastProxy
 
-    @Suite("How answers are framed (RFC 9112 §6.3)")
+    @Suite("How responses are framed (RFC 9112 §6.3)")
     struct AnswerPlanTests {
         private enum Body: Sendable { case none, five, stream, streamOfFive }
 
@@ -47,7 +47,7 @@
             return "\(plan.framing.content), \(content), \(plan.framing.connection), \(plan.keepsAlive)"
         }
 
-        @Test("a length wherever one is known (A7)")
+        @Test("Content-Length is sent wherever the length is known (A7)")
         func lengths() {
             #expect(Self.shape(Self.plan(200, .five)) == "length(5), bytes 5, unsaid, true")
             #expect(Self.shape(Self.plan(200, .none)) == "length(0), bytes 0, unsaid, true")
@@ -73,7 +73,7 @@
             )
         }
 
-        @Test("no content to HEAD, and with 204 and 304, whatever the body says (A8)")
+        @Test("HEAD, 204 and 304 get no content, whatever the body says (A8)")
         func bodiless() {
             #expect(Self.shape(Self.plan(200, .none, method: .head)) == "unsaid, none, unsaid, true")
             #expect(Self.shape(Self.plan(200, .five, method: .head)) == "length(5), none, unsaid, true")
@@ -89,7 +89,7 @@
             #expect(Self.shape(Self.plan(200, .five, method: .connect)) == "unsaid, none, close, false")
         }
 
-        @Test("HTTP/1.0 gets no chunks, and keep-alive only where it asked for it")
+        @Test("HTTP/1.0 gets no chunks, and keep-alive only if it asked for it")
         func http10() {
             #expect(Self.shape(Self.plan(200, .stream, version: .http10)) == "unsaid, until close, close, false")
             #expect(Self.shape(Self.plan(200, .five, version: .http10)) == "length(5), bytes 5, keepAlive, true")
@@ -99,7 +99,7 @@
             )
         }
 
-        @Test("the connection is closed when either side wants it, or the answer says so")
+        @Test("The connection is closed if either side wants it or the response says so")
         func closing() {
             #expect(!Self.plan(200, .five, keepsAlive: false).keepsAlive)
             #expect(!Self.plan(200, .five, mustClose: true).keepsAlive)
@@ -108,7 +108,7 @@
         }
 
         @Test(
-            "every status that ends an exchange goes out as it is (A4); one that does not is a mistake of the handler"
+            "Every final status is sent as it is (A4); any other is a mistake of the handler"
         )
         func statuses() {
             for status in [200, 299, 304, 404, 599, 700, 999] {

@@ -11,11 +11,11 @@
     import NIOPosix
     import Testing
 
-    @Suite("Answers on the wire", .timeLimit(.minutes(20)))
+    @Suite("Responses on the wire", .timeLimit(.minutes(20)))
     struct AnswerTests {
         private struct Broken: Error {}
 
-        @Test("HEAD, 204 and 304 leave the connection in step (A8)")
+        @Test("HEAD, 204 and 304 leave the connection in sync (A8)")
         func inStep() async throws {
             try await withServer { request in
                 switch request.target.text {
@@ -37,7 +37,7 @@
             }
         }
 
-        @Test("streams: with their length, in chunks, and to HTTP/1.0 up to the close")
+        @Test("Streams are sent with their length, in chunks, and to HTTP/1.0 until the close")
         func streams() async throws {
             try await withServer { request in
                 let source = CountingSource(chunk: 3, limit: 2)
@@ -63,7 +63,7 @@
         }
 
         @Test(
-            "a body that fails, or is longer or shorter than announced, is cut so that the client sees it",
+            "A body that fails, or is longer or shorter than announced, is cut so that the client notices",
             arguments: ["/fails", "/short", "/long", "/chunks"]
         )
         func cuts(path: String) async throws {
@@ -91,7 +91,7 @@
             }
         }
 
-        @Test("a cut of what ends with the connection is a reset")
+        @Test("Cutting a response that is delimited by the close resets the connection")
         func resets() async throws {
             try await withServer { _ in
                 Response(status: 200, body: ResponseBody(CountingSource(chunk: 3, limit: 1, error: Broken())))
@@ -102,7 +102,7 @@
             }
         }
 
-        @Test("a large body in memory arrives whole, in slices", arguments: [65_536, 65_537, 5_000_000])
+        @Test("A large body in memory arrives whole, in slices", arguments: [65_536, 65_537, 5_000_000])
         func large(count: Int) async throws {
             let bytes = ByteChunk((0..<count).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8) })
             try await withServer { _ in
@@ -120,7 +120,7 @@
         }
 
         @Test(
-            "a client that does not read sets the pace: what is pulled of an endless body stays within the kernel's buffers"
+            "A client that does not read stops an endless body, which stays within the kernel's buffers"
         )
         func backPressure() async throws {
             let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)

@@ -22,7 +22,7 @@
             return bench
         }
 
-        @Test("Pages follow each other until every entry was shown once", arguments: [1, 2, 7, 25, 200])
+        @Test("Pages continue until every entry was shown once", arguments: [1, 2, 7, 25, 200])
         func pages(limit: Int) async throws {
             let bench = try await Self.filled(25)
             var seen: [String] = []
@@ -40,7 +40,7 @@
         }
 
         @Test(
-            "A search looks at URL, status and tags, letter case aside, and at no credential",
+            "A search looks at URL, status and tags, ignores letter case, and does not look at credentials",
             arguments: [
                 ("PAGE/1", 11), ("even", 13), ("200", 25), ("404", 0), ("s3cret", 0), ("page%2F24", 1), ("", 25),
                 ("nothing", 0),
@@ -52,7 +52,7 @@
             #expect(try await bench.entries("?search=\(text)&limit=200").count == count)
         }
 
-        @Test("Limits and cursors from anywhere are taken or refused, and never trap")
+        @Test("Any limit and cursor is accepted or refused, and never traps")
         func oddities() async throws {
             let bench = try await Self.filled(3)
             for limit in ["0", "-5", "99999999999999999999", "x", ""] {
@@ -72,7 +72,7 @@
             }
         }
 
-        @Test("An entry is told with its freshness, its last decision and the same name at each listing")
+        @Test("An entry is listed with its freshness, its last decision and the same ID each time")
         func entry() async throws {
             let bench = try await Self.filled(1)
             try await bench.load("http://origin.example/page/0?key=s3cret")
@@ -124,7 +124,7 @@
             #expect(nominated.first?["value"] as? String == "de")
         }
 
-        @Test("Details of what is unknown or gone are refused", arguments: ["", "0", "ffffffffffffffff", "%00"])
+        @Test("Details of unknown or removed entries are refused", arguments: ["", "0", "ffffffffffffffff", "%00"])
         func gone(id: String) async throws {
             #expect(await InspectorBench().desk.answer(.page(.get, "/api/entry?id=\(id)")).status == 404)
             let bench = try await Self.filled(1)
@@ -133,7 +133,7 @@
             #expect(await bench.desk.answer(.page(.get, "/api/entry?id=\(known)")).status == 404)
         }
 
-        @Test("The names of the last entries are remembered, as many as there are places")
+        @Test("The IDs of the last entries are remembered, up to the limit")
         func names() async throws {
             let bench = try await Self.filled(5)
             let book = EntryIndex(limit: 3)

@@ -14,7 +14,7 @@
     @Suite("What the inspector answers", .timeLimit(.minutes(20)))
     struct InspectorDeskTests {
         @Test(
-            "Every answer forbids to keep it, to frame it, to guess at it and to tell where one came from; none is for other origins",
+            "Every answer forbids caching, framing, content sniffing, referrers and use by other origins",
             arguments: [
                 "/", "/api/summary", "/api/calls", "/api/entries", "/api/entry?id=1", "/api/purge", "/nothing", "*", "",
             ]
@@ -34,7 +34,7 @@
         }
 
         @Test(
-            "Only questions are answered at the routes of questions",
+            "The query routes answer only queries",
             arguments: ["POST", "PUT", "DELETE", "OPTIONS", "get"]
         )
         func methods(method: String) async {
@@ -45,7 +45,7 @@
             }
         }
 
-        @Test("The page bears the word, and a refusal does not")
+        @Test("The page has the token, and a refusal does not")
         func page() async throws {
             let bench = InspectorBench()
             let page = String(decoding: try await bench.desk.answer(.page(.get, "/?x=1")).body.collect(), as: UTF8.self)
@@ -54,7 +54,7 @@
             #expect(!String(decoding: try await refusal.body.collect(), as: UTF8.self).contains(InspectorBench.word))
         }
 
-        @Test("The summary tells totals, reasons with their clauses, and the store")
+        @Test("The summary has totals, reasons with their clauses, and the store")
         func summary() async throws {
             let bench = InspectorBench(options: CacheOptions.shared)
             try await bench.load("http://origin.example/a")
@@ -79,7 +79,7 @@
             #expect((summary["store"] as? [String: Any])?["entries"] as? Int == 1)
         }
 
-        @Test("An origin is told with the balance of its budget, its gate and its circuit")
+        @Test("An origin is listed with its budget balance, its gate and its circuit")
         func origins() async throws {
             let bench = InspectorBench(retrierFactory: .default) { _ in .respond(503, ["Retry-After": "7"]) }
             try await bench.load("http://origin.example/a")
@@ -105,7 +105,7 @@
             #expect(later.first?["circuitOpensIn"] as? Double == 0)
         }
 
-        @Test("Calls are told anew from a number on")
+        @Test("Calls are listed from a given number on")
         func calls() async throws {
             let bench = InspectorBench()
             for path in ["a", "b", "a"] { try await bench.load("http://origin.example/\(path)") }
@@ -120,7 +120,7 @@
             }
         }
 
-        @Test("A failing store is a plain answer, without its path")
+        @Test("A failing store gives a plain answer without its path")
         func failingStore() async throws {
             let bench = InspectorBench()
             await bench.cache.close()

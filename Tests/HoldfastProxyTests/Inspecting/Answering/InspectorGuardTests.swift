@@ -18,7 +18,7 @@
         }
 
         @Test(
-            "A name that leads here but is not ours is refused (DNS rebinding), on every route",
+            "A host name that leads here but is not ours is refused on every route (DNS rebinding)",
             arguments: [
                 "evil.example", "evil.example:9090", "127.0.0.1", "127.0.0.1:9091", "localhost:909",
                 "localhost.evil.example:9090",
@@ -32,21 +32,21 @@
         }
 
         @Test(
-            "Our own names are taken",
+            "Our own host names are accepted",
             arguments: ["127.0.0.1:9090", "localhost:9090", "LOCALHOST:9090", "[::1]:9090"]
         )
         func ownHosts(host: String) async {
             #expect(await Self.status(.page(.get, "/", ["Host": host])) == 200)
         }
 
-        @Test("Port 80 goes without saying", arguments: [("localhost", 80, true), ("localhost", 9090, false)])
+        @Test("Port 80 may be left out of Host", arguments: [("localhost", 80, true), ("localhost", 9090, false)])
         func defaultPort(host: String, port: Int, isTaken: Bool) {
             let guarding = InspectorGuard(port: port)
             let result = Result { try guarding.check(.page(.get, "/", ["Host": host])) }
             #expect(((try? result.get()) != nil) == isTaken)
         }
 
-        @Test("No Host, or two of them, are refused")
+        @Test("A request without Host, or with two, is refused")
         func hostLines() async {
             var fields = HeaderFields()
             let bare = InspectorRequest(method: .get, target: "/", fields: fields, body: .none, remoteAddress: "::1")
@@ -58,7 +58,7 @@
         }
 
         @Test(
-            "Other machines are refused, and those of which nobody knows",
+            "Other machines and unknown addresses are refused",
             arguments: [
                 nil, "192.168.0.2", "8.8.8.8", "::ffff:8.8.8.8", "fe80::1", "1.127.0.0", "127.0.0.1.5", "127.0.0",
                 "127.0.0.256",
@@ -71,7 +71,7 @@
         }
 
         @Test(
-            "This machine is answered",
+            "This machine is allowed",
             arguments: ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1", "::FFFF:127.0.0.1"]
         )
         func ownAddresses(address: String) async {
@@ -79,7 +79,7 @@
         }
 
         @Test(
-            "Pages of other origins are refused, on every route",
+            "Pages of other origins are refused on every route",
             arguments: [
                 "http://evil.example", "http://127.0.0.1", "http://127.0.0.1:9091", "https://127.0.0.1:9090", "null",
                 "http://localhost:9090", "file://", "",
@@ -91,7 +91,7 @@
         }
 
         @Test(
-            "What a browser calls another site's request is refused",
+            "A request that the browser marks as another site's is refused",
             arguments: ["cross-site", "same-site", "", "x"],
             routes
         )
@@ -100,7 +100,7 @@
         }
 
         @Test(
-            "Requests by way of a proxy are refused: anybody may stand behind it",
+            "Requests through a proxy are refused, because anybody may be behind it",
             arguments: ["Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"]
         )
         func proxies(name: String) async throws {
@@ -108,7 +108,7 @@
             for route in Self.routes { #expect(await Self.status(.page(.get, route, fields)) == 403) }
         }
 
-        @Test("An address that was typed, and a client that says nothing, are answered")
+        @Test("A typed address, and a client that sends no origin, are allowed")
         func typed() async {
             #expect(await Self.status(.page(.get, "/", ["Sec-Fetch-Site": "none"])) == 200)
             let plain: HeaderFields = ["Host": "localhost:9090"]
@@ -116,7 +116,7 @@
             #expect(await Self.status(request) == 200)
         }
 
-        @Test("An order needs the word of the page, whole and once")
+        @Test("A purge needs the token of the page, complete and once")
         func word() async throws {
             let all = #"{"selection": "all", "softly": false}"#
             let bench = InspectorBench()
@@ -144,7 +144,7 @@
         }
 
         @Test(
-            "An order is JSON and says so, so that no form can send one",
+            "A purge must be declared as JSON, so that no form can send one",
             arguments: [
                 "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp",
             ]
@@ -153,14 +153,14 @@
             #expect(await Self.status(.order(#"{"selection": "all", "softly": false}"#, ["Content-Type": type])) == 415)
         }
 
-        @Test("A charset beside it does no harm")
+        @Test("A charset parameter does not matter")
         func charset() async {
             let fields: HeaderFields = ["Content-Type": "Application/JSON; charset=utf-8"]
             #expect(await Self.status(.order(#"{"selection": "all", "softly": false}"#, fields)) == 200)
         }
 
         @Test(
-            "Nothing changes by another method than POST",
+            "Only POST changes anything",
             arguments: ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "post"]
         )
         func methods(method: String) async throws {
@@ -179,14 +179,14 @@
             #expect(bench.cache.store.statistics.entryCount == 1)
         }
 
-        @Test("A word is 64 random digits, another one each time")
+        @Test("A token is 64 random digits, different each time")
         func randomWords() {
             let words = (0..<100).map { _ in InspectorGuard.randomWord() }
             #expect(Set(words).count == 100)
             #expect(words.allSatisfy { $0.count == 64 && $0.allSatisfy { $0.isHexDigit } })
         }
 
-        @Test("Texts are compared whole")
+        @Test("Tokens are compared in full")
         func comparison() {
             #expect(InspectorGuard.isEqual("abc", to: "abc"))
             for other in ["", "ab", "abd", "abcd", "Abc"] { #expect(!InspectorGuard.isEqual("abc", to: other)) }

@@ -27,7 +27,7 @@
         private static func left(_ bench: InspectorBench) async throws -> Int { try await bench.entries().count }
 
         @Test(
-            "Everything, a tag, a prefix: what is meant goes, and nothing else",
+            "Everything, a tag or a prefix: what was meant is removed, and nothing else",
             arguments: [
                 (#"{"selection": "all", "softly": false}"#, 0),
                 (#"{"selection": "tag", "value": "x", "softly": false}"#, 2),
@@ -45,7 +45,7 @@
             #expect(try await Self.left(bench) == left)
         }
 
-        @Test("One entry: that variant alone")
+        @Test("One entry: only that variant is removed")
         func entry() async throws {
             let bench = try await Self.filled()
             let variants = try await bench.entries("?search=a/1")
@@ -61,7 +61,7 @@
             #expect(try await Self.left(bench) == 3)
         }
 
-        @Test("Softly: the entry stays, and the origin is asked before it is used")
+        @Test("Softly: the entry stays and is revalidated before use")
         func softly() async throws {
             let bench = try await Self.filled()
             let id = try #require(try await bench.entries("?search=/b").first?["id"] as? String)
@@ -76,7 +76,7 @@
         }
 
         @Test(
-            "What is no order changes nothing",
+            "An invalid purge changes nothing",
             arguments: [
                 "", "{}", "[]", "null", "{", #"{"selection": "all"}"#,
                 #"{"selection": "all", "value": "x", "softly": false}"#,
@@ -96,7 +96,7 @@
             #expect(try await Self.left(bench) == 4)
         }
 
-        @Test("An order that is too long is not read to its end")
+        @Test("A purge that is too long is not read to its end")
         func tooLong() async throws {
             let bench = try await Self.filled()
             let (status, _) = try await bench.purge(String(repeating: " ", count: PurgeRequest.longest + 1))

@@ -20,7 +20,7 @@
         }
 
         @Test(
-            "Every source has a word of its own",
+            "Every source has a name of its own",
             arguments: [
                 (.network(attempts: 3), "network"), (.fresh, "fresh"), (.stale, "stale"), (.revalidated, "revalidated"),
                 (.collapsed, "collapsed"), (.inProcess, "in-process"), (.synthesized, "synthesized"), (nil, nil),
@@ -34,7 +34,7 @@
         }
 
         @Test(
-            "Times are milliseconds with three digits behind the point, whatever their length",
+            "Times are milliseconds with three decimals, however long they are",
             arguments: [
                 (.zero, 0), (.microseconds(1), 0.001), (.nanoseconds(1_499), 0.001), (.milliseconds(-5), -5),
                 (.seconds(86_400), 86_400_000), (.seconds(Int64.max), 9.223372036854775807e21),

@@ -23,7 +23,7 @@
         }
 
         @Test(
-            "Others are shown, addresses without what may be secret in them",
+            "Other fields are shown, and URLs in them without parts that may be secret",
             arguments: [
                 ("Content-Type", "text/html", "text/html"), ("ETag", "\"a\"", "\"a\""), ("X-Note", "<b>&", "<b>&"),
                 ("Location", "/a?key=geheim", "/a?key=REDACTED"),

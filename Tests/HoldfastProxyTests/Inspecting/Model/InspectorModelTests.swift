@@ -10,9 +10,9 @@
     @testable import Holdfast
     @testable import HoldfastProxy
 
-    @Suite("What the inspector's model sees of calls", .timeLimit(.minutes(20)))
+    @Suite("What the inspector's model records of calls", .timeLimit(.minutes(20)))
     struct InspectorModelTests {
-        @Test("Hits and misses stand in the second they were made in, with the totals of the cache")
+        @Test("Hits and misses are counted in the second they were made in, with the totals of the cache")
         func seconds() async throws {
             let bench = InspectorBench()
             try await bench.load("http://origin.example/a")
@@ -26,7 +26,7 @@
             #expect(seconds.map(\.requests).reduce(0, +) == 4)
         }
 
-        @Test("A call is told with its decision, its clause and its failed attempts")
+        @Test("A call is recorded with its decision, its clause and its failed attempts")
         func call() async throws {
             let failures = CountWatch()
             let bench = InspectorBench(retrierFactory: .default) { _ in
@@ -70,7 +70,7 @@
             #expect(decisions.count == 2 && decisions[1] == nil)
         }
 
-        @Test("A circuit is open from the event that says so to the one that says it closed")
+        @Test("A circuit is shown as open from the opening event to the closing event")
         func circuits() {
             let bench = InspectorBench()
             var event = ServiceEvent(.circuitOpened, callID: CallID(number: 1), timestamp: bench.clock.timestamp)
@@ -84,7 +84,7 @@
             #expect(bench.model.openCircuits.isEmpty)
         }
 
-        @Test("Calls from many tasks are all counted, each once")
+        @Test("Calls from many tasks are all counted once")
         func manyTasks() async throws {
             let bench = InspectorBench()
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -8,11 +8,11 @@
     @testable import Holdfast
     @testable import HoldfastProxy
 
-    @Suite("Decisions and circuits that are remembered")
+    @Suite("Remembered decisions and circuits")
     struct InspectorNotesTests {
         private static let time = Timestamp(secondsSinceEpoch: 1)
 
-        @Test("The last decision of a URL is told, and never that of another one")
+        @Test("The last decision of a URL is returned, and never that of another URL")
         func decisions() {
             var decisions = LastDecisions()
             let urls = (0..<20_000).map { "http://origin.example/\($0)" }
@@ -38,7 +38,7 @@
             #expect(decisions.last(hash: LastDecisions.hash("http://new.example/"))?.decision.outcome == .miss)
         }
 
-        @Test("As many circuits are kept as there are places, those that open last")
+        @Test("The circuits that opened last are kept, up to the limit")
         func circuits() {
             var circuits = CircuitStates()
             for number in 0..<1_000 {

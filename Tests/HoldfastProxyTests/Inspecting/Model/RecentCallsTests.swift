@@ -8,7 +8,7 @@
 
     @testable import HoldfastProxy
 
-    @Suite("Calls that are remembered")
+    @Suite("Recent calls")
     struct RecentCallsTests {
         private static func event(_ name: ServiceEvent.Name, _ call: Int, attempt: Int? = nil) -> ServiceEvent {
             var event = ServiceEvent(
@@ -26,7 +26,7 @@
             AttemptSummary(event(.retryScheduled, call, attempt: attempt))
         }
 
-        @Test("The last 200 are kept, the newest first", arguments: [0, 1, 199, 200, 201, 4_321])
+        @Test("The last 200 are kept, newest first", arguments: [0, 1, 199, 200, 201, 4_321])
         func bound(count: Int) {
             var calls = RecentCalls()
             for call in 0..<count { calls.ended(Self.ended(call)) }
@@ -36,7 +36,7 @@
         }
 
         @Test(
-            "Only what came after a number is told, and no more than asked for",
+            "Only calls after a given number are returned, and no more than requested",
             arguments: [0, 5, 198, 250, 251, 900]
         )
         func after(number: Int) {
@@ -50,7 +50,7 @@
             #expect(calls.calls(after: .max, limit: 3).isEmpty)
         }
 
-        @Test("Failed attempts go with the call that made them, the first 16 of them")
+        @Test("The first 16 failed attempts are kept with their call")
         func attempts() {
             var calls = RecentCalls()
             for attempt in 1...20 {
@@ -64,7 +64,7 @@
             #expect(calls.calls(after: 0, limit: 1).first?.attempts.isEmpty == true)
         }
 
-        @Test("Calls whose end is never told take a bounded place, and the newest keep their attempts")
+        @Test("Calls whose end is never reported take bounded space, and the newest keep their attempts")
         func unended() {
             var calls = RecentCalls()
             for call in 0..<10_000 {

@@ -21,7 +21,7 @@
             return history.seconds.map(\.requests)
         }
 
-        @Test("What was counted since the look before belongs to the second of that one")
+        @Test("What was counted since the previous sample belongs to the second of that sample")
         func attribution() {
             let seconds = Self.history([(0, 3), (1, 5), (1, 6), (4, 7)])
             #expect(seconds.suffix(5) == [5, 1 + 1, 0, 0, 0])
@@ -36,14 +36,14 @@
             #expect(seconds.first == (second == 299 ? 9 : 0))
         }
 
-        @Test("A look that was overtaken by a newer one counts nothing twice")
+        @Test("A sample that a newer one overtook counts nothing twice")
         func overtaken() {
             let seconds = Self.history([(1, 10), (2, 25), (1, 20), (2, 30)])
             #expect(seconds.reduce(0, +) == 30)
         }
 
         @Test(
-            "Property: nothing is lost within the history, whenever it is looked at",
+            "Property: nothing within the history is lost, whenever samples are taken",
             arguments: [1, 2, 3, 4] as [UInt64]
         )
         func sums(seed: UInt64) {

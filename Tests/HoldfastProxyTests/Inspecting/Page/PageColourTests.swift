@@ -7,7 +7,7 @@
 
     @testable import HoldfastProxy
 
-    @Suite("The colours of the inspector's page")
+    @Suite("The colors of the inspector's page")
     struct PageColourTests {
         /// The colours of a scheme by name.
         private static func colours(dark: Bool) throws -> [String: [Double]] {
@@ -35,7 +35,7 @@
         }
 
         @Test(
-            "Texts stand out from their ground by 4.5 to 1, lines by 3 to 1, by day and by night",
+            "Contrast is at least 4.5:1 for text and 3:1 for lines, in light and dark mode",
             arguments: [false, true]
         )
         func contrasts(dark: Bool) throws {

@@ -19,7 +19,7 @@
             return String(text[start.upperBound..<end.lowerBound])
         }
 
-        @Test("The policy allows this very script and this very style (CSP Level 3)", arguments: ["script", "style"])
+        @Test("The policy allows exactly this script and this style (CSP Level 3)", arguments: ["script", "style"])
         func hashes(element: String) throws {
             let digest = SHA256Digest(hashing: Array(try Self.content(of: element).utf8))
             let source = "\(element)-src 'sha256-\(Data(digest.bytes).base64EncodedString())'"
@@ -27,7 +27,7 @@
             #expect(Self.text.components(separatedBy: "<\(element)").count == 2)
         }
 
-        @Test("It asks for nothing elsewhere and has no handlers in its markup")
+        @Test("It loads nothing from elsewhere and has no event handlers in its markup")
         func selfContained() {
             let body = InspectorPage.body
             for forbidden in [" on", "style=", "javascript:", "src=", "href=\"h", "<iframe", "<link"] {
@@ -40,7 +40,7 @@
         }
 
         @Test(
-            "The script makes no markup and no code out of texts",
+            "The script never turns text into markup or code",
             arguments: [
                 "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "srcdoc",
                 "setHTML",
@@ -50,7 +50,7 @@
             #expect(!InspectorPage.script.contains(word))
         }
 
-        @Test("Every field and button of a form has a name, and every one that the script looks up is there")
+        @Test("Every field and button has a name, and every element that the script looks up exists")
         func names() throws {
             let script = InspectorPage.script
             for found in script.matches(of: /byId\("([a-z-]+)"\)/) {

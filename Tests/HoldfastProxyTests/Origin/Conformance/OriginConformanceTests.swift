@@ -10,18 +10,18 @@
     import NIOSSL
     import Testing
 
-    @Suite("OriginTransport keeps the promises of a transport", .timeLimit(.minutes(20)))
+    @Suite("OriginTransport passes the transport conformance suite", .timeLimit(.minutes(20)))
     struct OriginConformanceTests {
         /// Long enough for limits of memory to show; bodies of 2 GB go through the proxy's own tests.
         private static let longBody = 64 << 20
 
-        @Test("over TCP", arguments: TransportConformance.checks)
+        @Test("Over TCP", arguments: TransportConformance.checks)
         func plain(_ check: TransportConformance.Check) async {
             let findings = await check.findings(of: .origin, at: .http1, longBody: Self.longBody)
             #expect(findings.isEmpty, "\(findings)")
         }
 
-        @Test("over TLS", arguments: TransportConformance.checks)
+        @Test("Over TLS", arguments: TransportConformance.checks)
         func secure(_ check: TransportConformance.Check) async {
             let findings = await check.findings(of: .originOverTLS, at: .https1, longBody: Self.longBody)
             #expect(findings.isEmpty, "\(findings)")

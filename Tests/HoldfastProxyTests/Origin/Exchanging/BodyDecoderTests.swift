@@ -9,7 +9,7 @@
 
     @testable import HoldfastProxy
 
-    @Suite("The body of a response out of its bytes (RFC 9112 §6, §7.1)")
+    @Suite("Decoding a response body from its bytes (RFC 9112 §6, §7.1)")
     struct BodyDecoderTests {
         struct Case: Sendable {
             let body: ResponseFraming.Body
@@ -36,7 +36,7 @@
             Case(body: .chunked, bytes: "3\r\nabc\r\n0\r\n", content: "abc", isAtEnd: false),
         ]
 
-        @Test("however the bytes are cut", arguments: cases, 0..<10)
+        @Test("The result does not depend on how the bytes are split", arguments: cases, 0..<10)
         func decode(_ example: Case, seed: Int) throws {
             var random = SeededGenerator(seed: UInt64(seed))
             var decoder = BodyDecoder(example.body)

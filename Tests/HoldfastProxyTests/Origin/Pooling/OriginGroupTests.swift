@@ -26,7 +26,7 @@
             for _ in 0..<times { group.note(index, hasFailed: true, at: clock.now) }
         }
 
-        @Test("Each has its key and its Host")
+        @Test("Each origin has its own key and Host")
         func members() {
             #expect(
                 group.members.map(\.key.description) == [
@@ -36,7 +36,9 @@
             #expect(group.members.map(\.authority) == ["a.example", "b.example:81", "[2001:db8::1]"])
         }
 
-        @Test("Round robin; three failures in a row leave one out for 10 s, one more for 20 s, and a success ends it")
+        @Test(
+            "Round robin: three failures in a row exclude an origin for 10 s, one more for 20 s, and a success ends it"
+        )
         func ejection() {
             #expect(turns(4) == [0, 1, 2, 0])
             fail(1, 2)
@@ -58,7 +60,7 @@
             #expect(turns(3).contains(1))
         }
 
-        @Test("Pauses grow to a minute and no further; while all are out, all are asked")
+        @Test("Exclusions grow to one minute; while all origins are excluded, all are used")
         func bounds() {
             for pause in [10, 20, 40, 60, 60] {
                 fail(0, 3)

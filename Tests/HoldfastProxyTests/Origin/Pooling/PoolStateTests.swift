@@ -8,7 +8,7 @@
 
     @testable import HoldfastProxy
 
-    @Suite("The book of connections")
+    @Suite("The connection pool's state")
     struct PoolStateTests {
         private static let a = OriginKey(isSecure: false, host: "a", port: 80)
         private static let b = OriginKey(isSecure: false, host: "b", port: 80)
@@ -39,7 +39,7 @@
             state.take(key, on: loop.map { self.loop($0) }, wantsNew: wantsNew, at: start + .seconds(seconds))
         }
 
-        @Test("what was used last is used first, on the caller's loop if there is one")
+        @Test("The most recently used connection is used first, preferably on the caller's loop")
         func order() {
             var state = PoolState(limits: limits())
             for _ in 0..<3 { #expect(take(&state).answer == .granted(.open)) }
@@ -53,7 +53,7 @@
             #expect(take(&state).answer == .waits(1))
         }
 
-        @Test("B10: what was idle for the limit is closed, not used")
+        @Test("B10: a connection that was idle for the limit is closed and not used")
         func idleTime() {
             var state = PoolState(limits: limits())
             for _ in 0..<2 { _ = take(&state) }
@@ -69,7 +69,7 @@
             #expect(state.isEmpty)
         }
 
-        @Test("a full origin makes room for a connection that must be new, and a full pool for another origin")
+        @Test("A full origin makes room for a connection that must be new, and a full pool for another origin")
         func eviction() {
             var state = PoolState(limits: limits(perOrigin: 1, total: 1))
             _ = take(&state)
@@ -82,7 +82,7 @@
             #expect(state.count == 1)
         }
 
-        @Test("too many idle ones: the oldest goes")
+        @Test("With too many idle connections, the oldest is closed")
         func idleLimit() {
             var state = PoolState(limits: limits(idle: 1))
             for _ in 0..<2 { _ = take(&state) }
@@ -91,7 +91,7 @@
             #expect(state.idleCount == 1)
         }
 
-        @Test("those in line are served in order, with what came free or with leave to open")
+        @Test("Waiters are served in order, with a freed connection or a permission to open one")
         func line() {
             var state = PoolState(limits: limits(perOrigin: 1, total: 4))
             _ = take(&state)
@@ -105,7 +105,7 @@
             #expect(state.waitingCount == 0)
         }
 
-        @Test("over origins, who came first comes first")
+        @Test("Waiters for different origins are served first come, first served")
         func fairness() {
             var state = PoolState(limits: limits(perOrigin: 1, total: 1))
             _ = take(&state, Self.a)
@@ -116,7 +116,7 @@
             #expect(state.leave(Self.b).served == [2: .open])
         }
 
-        @Test("the line is bounded, and can be left")
+        @Test("The queue of waiters is bounded, and a waiter can leave it")
         func bounds() {
             var state = PoolState(limits: limits(perOrigin: 1, total: 1, waiting: 1))
             _ = take(&state)
@@ -129,7 +129,7 @@
             #expect(state.isEmpty)
         }
 
-        @Test("after its end nobody gets anything, and nothing is kept")
+        @Test("After the pool was closed nobody gets a connection, and nothing is kept")
         func shutDown() {
             var state = PoolState(limits: limits(perOrigin: 2, total: 2))
             _ = take(&state)
@@ -144,7 +144,7 @@
             #expect(state.count == 0 && state.isEmpty)
         }
 
-        @Test("a random walk: never too many, none lost, nobody overtaken", arguments: 0..<40)
+        @Test("Random operations: never too many connections, none lost, nobody overtaken", arguments: 0..<40)
         func walk(_ seed: Int) {
             var random = SeededGenerator(seed: UInt64(seed))
             let bounds = PoolState.Limits(

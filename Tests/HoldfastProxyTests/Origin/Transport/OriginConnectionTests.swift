@@ -41,7 +41,7 @@
         }
 
         @Test(
-            "B10: a request is sent anew, once, when its used connection broke before an answer",
+            "B10: a request is sent again once if its reused connection broke before a response",
             arguments: [true, false]
         )
         func stale(resets: Bool) async throws {
@@ -54,7 +54,10 @@
             await transport.shutdown()
         }
 
-        @Test("it is not where that may do harm, where the body is gone, or where it is switched off", arguments: 0..<4)
+        @Test(
+            "It is not sent again if that may do harm, if the body is gone, or if this is switched off",
+            arguments: 0..<4
+        )
         func notResent(_ number: Int) async throws {
             let origin = try Self.staleServer(.close)
             var configuration = OriginTransport.Configuration()
@@ -81,7 +84,7 @@
             await transport.shutdown()
         }
 
-        @Test("a first connection that breaks is an error at once")
+        @Test("A first connection that breaks is an error at once")
         func firstConnection() async throws {
             let origin = try LoopbackServer.start { _ in LoopbackReply(before: [.close]) }
             let transport = OriginTransport()
@@ -91,7 +94,7 @@
             await transport.shutdown()
         }
 
-        @Test("what the server closed while it was idle is not used")
+        @Test("A connection that the server closed while it was idle is not used")
         func closedWhileIdle() async throws {
             let gate = LoopbackGate()
             let origin = try LoopbackServer.start { request in
@@ -113,7 +116,7 @@
             await transport.shutdown()
         }
 
-        @Test("wantsNewConnection, and the counts")
+        @Test("wantsNewConnection, and the connection counts")
         func counts() async throws {
             let origin = try LoopbackServer.start { LoopbackReply(body: $0.path) }
             let transport = OriginTransport()
@@ -129,7 +132,7 @@
         }
 
         @Test(
-            "those who wait for a connection end with their deadline or their task, and get the next one that comes free"
+            "Waiting for a connection ends with the deadline or the task; the next waiter gets the freed connection"
         )
         func line() async throws {
             let gate = LoopbackGate()
@@ -164,7 +167,7 @@
             await transport.shutdown()
         }
 
-        @Test("a small rest that nobody wants is read, and the connection kept; of a long one it is closed")
+        @Test("A small unread rest is read and the connection kept; with a long rest the connection is closed")
         func drain() async throws {
             let origin = try LoopbackServer.start { request in
                 let count = request.path == "/long" ? 10 << 20 : 20_000
@@ -183,7 +186,7 @@
             await transport.shutdown()
         }
 
-        @Test("a certificate that nobody trusts is refused, and nothing is sent")
+        @Test("An untrusted certificate is refused, and nothing is sent")
         func untrusted() async throws {
             let origin = try await TLSOrigin.start(LoopbackScript { _ in LoopbackReply() })
             let transport = OriginTransport()
@@ -195,7 +198,7 @@
             await origin.stop()
         }
 
-        @Test("a name that the certificate lacks is refused; its address is not")
+        @Test("A host name that the certificate lacks is refused; its address is not")
         func wrongName() async throws {
             let origin = try await TLSOrigin.start(LoopbackScript { _ in LoopbackReply(body: "x") })
             let transport = OriginTransport(configuration: try .trustingLoopback())
@@ -211,7 +214,7 @@
         }
 
         #if os(Linux)
-            @Test("1,000 resets by the origin leave no descriptor behind")
+            @Test("1,000 resets by the origin leave no file descriptor open")
             func resets() async throws {
                 let origin = try LoopbackServer.start { request in
                     switch (request.number % 3, request.path) {

@@ -17,9 +17,9 @@
         import FoundationNetworking
     #endif
 
-    @Suite("What OriginTransport sends, and what it hands up", .timeLimit(.minutes(20)))
+    @Suite("What OriginTransport sends and returns", .timeLimit(.minutes(20)))
     struct OriginExchangeTests {
-        @Test("A3, B2: the exact method and target go out, and Host comes first")
+        @Test("A3, B2: the exact method and target are sent, and Host comes first")
         func exactHead() async throws {
             let origin = try LoopbackServer.start { _ in LoopbackReply(body: "x") }
             let transport = OriginTransport()
@@ -42,7 +42,7 @@
             await transport.shutdown()
         }
 
-        @Test("the given Host is sent, and nothing is added or changed")
+        @Test("The given Host is sent, and nothing is added or changed")
         func fields() async throws {
             let origin = try LoopbackServer.start { _ in LoopbackReply() }
             let transport = OriginTransport()
@@ -57,7 +57,7 @@
             await transport.shutdown()
         }
 
-        @Test("what could be read as two requests is refused, and nothing is sent")
+        @Test("A request that could be read as two is refused, and nothing is sent")
         func smuggling() async throws {
             let origin = try LoopbackServer.start { _ in LoopbackReply() }
             let transport = OriginTransport()
@@ -106,7 +106,7 @@
             await transport.shutdown()
         }
 
-        @Test("A4, A9, B11: interim responses, 999 and the bytes behind them in one segment")
+        @Test("A4, A9, B11: interim responses, status 999, and bytes that follow them in one segment")
         func interim() async throws {
             let origin = try LoopbackServer.start { _ in
                 LoopbackReply(before: [
@@ -133,7 +133,7 @@
         }
 
         @Test(
-            "answers that cannot be trusted",
+            "Responses that cannot be trusted are refused",
             arguments: [
                 "NONSENSE", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
                 "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n", String(repeating: "HTTP/1.1 102 P\r\n\r\n", count: 33),
@@ -152,7 +152,7 @@
             await transport.shutdown()
         }
 
-        @Test("B7: an unknown Transfer-Encoding is read to the close, untouched")
+        @Test("B7: a body with an unknown Transfer-Encoding is read until the close, unchanged")
         func unknownCoding() async throws {
             let origin = try LoopbackServer.start { _ in
                 LoopbackReply(before: [.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: apetix\r\n\r\n5\r\nhello"), .close])
@@ -167,7 +167,7 @@
             await transport.shutdown()
         }
 
-        @Test("B9: bytes behind Content-Length are no error, and their connection is never used again")
+        @Test("B9: bytes after Content-Length are no error, and the connection is never used again")
         func surplus() async throws {
             let origin = try LoopbackServer.start { request in
                 LoopbackReply(before: [.raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbodyHTTP/1.1 200 OK\r\n\r\n")])
@@ -186,7 +186,10 @@
             await transport.shutdown()
         }
 
-        @Test("an answer before the end of the content is handed up, and sending stops", arguments: [413, 200])
+        @Test(
+            "A response that arrives before the end of the content is returned, and sending stops",
+            arguments: [413, 200]
+        )
         func early(status: Int) async throws {
             let port = try await EarlyAnswer.start(status: status)
             let transport = OriginTransport()

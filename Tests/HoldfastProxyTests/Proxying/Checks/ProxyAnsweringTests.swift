@@ -12,7 +12,7 @@
     @testable import HoldfastProxy
 
     /// The requirements of PROXY-REQUIREMENTS as bytes on real sockets: what is answered here.
-    @Suite("From the proxy, byte for byte", .timeLimit(.minutes(20)))
+    @Suite("Responses from the proxy, byte for byte", .timeLimit(.minutes(20)))
     struct ProxyAnsweringTests {
         private static let lasting = ("Cache-Control", "max-age=3600")
 
@@ -39,7 +39,7 @@
             }
         }
 
-        @Test("C1: without freshness and validator nothing is reused")
+        @Test("C1: a response without freshness and validator is not reused")
         func bare() async throws {
             try await ProxyBench.with { bench in
                 let path = bench.lay(LoopbackReply(body: "body"))
@@ -48,7 +48,7 @@
             }
         }
 
-        @Test("A path with dot segments is asked for as it came, and leaves nothing under another path's key")
+        @Test("A path with dot segments is sent as it came, and stores nothing under another path's key")
         func dotSegments() async throws {
             try await ProxyBench.with { bench in
                 let path = bench.lay(LoopbackReply(fields: [Self.lasting], body: "body"))
@@ -71,7 +71,7 @@
             #expect(TargetRules.hasDotSegments(target) == has)
         }
 
-        @Test("A12: a stored response has nothing of the hop, nor what is for a proxy")
+        @Test("A12: a stored response has no hop-by-hop field and none that is meant for a proxy")
         func stored() async throws {
             try await ProxyBench.with { bench in
                 let names = [
@@ -91,7 +91,7 @@
             }
         }
 
-        @Test("B4, B8: a 304 with a length freshens what is stored")
+        @Test("B4, B8: a 304 with a length freshens the stored response")
         func freshened() async throws {
             let clock = ManualClock()
             try await ProxyBench.with(adjust: { $0.clock = clock }) { bench in
@@ -119,7 +119,7 @@
             }
         }
 
-        @Test("C7: a client's own condition and range are answered from the cache")
+        @Test("C7: a client's own condition or range is answered from the cache")
         func conditions() async throws {
             try await ProxyBench.with { bench in
                 let path = bench.lay(LoopbackReply(fields: [Self.lasting, ("ETag", "\"abc\"")], body: "0123456789"))
@@ -152,7 +152,7 @@
         }
 
         @Test(
-            "A10: an origin that hangs up, resets or answers no HTTP gives a 502 of the proxy's own",
+            "A10: an origin that hangs up, resets or does not speak HTTP results in a 502 made by the proxy",
             arguments: ["close", "reset", "no HTTP", "refused"]
         )
         func failures(_ kind: String) async throws {
@@ -175,7 +175,7 @@
             }
         }
 
-        @Test("C5: a stale response stands in for an origin that hangs up")
+        @Test("C5: a stale response is served if the origin hangs up")
         func disconnected() async throws {
             let clock = ManualClock()
             try await ProxyBench.with(adjust: { $0.clock = clock }) { bench in
@@ -189,7 +189,7 @@
             }
         }
 
-        @Test("RFC 9110 §9.3.6: CONNECT and foreign targets are refused, and the connection ends in order")
+        @Test("RFC 9110 §9.3.6: CONNECT and foreign targets are refused, and the connection ends cleanly")
         func refusals() async throws {
             try await ProxyBench.with(isForward: true) { bench in
                 let path = try await bench.ask("/path")
@@ -200,7 +200,9 @@
             }
         }
 
-        @Test("A forward proxy that denies private addresses sees through names, by the connection")
+        @Test(
+            "A forward proxy that denies private addresses checks the connected address, so a name does not deceive it"
+        )
         func privateAddresses() async throws {
             var rules = ForwardRules()
             rules.deniesPrivateAddresses = true
@@ -224,7 +226,7 @@
             )
         }
 
-        @Test("RFC 9110 §7.6.3, RFC 9211: Via and Cache-Status where they are asked for")
+        @Test("RFC 9110 §7.6.3, RFC 9211: Via and Cache-Status are sent if configured")
         func names() async throws {
             var options = CacheOptions.shared
             options.cacheName = "edge"
@@ -247,7 +249,7 @@
             }
         }
 
-        @Test("A store that fails costs no answer, and is told")
+        @Test("A failing store costs no response, and the failure is reported")
         func failingStore() async throws {
             let told = Mutex<[ProxyFailure]>([])
             let cache = HTTPCache(store: BrokenStore(), options: .shared)

@@ -25,7 +25,7 @@
             }
         }
 
-        @Test("A8: HEAD, 204 and 304 have no content and keep the connection in step")
+        @Test("A8: HEAD, 204 and 304 have no content and keep the connection in sync")
         func empty() async throws {
             try await ProxyBench.with { bench in
                 let client = try await bench.client()
@@ -57,7 +57,7 @@
             }
         }
 
-        @Test("B3, B5: end-to-end request fields arrive unchanged, those of the hop do not")
+        @Test("B3, B5: end-to-end request fields arrive unchanged, hop-by-hop fields do not")
         func requestFields() async throws {
             try await ProxyBench.with { bench in
                 let path = bench.lay(LoopbackReply())
@@ -78,7 +78,7 @@
         }
 
         @Test(
-            "A4: statuses pass as they are, with their content",
+            "A4: statuses pass unchanged, with their content",
             arguments: [203, 299, 301, 302, 307, 308, 401, 404, 407, 499, 500, 503, 599, 999]
         )
         func statuses(_ status: Int) async throws {
@@ -102,7 +102,7 @@
             }
         }
 
-        @Test("A5, A6, B15: odd response fields pass unchanged, line by line")
+        @Test("A5, A6, B15: unusual response fields pass unchanged, line by line")
         func responseFields() async throws {
             try await ProxyBench.with { bench in
                 let given = [
@@ -136,7 +136,7 @@
             }
         }
 
-        @Test("B9: bytes beyond the announced length are dropped with their connection")
+        @Test("B9: bytes beyond the announced length are dropped and their connection closed")
         func surplus() async throws {
             try await ProxyBench.with { bench in
                 for _ in 0..<5 {
@@ -151,7 +151,7 @@
             }
         }
 
-        @Test("A1: fifty requests are under way at a time")
+        @Test("A1: fifty requests can be in progress at a time")
         func fifty() async throws {
             try await ProxyBench.with { bench in
                 let gate = LoopbackGate()

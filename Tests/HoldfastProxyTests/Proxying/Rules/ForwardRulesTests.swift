@@ -10,7 +10,7 @@
     @Suite("ForwardRules")
     struct ForwardRulesTests {
         @Test(
-            "Loopback, private and link-local hosts are known by every spelling",
+            "Loopback, private and link-local hosts are recognized in every spelling",
             arguments: [
                 "localhost", "x.LOCALHOST.", "127.0.0.1", "127.255.0.3", "10.1.2.3", "172.16.0.1", "172.31.255.255",
                 "192.168.0.1",
@@ -26,7 +26,7 @@
         }
 
         @Test(
-            "Hosts of the world are not",
+            "Public hosts are not taken for private ones",
             arguments: [
                 "example.com", "8.8.8.8", "172.32.0.1", "172.15.0.1", "192.169.0.1", "100.128.0.1", "11.0.0.1",
                 "[2001:4860::8888]",
@@ -37,7 +37,7 @@
             #expect(!NetworkAddress.isPrivate(host: host))
         }
 
-        @Test("By default every host may be asked; an open proxy asks none of its own network")
+        @Test("By default every host is allowed; an open proxy refuses its own network")
         func defaults() throws {
             var rules = ForwardRules()
             try rules.check(host: "127.0.0.1", port: 80)
@@ -48,7 +48,7 @@
             try rules.check(host: "127.0.0.1", port: 80)
         }
 
-        @Test("A list of hosts rules alone, private ones included")
+        @Test("A list of hosts alone decides, private hosts included")
         func list() throws {
             var rules = ForwardRules()
             rules.isOpen = true
@@ -68,7 +68,7 @@
             }
         }
 
-        @Test("A name that leads to a private address is refused by the address of the connection")
+        @Test("A name that leads to a private address is refused when its connection is checked")
         func connections() throws {
             var rules = ForwardRules()
             try rules.admit("evil.example", port: 80, address: "127.0.0.1")

@@ -10,7 +10,7 @@
 
     @Suite("Fields that proxies add")
     struct ProxyFieldsTests {
-        @Test("RFC 9110 §7.6.3: Via names this proxy behind the others, and tells that a request has been here")
+        @Test("RFC 9110 §7.6.3: Via names this proxy after the others, and detects that a request was here before")
         func via() {
             let via = ViaField(name: "Edge-1")
             var fields: HeaderFields = ["Via": "1.0 fred, 1.1 p.example"]
@@ -22,7 +22,7 @@
             #expect(!ViaField(name: "edge-1").hasPassed(["Via": "1.1 edge-12, 1.1 my-edge-1, edge-1"]))
         }
 
-        @Test("A pseudonym is a token that differs from one proxy to the next")
+        @Test("A pseudonym is a token that differs between proxies")
         func pseudonym() {
             var generator = SeededGenerator(seed: 7)
             let names = (0..<100).map { _ in ViaField.pseudonym(using: &generator) }
@@ -30,7 +30,7 @@
             #expect(names.allSatisfy { FieldName($0) != nil && $0.utf8.count == 17 })
         }
 
-        @Test("The client's address is added only when that is asked for")
+        @Test("The client's address is added only if configured")
         func clientAddress() {
             func added(_ kind: ClientAddressFields, _ address: String?) -> [String] {
                 var fields: HeaderFields = ["X-Forwarded-For": "1.2.3.4"]
@@ -104,7 +104,7 @@
         }
 
         @Test(
-            "What is none is refused in one line",
+            "An invalid origin is refused with a one-line message",
             arguments: [
                 "", "example.com", "localhost:3000", "ftp://a.example", "http://", "http://a.example/path",
                 "http://a.example/?q",

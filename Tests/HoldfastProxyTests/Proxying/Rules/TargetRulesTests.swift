@@ -35,7 +35,7 @@
         }
 
         @Test(
-            "RFC 9112 §3.2.2: a forward proxy asks the host that the target names",
+            "RFC 9112 §3.2.2: a forward proxy sends to the host that the target names",
             arguments: [
                 ("http://a.example/x?y", "http://a.example", "/x?y"),
                 ("http://A.Example:8081", "http://a.example:8081", "/"),
@@ -50,13 +50,13 @@
             #expect(head.target.origin == origin)
         }
 
-        @Test("RFC 9112 §3.2.4: OPTIONS for a host without a path asks about the server")
+        @Test("RFC 9112 §3.2.4: OPTIONS for a host without a path becomes OPTIONS *")
         func asterisk() throws {
             #expect(try forward.head(.options, target: "http://a.example").requestTarget == "*")
             #expect(try forward.head(.options, target: "http://a.example/").requestTarget == "/")
         }
 
-        @Test("A3: any method token goes on as it is", arguments: ["M-SEARCH", "get", "x!#$%&'*+-.^_`|~"])
+        @Test("A3: any method token is forwarded unchanged", arguments: ["M-SEARCH", "get", "x!#$%&'*+-.^_`|~"])
         func methods(_ token: String) throws {
             let method = RequestMethod(rawValue: token)
             #expect(try reverse.head(method, target: "/").method == method)
@@ -75,7 +75,7 @@
             #expect(refusal?.status.rawValue == status)
         }
 
-        @Test("RFC 9110 §9.3.6: CONNECT is refused by both")
+        @Test("RFC 9110 §9.3.6: both kinds of proxy refuse CONNECT")
         func tunnels() {
             for rules in [reverse, forward] {
                 let refusal = #expect(throws: ProxyRefusal.self) { try rules.head(.connect, target: "a.example:443") }

@@ -20,7 +20,7 @@
     struct ProxyHandlerTests {
         private let bench = ProxyHandlerBench()
 
-        @Test("What goes to the origin: exact head, joined fields, content; nothing that is for the hop")
+        @Test("The origin gets the exact head, joined fields and content, and no hop-by-hop field")
         func request() async throws {
             let transport = HeadRecorder()
             var handler = try bench.handler(transport)
@@ -52,7 +52,7 @@
             #expect(sent.body == [1, 2, 3])
         }
 
-        @Test("A12, A5: what goes to the client")
+        @Test("A12, A5: what the client gets")
         func response() async throws {
             let fields: HeaderFields = [
                 "Connection": "a", "A": "1", "Set-Cookie": "x", "Set-Cookie": "y", "Keep-Alive": "z", "Age": "7200",
@@ -70,7 +70,7 @@
         }
 
         @Test(
-            "A10: a failure is an answer of the proxy's own",
+            "A10: for a failure, the proxy makes a response of its own",
             arguments: [
                 (ServiceError.Code.connect, 502), (.resolve, 502), (.connectionLost, 502), (.protocolError, 502),
                 (.tls, 502),
@@ -96,7 +96,7 @@
             #expect(records.withLock { $0.map(\.attempts) } == [1])
         }
 
-        @Test("A10: an origin that says nothing is given up in time, and one that takes 5 s is not")
+        @Test("A10: an origin that stays silent is given up in time, and one that takes 5 s is not")
         func silence() async throws {
             let handler = try bench.handler(
                 ScriptedTransport([.silence, .respond(200, body: "late").delayed(by: .seconds(5))])
@@ -109,7 +109,7 @@
             }
         }
 
-        @Test("An upload may take longer than the limit for an answer; an origin that stands still may not")
+        @Test("An upload may take longer than the time limit for a response, unless the origin stops reading")
         func uploads() async throws {
             let source = TwoPartSource()
             let handler = try bench.handler(HeadRecorder(answering: false))
@@ -127,7 +127,7 @@
             #expect(await answer.status == .gatewayTimeout)
         }
 
-        @Test("A9: interim responses pass without what is for the hop")
+        @Test("A9: interim responses pass without their hop-by-hop fields")
         func interim() async throws {
             let early = ResponseHead(status: .earlyHints, fields: ["Link": "</a>", "Connection": "x", "X": "1"])
             let handler = try bench.handler(
@@ -140,7 +140,7 @@
             #expect(received.withLock { $0 } == [ResponseHead(status: .earlyHints, fields: ["Link": "</a>"])])
         }
 
-        @Test("A loop is seen by Via and goes no further")
+        @Test("A loop is detected by Via and stopped")
         func loop() async throws {
             let transport = ScriptedTransport([.respond()])
             var handler = try bench.handler(transport)
@@ -152,7 +152,7 @@
             #expect(transport.sent.isEmpty)
         }
 
-        @Test("RFC 9110 §7.6.2: TRACE and OPTIONS end here when Max-Forwards says so")
+        @Test("RFC 9110 §7.6.2: TRACE and OPTIONS are answered here if Max-Forwards is 0")
         func maxForwards() async throws {
             let transport = ScriptedTransport([.respond()], repeatsLastStep: true)
             let handler = try bench.handler(transport)
@@ -172,7 +172,7 @@
         }
 
         @Test(
-            "A 407 of the origin passes a gateway, and not a forward proxy, whose clients would take it for the proxy's"
+            "A gateway passes the origin's 407, a forward proxy does not, because clients would take it for the proxy's"
         )
         func proxyCredentials() async throws {
             let challenge = ScriptedTransport.Step.respond(407, ["Proxy-Authenticate": "Basic realm=x"], body: "body")
@@ -188,7 +188,7 @@
             #expect(kept.fields[.proxyAuthenticate] == nil)
         }
 
-        @Test("The cache's own 504 says why, and every answer can be recorded")
+        @Test("The cache's own 504 says why, and every response can be recorded")
         func records() async throws {
             let records = Mutex<[ProxyRecord]>([])
             let fields: HeaderFields = ["Cache-Control": "max-age=60"]
@@ -199,7 +199,7 @@
                 ProxiedRequest(method: .get, target: "/a", fields: ["Cache-Control": "only-if-cached"])
             )
             #expect(lone.status == .gatewayTimeout)
-            #expect(try await bench.text(lone).contains("nothing usable is stored"))
+            #expect(try await bench.text(lone).contains("no usable response is stored"))
             _ = try await bench.text(await handler.answer(ProxiedRequest(method: .get, target: "/b")))
             let hit = await handler.answer(
                 ProxiedRequest(

@@ -6,7 +6,7 @@
     import HoldfastTesting
     import Testing
 
-    @Suite("Heads of requests from bytes of any kind, cut anyhow", .timeLimit(.minutes(20)))
+    @Suite("Request heads from random bytes, split randomly", .timeLimit(.minutes(20)))
     struct RequestFuzzTests {
         private static let pieces = [
             "GET / HTTP/1.1\r\n", "POST /a?b HTTP/1.1\r\n", "GET / HTTP/1.0\r\n", "PRI * HTTP/2.0\r\n", "Host: x\r\n",
@@ -16,7 +16,7 @@
             "Connection: close\r\n", "A:b\r\n",
         ]
 
-        @Test("the outcome does not hang on how the bytes are cut", arguments: 1...40 as ClosedRange<UInt64>)
+        @Test("The outcome does not depend on how the bytes are split", arguments: 1...40 as ClosedRange<UInt64>)
         func splits(seed: UInt64) {
             var generator = SeededGenerator(seed: seed)
             for _ in 0..<60 {
@@ -39,7 +39,7 @@
             }
         }
 
-        @Test("a large head that comes byte by byte costs linear time: 60 KiB are read at once")
+        @Test("A large head that arrives byte by byte costs linear time: 60 KiB are parsed at once")
         func linear() {
             let lines = (0..<60).map { "X-\($0): " + String(repeating: "v", count: 1000) + "\r\n" }.joined()
             let bytes = Array("GET / HTTP/1.1\r\nHost: x\r\n\(lines)\r\n".utf8)

@@ -6,10 +6,10 @@
     import HoldfastSemantics
     import Testing
 
-    @Suite("Heads of requests (RFC 9112 §3)")
+    @Suite("Request heads (RFC 9112 §3)")
     struct RequestMessageTests {
         @Test(
-            "targets keep their form and spelling (B2), methods theirs (A3)",
+            "Targets keep their form and spelling (B2), methods theirs (A3)",
             arguments: [
                 ("GET /a%2Fb/../c?d=%e4&&d#".replacing("#", with: ""), RequestTarget.Form.origin),
                 ("M-SEARCH //x", .origin), ("get /é→", .origin), ("!#$%&'*+-.^_`|~09 /\\\"<>{}|^`", .origin),
@@ -28,7 +28,7 @@
         }
 
         @Test(
-            "request lines that are refused",
+            "Request lines that are refused",
             arguments: [
                 ("GET", 400), ("GET /", 400), ("GET  / HTTP/1.1", 400), ("GET / HTTP/1.1 ", 400),
                 (" GET / HTTP/1.1", 400),
@@ -53,7 +53,7 @@
         }
 
         @Test(
-            "Host: one in HTTP/1.1, and a valid one (RFC 9112 §3.2)",
+            "HTTP/1.1 needs exactly one valid Host (RFC 9112 §3.2)",
             arguments: [
                 ("HTTP/1.1", "Host: x", true), ("HTTP/1.1", "host:", true), ("HTTP/1.1", "Host: x.example:8080", true),
                 ("HTTP/1.1", "Host: [::1]:80", true), ("HTTP/1.1", "Host: [v1.x]", false),
@@ -74,7 +74,7 @@
             #expect(heads.fault?.status.rawValue == (isGood ? nil : 400))
         }
 
-        @Test("limits: 414 for the target, 431 for lines and bytes")
+        @Test("Limits: 414 for the target, 431 for lines and bytes")
         func limits() {
             let limits = HeadLimits(bytes: 1000, fieldLines: 4, target: 20)
             let path = "/" + String(repeating: "a", count: 19)
@@ -91,13 +91,13 @@
             }
         }
 
-        @Test("one empty line in front is skipped, a second one is no request (RFC 9112 §2.2)")
+        @Test("One empty line before a request is skipped, a second one is refused (RFC 9112 §2.2)")
         func emptyLines() {
             #expect(ReadHeads("\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n").messages.count == 1)
             #expect(ReadHeads("\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n").fault?.status == 400)
         }
 
-        @Test("field values are ISO 8859-1, as they came")
+        @Test("Field values are ISO 8859-1, as they came")
         func values() {
             let message = ReadHeads("GET / HTTP/1.0\r\nX-A: \u{E4}\u{FF}\r\nX-A:\r\n\r\n").messages.first
             #expect(message?.version == .http10)

@@ -7,10 +7,10 @@
 
     @testable import HoldfastProxy
 
-    @Suite("Requests that two recipients could read in two ways (RFC 9112 §11.2)")
+    @Suite("Requests that two recipients could read differently (RFC 9112 §11.2)")
     struct SmugglingTests {
         @Test(
-            "refused, and nothing behind them is read as a request",
+            "They are refused, and nothing after them is read as a request",
             arguments: [
                 ("Content-Length: 5\r\nContent-Length: 6", 400), ("Content-Length: 5\r\nContent-Length: 5", 400),
                 ("Content-Length: 5, 5", 400), ("Content-Length: 5,6", 400), ("Content-Length: +5", 400),
@@ -52,7 +52,7 @@
         }
 
         @Test(
-            "accepted, with one reading",
+            "They are accepted, with one meaning",
             arguments: [
                 ("Content-Length: 5", RequestFraming.Content.length(5)), ("content-length:\t005 ", .length(5)),
                 ("Content-Length: 0", .none), ("Content-Length: 999999999999999999", .length(999_999_999_999_999_999)),
@@ -64,13 +64,13 @@
             #expect(heads.messages.first?.framing.content == content)
         }
 
-        @Test("HTTP/1.0 knows no transfer coding, and needs none to be refused")
+        @Test("HTTP/1.0 has no transfer coding, and a request with one is refused")
         func http10() {
             #expect(ReadHeads("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n").fault?.status == 400)
         }
 
         @Test(
-            "the connection is kept as version and Connection say (RFC 9112 §9.3)",
+            "The connection is kept as version and Connection say (RFC 9112 §9.3)",
             arguments: [
                 ("1.1", "X: y", true), ("1.0", "X: y", false), ("1.1", "Connection: close", false),
                 ("1.1", "connection: x, CLOSE", false),

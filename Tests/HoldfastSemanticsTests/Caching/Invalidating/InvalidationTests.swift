@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §4.4: unsafe and unknown methods without an error",
+        "RFC 9111 §4.4: unsafe and unknown methods invalidate unless the response is an error",
         arguments: [
             ("POST", 200, true), ("PUT", 204, true), ("DELETE", 302, true), ("PATCH", 299, true), ("PURGE", 200, true),
             ("get", 200, true), ("GET", 200, false), ("HEAD", 200, false), ("OPTIONS", 200, false),
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(
-        "RETRY §3.6.6: an attempt is ambiguous unless nothing was sent or the origin itself has spoken",
+        "RETRY §3.6.6: an attempt is ambiguous unless nothing was sent or the origin itself answered",
         arguments: [
             (.response(ResponseHead(status: 502)), true), (.response(ResponseHead(status: 504)), true),
             (.response(ResponseHead(status: 500)), false), (.response(ResponseHead(status: 503)), false),
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "RETRY §3.6.6: after an ambiguous attempt an error invalidates too, of an unsafe method alone",
+        "RETRY §3.6.6: after an ambiguous attempt with an unsafe method, an error invalidates too",
         arguments: [true, false]
     )
     func afterAmbiguity(_ mayBeApplied: Bool) throws {

@@ -4,7 +4,7 @@
 import HoldfastSemantics
 import Testing
 
-@Suite("QUERY and opted-in POST in judgement (RFC 10008)")
+@Suite("Reuse decisions for QUERY and opted-in POST (RFC 10008)")
 struct ContentKeyJudgementTests {
     private func stored(_ method: RequestMethod) throws -> StoredResponse {
         StoredResponse(
@@ -29,7 +29,7 @@ struct ContentKeyJudgementTests {
     }
 
     @Test(
-        "Only the same method's response answers; HEAD takes a GET's (RFC 9111 §4)",
+        "Only a response to the same method is reused, except that HEAD uses a GET's (RFC 9111 §4)",
         arguments: [
             ("QUERY", "QUERY", true, .fresh), ("POST", "POST", true, .fresh), ("QUERY", "GET", true, .noVariant),
             ("POST", "GET", true, .noVariant), ("GET", "QUERY", false, .noVariant), ("GET", "POST", false, .noVariant),
@@ -41,7 +41,7 @@ struct ContentKeyJudgementTests {
         #expect(try reuses(request, stored, hasContentKey: hasContentKey) == reason)
     }
 
-    @Test("Their responses are stored where the content is in the key", arguments: ["QUERY", "POST"], [true, false])
+    @Test("Their responses are stored if the content is in the key", arguments: ["QUERY", "POST"], [true, false])
     func storing(method: RequestMethod, hasContentKey: Bool) throws {
         let verdict = Storability.judge(
             request: RequestHead(method: method, target: try target()),

@@ -5,12 +5,12 @@ import HoldfastSemantics
 import HoldfastTesting
 import Testing
 
-@Suite("Finding names of fields by their length first")
+@Suite("Finding field names by length first")
 struct FieldNameFinderTests {
     private static let long = String(repeating: "n", count: 61)
 
     @Test(
-        "A name is found in any letter case, and no other one is",
+        "A name is found in any letter case, and no other name is",
         arguments: [
             ("host", 0), ("Host", 0), ("HOST", 0), ("hOsT", 0), ("hos", nil), ("hosts", nil), ("", nil),
             ("hosT\u{301}", nil),
@@ -30,7 +30,7 @@ struct FieldNameFinderTests {
         #expect(finder.number(of: name) == number)
     }
 
-    @Test("Without names nothing is found, and an empty name is a name")
+    @Test("Without names nothing is found, and an empty name counts as a name")
     func empty() {
         #expect(FieldNameFinder([]).number(of: "") == nil)
         #expect(FieldNameFinder([]).number(of: "host") == nil)
@@ -38,12 +38,12 @@ struct FieldNameFinderTests {
         #expect(FieldNameFinder([""]).number(of: "a") == nil)
     }
 
-    @Test("Of a name that is there twice the first place counts")
+    @Test("If a name is listed twice, the first position counts")
     func twice() {
         #expect(FieldNameFinder(["range", "vary", "range"]).number(of: "Range") == 0)
     }
 
-    @Test("Letters that differ by more than case are other names", arguments: ["@", "[", "`", "{", "^", "~"])
+    @Test("Names that differ by more than letter case are different", arguments: ["@", "[", "`", "{", "^", "~"])
     func neighboursOfLetters(_ mark: String) {
         // These differ from one another, or from letters, in the bit alone that tells letter cases apart.
         let finder = FieldNameFinder(["x" + mark])
@@ -52,7 +52,7 @@ struct FieldNameFinderTests {
         }
     }
 
-    @Test("Any names are found as a look through all of them finds them", arguments: propertySeeds)
+    @Test("For random names, the result equals that of a linear search", arguments: propertySeeds)
     func likeASearch(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         func name() -> String {

@@ -4,7 +4,7 @@
 import HoldfastSemantics
 import Testing
 
-@Suite("A lifetime that the cache fixes, whatever servers say")
+@Suite("A fixed lifetime, whatever servers say")
 struct FixedLifetimeTests {
     private static func options(_ fixed: Duration, _ mode: CacheOptions.Mode = .private) -> CacheOptions {
         var options = CacheOptions(mode: mode)
@@ -22,7 +22,7 @@ struct FixedLifetimeTests {
     }
 
     @Test(
-        "It replaces every lifetime, and the age counts from the receipt",
+        "It replaces every lifetime, and the age counts from the time of receipt",
         arguments: [
             [:], ["Cache-Control": "max-age=5"], ["Cache-Control": "no-store, no-cache"], ["Expires": "0"],
             ["Age": "4000"], ["Date": date(-9000), "Cache-Control": "max-age=1"],
@@ -38,7 +38,7 @@ struct FixedLifetimeTests {
         #expect(response.isFresh(now: Timestamp.noon + .milliseconds(1), options: Self.options(.milliseconds(1))))
     }
 
-    @Test("Negative counts as zero, and no lifetime outlasts the limit to all of them")
+    @Test("A negative lifetime counts as zero, and no lifetime exceeds the limit for all of them")
     func limits() throws {
         var options = Self.options(.seconds(-3))
         #expect(options.fixedLifetime == .zero)
@@ -54,7 +54,7 @@ struct FixedLifetimeTests {
         #expect(response.uselessAfter(options) == .distantFuture)
     }
 
-    @Test("An entry without a validator that must not be used stale is useless after it; any other is kept on")
+    @Test("After it, an entry is useless if it has no validator and must not be served stale; any other is kept")
     func uselessAfter() throws {
         let options = Self.options(.seconds(30))
         let end = Timestamp.noon.plus(30) + .milliseconds(1)
@@ -67,7 +67,7 @@ struct FixedLifetimeTests {
     }
 
     @Test(
-        "What a response says of its freshness keeps nothing out of the store; what it says of whose it is does",
+        "A response's freshness directives do not prevent storing; directives about whom it is for do",
         arguments: [
             ("GET", 200, "no-store", [:], nil, nil), ("GET", 299, "must-understand", [:], nil, nil),
             ("GET", 204, "max-age=0", [:], nil, nil), ("GET", 200, "private", [:], nil, .privateResponse),
@@ -120,7 +120,7 @@ struct FixedLifetimeTests {
     }
 
     @Test(
-        "Stale responses are used as the options say; the response can forbid it and allow nothing",
+        "Stale responses are used as the options say; the response can forbid it but not allow it",
         arguments: [
             ("", "RED"), ("stale-while-revalidate=0, stale-if-error=0", "RED"), ("no-store", ""), ("no-cache", ""),
             ("must-revalidate", ""),
@@ -138,7 +138,7 @@ struct FixedLifetimeTests {
         #expect(StaleAllowanceTests.allowance(judged) == expected)
     }
 
-    @Test("Without it, what a HEAD confirms is young again; with it the content's age goes on")
+    @Test("Without it, a HEAD that confirms the response resets its age; with it the content's age keeps growing")
     func headUpdate() throws {
         for fixed in [Duration.seconds(30), nil] {
             var options = CacheOptions()
@@ -153,7 +153,7 @@ struct FixedLifetimeTests {
         }
     }
 
-    @Test("Nothing is lent to a Cookie")
+    @Test("Nothing is lent to a request with a Cookie")
     func borrowing() throws {
         let response = try stored(["Cache-Control": "public, max-age=60"])
         #expect(response.mayAnswerCookies(now: .noon, options: .private))

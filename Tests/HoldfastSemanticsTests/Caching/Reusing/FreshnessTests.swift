@@ -100,7 +100,7 @@ import Testing
         #expect(!response.isFresh(now: .noon + .seconds(60), options: .private))
     }
 
-    @Test("The answer carries one Age with the current age (RFC 9111 §5.1)")
+    @Test("A response from the cache has one Age with the current age (RFC 9111 §5.1)")
     func answers() throws {
         let response = try stored(["Age": "5", "age": "7", "A": "b", "Date": date(0)])
         let head = response.responseHead(now: .noon.plus(10))
@@ -108,7 +108,7 @@ import Testing
         #expect(head.fields.count == 3)
     }
 
-    @Test("RFC 9110 §6.6.1: what came without Date bears the time of its receipt, what came with one keeps it")
+    @Test("RFC 9110 §6.6.1: a response without Date gets the time of its receipt, one with Date keeps it")
     func dates() throws {
         let dateless = try stored(["A": "b"])
         #expect(dateless.responseHead(now: .noon.plus(10)).fields[.date] == date(0))
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §4.2.4: what forbids stale answers",
+        "RFC 9111 §4.2.4: directives that forbid stale responses",
         arguments: [
             ("must-revalidate", true, true), ("no-cache", true, true), ("proxy-revalidate", false, true),
             ("s-maxage=1", false, true), ("max-age=1", false, false), ("no-cache=a", false, false),
@@ -140,7 +140,7 @@ import Testing
         #expect(response.forbidsStale(.shared) == asShared)
     }
 
-    @Test("Decoded content makes a strong tag weak; repeated validators count as none")
+    @Test("Decoded content makes a strong tag weak; repeated validators are ignored")
     func validators() throws {
         #expect(try stored(["ETag": "\"a\""]).entityTag?.description == "\"a\"")
         #expect(try stored(["ETag": "\"a\""], decoded: true).entityTag?.description == "W/\"a\"")

@@ -4,7 +4,7 @@
 import HoldfastSemantics
 import Testing
 
-@Suite("Lifetimes that no server states")
+@Suite("Lifetimes that the server did not give")
 struct GivenLifetimeTests {
     private func stored(_ status: Int, _ fields: HeaderFields, given: Int64? = nil) throws -> StoredResponse {
         StoredResponse(
@@ -17,7 +17,7 @@ struct GivenLifetimeTests {
     }
 
     @Test(
-        "A call's lifetime counts where the server says nothing, goes before a guess, and is not for errors (RFC 9111 §4.2.2)",
+        "A call's lifetime applies if the server gives none, precedes a guess, and is not for errors (RFC 9111 §4.2.2)",
         arguments: [
             (200, [:], 30, FreshnessLifetime.Source.given), (200, ["Last-Modified": date(-1000)], 30, .given),
             (301, [:], 30, .given), (200, ["Cache-Control": "max-age=5"], 5, .maxAge),
@@ -33,7 +33,7 @@ struct GivenLifetimeTests {
         #expect(try stored(200, [:], given: -5).freshnessLifetime(.private).seconds == 0)
     }
 
-    @Test("s-maxage states a lifetime in shared mode alone, so there a call's lifetime gives way to it")
+    @Test("s-maxage gives a lifetime in shared mode only, where a call's lifetime yields to it")
     func sharedMaxAge() throws {
         let response = try stored(200, ["Cache-Control": "s-maxage=5"], given: 30)
         #expect(response.freshnessLifetime(.shared) == FreshnessLifetime(seconds: 5, source: .sMaxAge))
@@ -41,7 +41,7 @@ struct GivenLifetimeTests {
     }
 
     @Test(
-        "No lifetime is longer than the options' limit, whatever gave it",
+        "No lifetime exceeds the limit in the options, wherever it comes from",
         arguments: [
             (200, ["Cache-Control": "max-age=60"], 20, FreshnessLifetime.Source.maxAge),
             (200, ["Cache-Control": "max-age=9"], 9, .maxAge),
@@ -61,7 +61,7 @@ struct GivenLifetimeTests {
     }
 
     @Test(
-        "An error gets the options' lifetime only where it tells of the resource and the server says nothing",
+        "An error gets the options' lifetime only if it is about the resource and the server says nothing",
         arguments: [
             (400, [:], true), (403, [:], true), (404, [:], true), (409, [:], true), (410, [:], true), (451, [:], true),
             (500, [:], true), (502, [:], true), (503, [:], true), (504, [:], true), (599, [:], true),
@@ -102,7 +102,7 @@ struct GivenLifetimeTests {
     }
 
     @Test(
-        "RETRY.md §3.6.5: a stored Retry-After in seconds is less the Age, one with a date stays",
+        "RETRY.md §3.6.5: a stored Retry-After in seconds is reduced by the Age, one with a date stays",
         arguments: [
             (["30"], 12, ["18"]), (["30"], 30, ["0"]), (["30"], 900, ["0"]), ([date(60)], 12, [date(60)]),
             (["soon"], 12, ["soon"]), (["-5"], 12, ["-5"]), (["99999999999999999999"], 12, ["2147483636"]),

@@ -5,7 +5,7 @@ import HoldfastSemantics
 import HoldfastTesting
 import Testing
 
-@Suite("Plain requests: judged once for all that follow")
+@Suite("Plain requests: one decision for all that follow")
 struct PlainReuseTests {
     private struct Case {
         let stored: StoredResponse
@@ -76,7 +76,7 @@ struct PlainReuseTests {
     private static let instants =
         offsets.map { Timestamp.noon.advanced(by: .milliseconds($0)) } + [Timestamp.distantFuture]
 
-    @Test("It says fresh exactly while the judgement says so, with the same age and lifetime", arguments: propertySeeds)
+    @Test("It says fresh exactly if the full decision does, with the same age and lifetime", arguments: propertySeeds)
     func likeTheJudgement(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var (fresh, stale, unready) = (0, 0, 0)
@@ -110,7 +110,7 @@ struct PlainReuseTests {
         )
     }
 
-    @Test("A field that is none of those named does not change what the judgement says", arguments: propertySeeds)
+    @Test("A field that is not in the list does not change the decision", arguments: propertySeeds)
     func otherFields(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let names: [FieldName] = [
@@ -135,7 +135,7 @@ struct PlainReuseTests {
         }
     }
 
-    @Test("Each of the fields named can change what the judgement says of something fresh")
+    @Test("Each field in the list can change the decision about a fresh response")
     func namedFields() throws {
         let fresh = try stored(["Cache-Control": "max-age=60", "ETag": "\"e\"", "Last-Modified": date(-60)])
         func decision(_ fields: HeaderFields) throws -> ReuseDecision {

@@ -36,7 +36,7 @@ import Testing
         #expect(try outcome(["If-None-Match": value], fields, decoded: true) == expected)
     }
 
-    @Test("RFC 9110 §13.2.2: If-None-Match goes before If-Modified-Since")
+    @Test("RFC 9110 §13.2.2: If-None-Match takes precedence over If-Modified-Since")
     func precedence() throws {
         let fields: HeaderFields = ["ETag": "\"a\"", "Last-Modified": date(-5000)]
         #expect(try outcome(["If-None-Match": "\"a\"", "If-Modified-Since": date(-10_000)], fields) == .notModified)
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §4.3.2: If-Modified-Since against Last-Modified, else Date, else the time of receipt",
+        "RFC 9111 §4.3.2: If-Modified-Since is compared with Last-Modified, else Date, else the time of receipt",
         arguments: [
             (date(-3000), ["Last-Modified": date(-3000)], .notModified),
             (date(-2000), ["Last-Modified": date(-3000)], .notModified),
@@ -60,14 +60,14 @@ import Testing
         #expect(try outcome(["If-Modified-Since": value], fields) == expected)
     }
 
-    @Test("RFC 9110 §13.1.3: two dates count as none")
+    @Test("RFC 9110 §13.1.3: two dates are ignored")
     func repeatedDate() throws {
         let request: HeaderFields = ["If-Modified-Since": date(0), "if-modified-since": date(0)]
         #expect(try outcome(request, ["Last-Modified": date(-5)]) == .full)
     }
 
     @Test(
-        "RFC 9111 §4.3.2: what only an origin can judge is forwarded",
+        "RFC 9111 §4.3.2: conditions that only an origin can evaluate are forwarded",
         arguments: ["If-Match", "If-Unmodified-Since"]
     )
     func originOnly(name: String) throws {
@@ -79,14 +79,14 @@ import Testing
     }
 
     @Test(
-        "RFC 10008: a QUERY without conditions of its own is answered whole",
+        "RFC 10008: a QUERY without conditions of its own gets the full response",
         arguments: [RequestMethod.query, .post]
     )
     func content(method: RequestMethod) throws {
         #expect(try outcome([:], ["ETag": "\"a\"", "Last-Modified": date(-9)], method: method) == .full)
     }
 
-    @Test("RFC 9110 §13.2.1: only a 200 or 206 knows preconditions")
+    @Test("RFC 9110 §13.2.1: preconditions apply only to a 200 or 206")
     func status() throws {
         let request: HeaderFields = ["If-None-Match": "\"a\"", "If-Modified-Since": date(0)]
         for status in [StatusCode.notFound, .movedPermanently, .noContent] {
@@ -133,7 +133,7 @@ import Testing
         #expect(Precondition.mergedConditionalFields(caller: caller, candidates: candidates) == expected)
     }
 
-    @Test("RFC 9111 §4.3.2: with nothing stored to compare by, the caller's conditions go as they came")
+    @Test("RFC 9111 §4.3.2: without a stored response to compare, the caller's conditions are forwarded unchanged")
     func mergingWithoutValidator() throws {
         let tagged: HeaderFields = ["If-None-Match": "\"x\"", "If-Modified-Since": date(-1)]
         let dated = [try stored(["Last-Modified": date(-9)])]
@@ -197,7 +197,7 @@ import Testing
         #expect(answer == expected)
     }
 
-    @Test("Arbitrary conditions trap nothing, and no tag of either side is lost", arguments: propertySeeds)
+    @Test("Random conditions never trap, and no tag of either side is lost", arguments: propertySeeds)
     func arbitrary(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         let own = ["\"a\"", "W/\"b\""]

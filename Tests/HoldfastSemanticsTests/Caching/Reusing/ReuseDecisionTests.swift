@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(
-        "What the store does not answer",
+        "Requests that the store does not answer",
         arguments: [
             ("POST", [:], .method), ("get", [:], .method), ("GET", ["If-Match": "\"a\""], .originCondition),
             ("HEAD", ["If-Unmodified-Since": "Thu, 17 Sep 2026 12:00:00 GMT"], .originCondition),
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §5.2.1: what the request's Cache-Control demands",
+        "RFC 9111 §5.2.1: directives in the request's Cache-Control",
         arguments: [
             ("no-cache", 10, false), ("max-age=10", 10, true), ("max-age=9", 10, false), ("max-age=0", 0, false),
             ("min-fresh=50", 10, true), ("min-fresh=51", 10, false), ("max-stale", 9999, true),
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §4.2.4: the response forbids stale answers",
+        "RFC 9111 §4.2.4: the response can forbid being served stale",
         arguments: [
             ("must-revalidate, max-age=60", false, false), ("proxy-revalidate, max-age=60", true, false),
             ("s-maxage=60, max-age=60", true, false), ("max-age=60", true, true),
@@ -138,14 +138,14 @@ import Testing
         #expect(try decide([candidate], after: 10) == .reuse(candidate: 0, age: 10, isStale: false))
     }
 
-    @Test("RFC 9111 §5.2.2.4: a no-cache response is confirmed first")
+    @Test("RFC 9111 §5.2.2.4: a no-cache response is revalidated first")
     func noCacheResponse() throws {
         let candidate = try stored("no-cache, max-age=60", ["ETag": "\"a\""])
         #expect(try decide([candidate]) == .revalidate(candidates: [0]))
         #expect(try decide([candidate], directive: .onlyIfCached) == .unsatisfiable(.mustValidate))
     }
 
-    @Test("RFC 9111 §4.1: variants are chosen by their nominated fields, the latest Date first")
+    @Test("RFC 9111 §4.1: a variant is selected by its nominated fields, the latest Date first")
     func variants() throws {
         let english = try stored("max-age=60", ["Vary": "Accept-Language"], request: ["Accept-Language": "en"])
         let german = try stored(
@@ -164,14 +164,14 @@ import Testing
         #expect(try decide([english, german, later], fields, after: 99, options: few) == .revalidate(candidates: [2]))
     }
 
-    @Test("RFC 9111 §4: a stored HEAD answers no GET")
+    @Test("RFC 9111 §4: a stored HEAD response does not answer a GET")
     func storedHead() throws {
         let head = try stored(method: .head)
         #expect(try decide([head]) == .forward(.noVariant))
         #expect(try decide([head], method: .head) == .reuse(candidate: 0, age: 10, isStale: false))
     }
 
-    @Test("A clock that went back reuses, a clock at its ends never traps")
+    @Test("After the clock went back responses are still reused, and a clock at its limits never traps")
     func clocks() throws {
         let candidate = try stored()
         #expect(try decide([candidate], after: -500) == .reuse(candidate: 0, age: 0, isStale: false))

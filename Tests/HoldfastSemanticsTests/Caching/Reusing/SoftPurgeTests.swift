@@ -4,7 +4,7 @@
 import HoldfastSemantics
 import Testing
 
-@Suite("A response that a person has marked")
+@Suite("Responses marked as stale")
 struct SoftPurgeTests {
     private func stored(_ cacheControl: String, _ fields: HeaderFields) throws -> StoredResponse {
         StoredResponse(
@@ -33,7 +33,7 @@ struct SoftPurgeTests {
     }
 
     @Test(
-        "It is confirmed before any use, whatever its freshness, its own tolerance, and the caller's (RFC 9111 §4.4)",
+        "It is revalidated before any use, whatever its freshness or what it and the caller tolerate (RFC 9111 §4.4)",
         arguments: [
             ("max-age=60", CacheDirective.default, 10), ("max-age=60, immutable", .default, 10),
             ("max-age=60, stale-while-revalidate=600, stale-if-error=600", .default, 100),
@@ -61,14 +61,14 @@ struct SoftPurgeTests {
         )
     }
 
-    @Test("All variants with an entity tag are offered, those marked and those not")
+    @Test("All variants with an entity tag are offered, marked or not")
     func variants() throws {
         let marked = try stored("max-age=60", ["ETag": "\"a\"", "Date": date(5)]).needingConfirmation
         let other = try stored("max-age=60", ["ETag": "\"b\""])
         #expect(try judge([other, marked]).decision == .revalidate(candidates: [1, 0]))
     }
 
-    @Test("A 304 lifts the mark and keeps the call's lifetime; the fields of a HEAD do not lift it (RFC 9111 §4.3.5)")
+    @Test("A 304 removes the mark and keeps the call's lifetime; the fields of a HEAD do not (RFC 9111 §4.3.5)")
     func lifted() throws {
         let marked = try stored("max-age=60", ["ETag": "\"a\""]).needingConfirmation
         let head = ResponseHead(status: .notModified, fields: ["ETag": "\"a\""])
@@ -96,7 +96,7 @@ struct SoftPurgeTests {
         #expect(updated.cacheControl.maxAge == 90)
     }
 
-    @Test("Marking changes nothing else; what can no longer be confirmed is useless")
+    @Test("Marking changes nothing else, and a response that cannot be revalidated becomes useless")
     func marking() throws {
         let tagged = try stored("max-age=60", ["ETag": "\"a\""])
         let marked = tagged.needingConfirmation

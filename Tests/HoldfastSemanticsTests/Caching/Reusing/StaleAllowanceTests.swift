@@ -4,7 +4,7 @@
 import HoldfastSemantics
 import Testing
 
-@Suite("When something stale may stand in (RFC 5861, RFC 9111 §4.2.4)")
+@Suite("When a stale response may be served (RFC 5861, RFC 9111 §4.2.4)")
 struct StaleAllowanceTests {
     static let start = Timestamp(secondsSinceEpoch: 1_700_000_000)
 
@@ -52,7 +52,7 @@ struct StaleAllowanceTests {
     }
 
     @Test(
-        "RETRY §3.6.1: as what something stale stands in after a failure; a closed gate counts as the 503 that closed it",
+        "RETRY §3.6.1: a stale response served after a failure, where a closed gate counts as the 503 that closed it",
         arguments: [
             (.throttled, "max-age=10, stale-if-error=100", .staleIfError), (.throttled, "max-age=10", nil),
             (.connect, "max-age=10", .disconnected), (.connect, "max-age=10, must-revalidate", nil),
@@ -71,7 +71,7 @@ struct StaleAllowanceTests {
     static let all = "max-age=10, stale-while-revalidate=100, stale-if-error=100"
 
     @Test(
-        "What forbids wins over what allows, in each mode (RFC 9111 §4.2.4)",
+        "A directive that forbids overrides one that allows, in each mode (RFC 9111 §4.2.4)",
         arguments: [
             (all, "RED", "RED"), ("must-revalidate, " + all, "", ""), ("no-cache, " + all, "", ""),
             ("no-cache=\"a\", " + all, "RED", "RED"), ("proxy-revalidate, " + all, "RED", ""),
@@ -85,7 +85,7 @@ struct StaleAllowanceTests {
     }
 
     @Test(
-        "What the request asks (RFC 9111 §5.2.1, RFC 5861 §4)",
+        "What the request allows (RFC 9111 §5.2.1, RFC 5861 §4)",
         arguments: [
             ("no-cache", all, ""), ("max-age=0", all, ""), ("max-age=5", all, "ED"), ("min-fresh=1", all, "ED"),
             ("min-fresh=0", all, "RED"), ("stale-if-error=100", "max-age=10", "ED"),
@@ -98,13 +98,13 @@ struct StaleAllowanceTests {
         #expect(Self.allowance(try Self.judge(response, request)) == expected)
     }
 
-    @Test("A call that asks for validation takes nothing stale")
+    @Test("A call that requires validation gets nothing stale")
     func directive() throws {
         #expect(Self.allowance(try Self.judge(Self.all, directive: .revalidate)) == "")
     }
 
     @Test(
-        "RFC 5861 §3 and §4: windows at their edges",
+        "RFC 5861 §3 and §4: the windows at their limits",
         arguments: [
             (Int64(10), "RED"), (11, "RED"), (60, "RED"), (61, "ED"), (70, "ED"), (71, "D"), (110, "D"), (111, ""),
         ]
@@ -116,7 +116,7 @@ struct StaleAllowanceTests {
         #expect(Self.allowance(try Self.judge(response, age: age, options: options)) == expected)
     }
 
-    @Test("A window of none, and options that say less than the response")
+    @Test("A window of zero, and options that allow less than the response")
     func noWindow() throws {
         var options = CacheOptions()
         options.staleWhenDisconnected = .zero
@@ -140,7 +140,7 @@ struct StaleAllowanceTests {
     }
 
     @Test(
-        "Numbers at their ends never trap",
+        "Extreme numbers never trap",
         arguments: ["99999999999999999999", "9223372036854775807", "2147483648", "-1", "x", ""]
     )
     func overflow(_ number: String) throws {
@@ -153,14 +153,14 @@ struct StaleAllowanceTests {
         }
     }
 
-    @Test("RFC 5861 §4: which statuses are errors of the origin")
+    @Test("RFC 5861 §4: which statuses are origin errors")
     func originErrors() {
         let errors = (100..<600).filter { StatusCode(rawValue: $0).isOriginError }
         #expect(errors == [500, 502, 503, 504])
     }
 
     @Test(
-        "Which failures mean that the origin cannot be reached",
+        "Which failures mean that the origin is unreachable",
         arguments: [
             (AttemptFailure.Kind.resolve, true), (.connect, true), (.timeout, true), (.tls, true),
             (.connectionLost, true), (.protocolError, true), (.offline, true), (.other, true), (.certificate, false),

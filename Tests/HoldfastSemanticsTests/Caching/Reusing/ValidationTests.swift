@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "A 304 for the only candidate",
+        "A 304 selects the only candidate",
         arguments: [
             (["ETag": "\"a\""], [:], 0), (["Last-Modified": date(-9)], [:], 0),
             (["Last-Modified": date(-9)], ["Last-Modified": date(-9)], 0),
@@ -49,7 +49,7 @@ import Testing
         #expect(Validation.selected(by: head, among: []) == nil)
     }
 
-    @Test("A strong match comes before a weak one")
+    @Test("A strong match takes precedence over a weak one")
     func strongFirst() throws {
         let candidates = [try stored(["ETag": "W/\"a\""]), try stored(["ETag": "\"a\""])]
         let strong = ResponseHead(status: .notModified, fields: ["ETag": "\"a\""])

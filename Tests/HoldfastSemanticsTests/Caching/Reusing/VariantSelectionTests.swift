@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §12.5.4: the response in the one language that a request prefers before all others",
+        "RFC 9110 §12.5.4: a response is found by the one language that a request prefers to all others",
         arguments: [
             ("de", "fr;q=0.5, de;q=1.0", true), ("de", "DE", true), ("dE", "fr;q=0.5,de", true),
             ("de", "de;q=0.4, *;q=0.1", true), ("de", "en, de", false), ("de", "de, en", false),
@@ -51,7 +51,7 @@ import Testing
         #expect(try select([:], [response]) == nil)
     }
 
-    @Test("RFC 9111 §4.1: the language helps no field beside it, and no response that does not tell its own")
+    @Test("RFC 9111 §4.1: the language does not replace other nominated fields, and needs Content-Language")
     func languageAlone() throws {
         let both = try stored(
             ["Accept-Language": "en, de", "Accept": "a/b"],
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §12.5.4: the order of languages means nothing, their weights do",
+        "RFC 9110 §12.5.4: the order of languages does not matter, their weights do",
         arguments: [
             ("en, de", "de, en", true), ("en;q=0.5, de", "DE,en;q=0.50", true), ("en, de", "en", false),
             ("en;q=0.5, de", "en, de;q=0.5", false), ("en;x=1, de", "de, en;x=1", false),
@@ -79,7 +79,7 @@ import Testing
         #expect(try select(["Accept-Language": presented], [response, own]) == 1)
     }
 
-    @Test("RFC 9111 §4.1: the request's own values go before the same effect, and the most recent before older ones")
+    @Test("RFC 9111 §4.1: the same values precede equivalent ones, and a more recent response an older one")
     func order() throws {
         let own = try stored(["Foo": "1, 2"], vary: "Foo", at: 0)
         let same = try stored(["Foo": "1,2"], vary: "Foo", at: 50)
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §4.1: white space around the commas of a list means nothing, unless quoted",
+        "RFC 9111 §4.1: white space around commas in a list does not matter, unless quoted",
         arguments: [
             ("Foo", "1,2", " 1, 2 ", true), ("Foo", "1 \t,\t2", "1,2", true), ("Foo", "1 2", "12", false),
             ("Foo", "\"a, b\"", "\"a,b\"", false), ("Foo", "\"a\\\", b\"", "\"a\\\",b\"", false),
@@ -109,7 +109,7 @@ import Testing
         #expect(try select(fields(known), [stored(fields(presented), vary: name)]) == (isSelected ? 0 : nil))
     }
 
-    @Test("Arbitrary values never trap, and always select what was stored for them", arguments: propertySeeds)
+    @Test("Random values never trap, and always select what was stored for them", arguments: propertySeeds)
     func arbitrary(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         for _ in 0..<300 {

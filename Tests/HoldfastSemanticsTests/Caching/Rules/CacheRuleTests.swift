@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct CacheRuleTests {
     @Test(
-        "A host pattern is exact, or one for all hosts below a domain; scheme and port count where they are written",
+        "A host pattern is exact or covers all hosts below a domain; scheme and port count if they are given",
         arguments: [
             ("h.example", "https://h.example/a?q", true), ("h.example", "http://h.example:8080/", true),
             ("H.Example", "https://h.example/", true), ("h.example", "https://H.EXAMPLE/", true),
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "A path pattern has to match the whole path, in the spelling of keys",
+        "A path pattern must match the whole path, in the spelling of keys",
         arguments: [
             ("/api/*", "/api/x", true), ("/api/*", "/api/", true), ("/api/*", "/api/x/y", true),
             ("/api/*", "/api", false), ("/api/*", "/apis/x", false), ("/api/*", "/x/api/y", false),
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(
-        "A content type is compared without parameters and letter case",
+        "Content types are compared without parameters and letter case",
         arguments: [
             ("image/*", "image/png", true), ("image/*", "IMAGE/PNG; q=1", true), ("image/*", "imagex/png", false),
             ("application/json", "application/json;charset=utf-8", true),
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(
-        "What could match nothing is refused, with what is allowed",
+        "A pattern that cannot match anything is refused with what is allowed",
         arguments: [
             [
                 "", ".", "h.", "h..", "a/b", "h?x", "u@h", "h#f", "*h", "a.*.h", "*.", "*.*.h", "**", "h:", "h:x",
@@ -146,7 +146,7 @@ import Testing
         return text.first == first && model(pattern.dropFirst(), text.dropFirst())
     }
 
-    @Test("The matcher says what the model says", arguments: [1, 2, 3, 4] as [UInt64])
+    @Test("The matcher agrees with a simple model", arguments: [1, 2, 3, 4] as [UInt64])
     func property(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         var matched = 0
@@ -165,7 +165,7 @@ import Testing
         #expect(matched > 300)
     }
 
-    @Test("A pattern made to be slow is as quick as any other", .timeLimit(.minutes(1)))
+    @Test("A pattern designed to be slow is as fast as any other", .timeLimit(.minutes(1)))
     func worst() {
         let pattern = WildcardPattern(Array(String(repeating: "*a", count: 500).utf8) + Array("*b".utf8))
         #expect(!pattern.matches(String(repeating: "a", count: 20_000)))
@@ -207,7 +207,7 @@ import Testing
         #expect(try key(options, "/b") == "https://h.example/b?z=1&utm_source=x&id=2")
     }
 
-    @Test("Rules with a content type have no say in keys, and are asked in their place of the list for responses")
+    @Test("Rules with a content type do not affect keys, and take their turn in the list for responses")
     func twoDecisions() throws {
         var options = CacheOptions()
         options.rules = [
@@ -231,7 +231,7 @@ import Testing
         #expect(options.neverStores(closed) && !options.neverStores(open))
     }
 
-    @Test("Cookies of a rule count beside the cache's own, in whichever order both are set")
+    @Test("A rule's cookies add to the cache's own, in whichever order they are set")
     func cookies() throws {
         let target = try TargetURI("https://h.example/a")
         let fields: HeaderFields = ["Cookie": "_ga=1; visit=2; own=3; sid=4"]
@@ -253,7 +253,7 @@ import Testing
         }
     }
 
-    @Test("What key fields add to a key: nothing without a rule, and each set of values something else")
+    @Test("Key fields: without a rule the key is unchanged, and each set of values gives another key")
     func keyFieldText() throws {
         var options = CacheOptions()
         let target = try TargetURI("https://h.example/a")
@@ -276,7 +276,7 @@ import Testing
         )
     }
 
-    @Test("Options without rules say that they have none, and copy nothing")
+    @Test("Options without rules report none and copy nothing")
     func none() throws {
         var options = CacheOptions()
         options.rules = [try CacheRule(neverStore: true)]

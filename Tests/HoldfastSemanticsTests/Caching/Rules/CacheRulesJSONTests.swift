@@ -24,7 +24,7 @@ import Testing
         }
         """
 
-    @Test("Each member becomes the property of its name")
+    @Test("Each member sets the property of the same name")
     func members() throws {
         let rules = try CacheRules(json: CacheRulesJSONTests.all.utf8)
         #expect(
@@ -47,7 +47,7 @@ import Testing
         )
     }
 
-    @Test("No rules, white space, line breaks of Windows and a byte order mark are fine")
+    @Test("Empty rules, white space, Windows line breaks and a byte order mark are accepted")
     func space() throws {
         #expect(try CacheRules(json: "{\"rules\":[]}".utf8) == CacheRules())
         #expect(try CacheRules(json: "\u{FEFF}\r\n{ \"rules\" :\t[\r\n] }\n\n".utf8) == CacheRules())
@@ -74,34 +74,34 @@ import Testing
     }
 
     @Test(
-        "An error has the place, and what is allowed there",
+        "An error names the position and what is allowed there",
         arguments: [
             ("", 1, 1, "ends where a value"), ("  \n ", 2, 2, "ends where a value"), ("[]", 1, 1, "write an object"),
             ("{}", 1, 1, "There is no \"rules\""), ("{\"rule\":[]}", 1, 2, "the only one here is rules"),
-            ("{\"rules\":{}}", 1, 10, "rules is a list"), ("{\"rules\":[]} x", 1, 14, "more after the end"),
-            ("{\"rules\":[1]}", 1, 11, "A rule is an object"), ("{\"rules\":[{}]}", 1, 11, "sets nothing"),
+            ("{\"rules\":{}}", 1, 10, "rules must be a list"), ("{\"rules\":[]} x", 1, 14, "more after the end"),
+            ("{\"rules\":[1]}", 1, 11, "A rule must be an object"), ("{\"rules\":[{}]}", 1, 11, "sets nothing"),
             ("{\"rules\":[{\"paths\":[\"/a\"]}]}", 1, 11, "sets nothing"),
             ("{\"rules\":[],}", 1, 13, "name of a member"), ("{\"rules\":[,]}", 1, 11, "No value begins"),
             ("{\"rules\":[] \"x\":1}", 1, 13, "A comma or }"), ("{\"rules\" []}", 1, 10, "A colon"),
             ("{\"rules\":[],\"rules\":[]}", 1, 13, "twice"), ("{'rules':[]}", 1, 2, "in double quotes"),
             ("{\n  \"rules\": [\n    { \"lifetme\": \"5m\" }\n  ]\n}", 3, 7, "lifetime, fixedLifetime"),
-            ("{\r\n\"rules\":[{\r\n\"é\":1}]}", 3, 1, "no member of a rule"),
-            ("{\"rules\":[{\"comment\":\"éé\",\"x\":1}]}", 1, 27, "no member of a rule"),
+            ("{\r\n\"rules\":[{\r\n\"é\":1}]}", 3, 1, "not a member of a rule"),
+            ("{\"rules\":[{\"comment\":\"éé\",\"x\":1}]}", 1, 27, "not a member of a rule"),
             ("\u{FEFF}{\"rule\":[]}", 1, 2, "the only one"),
             ("{\"rules\":[{\"lifetime\":300}]}", 1, 23, "in \"5m\""),
             ("{\"rules\":[{\"lifetime\":null}]}", 1, 23, "in \"5m\""),
-            ("{\"rules\":[{\"neverStore\":\"yes\"}]}", 1, 25, "true or false, and this is a string"),
-            ("{\"rules\":[{\"hosts\":\"h\"}]}", 1, 20, "hosts is a list, as in"),
+            ("{\"rules\":[{\"neverStore\":\"yes\"}]}", 1, 25, "true or false, but this is a string"),
+            ("{\"rules\":[{\"hosts\":\"h\"}]}", 1, 20, "hosts must be a list, as in"),
             ("{\"rules\":[{\"hosts\":[]}]}", 1, 20, "leave it out"),
             ("{\"rules\":[{\"hosts\":[1]}]}", 1, 21, "a string here"),
             ("{\"rules\":[{\"hosts\":[\"h\",\n \"a/b\"]}]}", 2, 2, "*.shop.example"),
             ("{\"rules\":[{\"paths\":[\"a\"]}]}", 1, 21, "/api/*"),
             ("{\"rules\":[{\"contentTypes\":[\"image\"]}]}", 1, 28, "image/*"),
-            ("{\"rules\":[{\"keyFields\":[\"a b\"]}]}", 1, 25, "no field name"),
+            ("{\"rules\":[{\"keyFields\":[\"a b\"]}]}", 1, 25, "not a field name"),
             ("{\"rules\":[{\"keyFields\":[\"Range\"]}]}", 1, 11, "cannot be a key field"),
-            ("{\"rules\":[{\"ignoredCookies\":[\"*\"]}]}", 1, 30, "no cookie's name"),
-            ("{\"rules\":[{\"ignoredCookies\":[\"\"]}]}", 1, 30, "no cookie's name"),
-            ("{\"rules\":[{\"query\":[]}]}", 1, 20, "query is an object"),
+            ("{\"rules\":[{\"ignoredCookies\":[\"*\"]}]}", 1, 30, "not a cookie name"),
+            ("{\"rules\":[{\"ignoredCookies\":[\"\"]}]}", 1, 30, "not a cookie name"),
+            ("{\"rules\":[{\"query\":[]}]}", 1, 20, "query must be an object"),
             ("{\"rules\":[{\"query\":{\"ignored\":[]}}]}", 1, 21, "sortsNames, ignoredNames, allowedNames"),
             ("{\"rules\":[{\"content\":\"xml\"}]}", 1, 22, "\"raw\", \"json\" or \"graphql\""),
             ("{\"rules\":[{\"lifetime\":\"1s\",\"fixedLifetime\":\"1s\"}]}", 1, 11, "not both"),
@@ -120,14 +120,14 @@ import Testing
         #expect(error.message.hasSuffix("."))
     }
 
-    @Test("What is no UTF-8 is shown where it begins")
+    @Test("Invalid UTF-8 is reported where it begins")
     func encoding() throws {
         let bytes = Array("{\n  \"é".utf8) + [0xFF]
         let error = try #require(throws: CacheRulesError.self) { try CacheRules(json: bytes) }
         #expect(error.line == 2 && error.column == 5 && error.message.contains("UTF-8"))
     }
 
-    @Test("More than the limits is refused, the limits are not")
+    @Test("Values beyond the limits are refused, values at the limits are not")
     func limits() throws {
         func list(_ text: String, _ count: Int) -> String {
             Array(repeating: text, count: count).joined(separator: ",")
@@ -147,7 +147,7 @@ import Testing
         #expect(!isRead("{\"rules\":[{\"lifetime\":\"1s\",\"paths\":[\"/\(path)\"]}]}"))
     }
 
-    @Test("Cut, flipped and doubled bytes are rules or an error with a place in the text, and never a trap")
+    @Test("Cut, flipped and doubled bytes give rules or an error with a position in the text, and never trap")
     func damaged() {
         let whole = Array(CacheRulesJSONTests.all.utf8)
         for count in whole.indices {

@@ -278,7 +278,7 @@ import Testing
         }
     }
 
-    @Test("RFC 9111 §3, §4: what was sent for another than who asked, or for another target, leaves nothing behind")
+    @Test("RFC 9111 §3, §4: a request sent for another user or target than the call's stores nothing")
     func refusals() throws {
         let good = try Self.exchange(.cookie)
         let elsewhere = RequestHead(method: .get, target: try target("https://example.com/b"))
@@ -419,7 +419,7 @@ import Testing
     ]
 
     @Test(
-        "RFC 9111 §3.4, §4.3.4, §4.3.5: news of a stored response leaves what a 200 with the merged fields could",
+        "RFC 9111 §3.4, §4.3.4, §4.3.5: an update stores nothing that a 200 with the merged fields could not",
         arguments: updates,
         News.allCases
     )
@@ -439,7 +439,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §4: what one user was told changes nothing that another one's partition holds",
+        "RFC 9111 §4: a response to one user changes nothing in another user's partition",
         arguments: News.allCases
     )
     func otherPartition(_ news: News) throws {
@@ -458,7 +458,7 @@ import Testing
         }
     }
 
-    @Test("RFC 9111 §4.3.5: a HEAD with another validator removes what its requester may speak of")
+    @Test("RFC 9111 §4.3.5: a HEAD with another validator removes what its requester may change")
     func otherValidator() throws {
         for (partition, expected) in [
             ("alice", Outcome.remove), ("", .pass(.otherPrincipal)), ("bob", .pass(.otherPrincipal)),
@@ -478,7 +478,7 @@ import Testing
     // MARK: Vary
 
     @Test(
-        "RFC 9111 §4.1, §4.3.4: a Vary that news brings is filed under the values of the request",
+        "RFC 9111 §4.1, §4.3.4: a Vary that an update adds is stored under the values of the request",
         arguments: News.allCases
     )
     func laterVary(_ news: News) throws {
@@ -502,7 +502,7 @@ import Testing
         }
     }
 
-    @Test("RFC 9111 §4.3.4: news for other nominated values is about another variant", arguments: News.allCases)
+    @Test("RFC 9111 §4.3.4: an update for other nominated values concerns another variant", arguments: News.allCases)
     func otherVariant(_ news: News) throws {
         let stored = try Self.known(nominating: ["Vary": "X-User"], of: ["X-User": "alice"])
         for (user, expected) in [("alice", Outcome.freshen), ("bob", .pass(.noVariant))] {
@@ -522,7 +522,7 @@ import Testing
     // MARK: Order and use
 
     @Test(
-        "RFC 9111 §4: news that was asked for before what is stored changes nothing",
+        "RFC 9111 §4: an update that was requested before the stored response changes nothing",
         arguments: News.allCases,
         [(-1, true), (0, false), (20, false)] as [(Int64, Bool)]
     )
@@ -552,7 +552,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §5.2.2.4: what needs validation answers no other request",
+        "RFC 9111 §5.2.2.4: a response that needs validation answers no other request",
         arguments: [
             ("max-age=9", true), ("no-cache", false), ("no-cache, max-age=9", false), ("no-cache=\"set-cookie\"", true),
             ("no-store", false),
@@ -580,7 +580,7 @@ import Testing
     }
 
     @Test(
-        "A 304 that may not change what is everyone's still answers those of its requester who wait, with what is stored",
+        "A 304 that may not change the shared entry still answers waiting calls of its user from the store",
         arguments: [("max-age=60", true), ("no-cache", false)]
     )
     func shareableForOwn(_ stored: String, _ isShareable: Bool) throws {
@@ -595,7 +595,7 @@ import Testing
         #expect(Outcome(admission) == .pass(.otherPrincipal) && admission.isShareable == isShareable)
     }
 
-    @Test("RFC 9111 §4.1: such a 304 that names another variant answers nobody else", arguments: [nil, "X-User"])
+    @Test("RFC 9111 §4.1: if such a 304 names another variant, it answers nobody else", arguments: [nil, "X-User"])
     func shareableForOwnVariant(_ vary: String?) throws {
         var fields: HeaderFields = ["Cache-Control": "max-age=9"]
         fields[.vary] = vary
@@ -613,7 +613,7 @@ import Testing
     // MARK: Parts
 
     @Test(
-        "RFC 9111 §3.4, §7.3: joined for all only where both are for all",
+        "RFC 9111 §3.4, §7.3: a combined response is shared only if both parts are",
         arguments: [
             (.guest, "", "max-age=9", false, .shared), (.cookie, "", "max-age=9", false, .own),
             (.cookie, "", "public, max-age=9", false, .shared), (.cookie, "alice", "public, max-age=9", false, .own),
@@ -641,7 +641,9 @@ import Testing
         #expect(Outcome(Self.admission(of: head, as: kind, in: exchange, mode: .shared)) == expected)
     }
 
-    @Test("RFC 9111 §7.3: a joined part's cookie of one user is for that user, although the stored fields say public")
+    @Test(
+        "RFC 9111 §7.3: a user's cookie in a combined part stays with that user, although the stored fields say public"
+    )
     func joinedCookie() throws {
         let ranges = try #require(StoredRanges(intervals: [5..<10], completeLength: 10))
         for (cacheControl, expected) in [(nil, Outcome.own), ("public, max-age=9", .shared)] as [(String?, Outcome)] {
@@ -668,7 +670,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §15.3.7.3: codings, of bytes that a tag names and of bytes that only a date does",
+        "RFC 9110 §15.3.7.3: content codings of bytes that are identified by a tag or only by a date",
         arguments: [
             (true, nil, nil, true), (true, nil, "gzip", true), (true, "gzip", "gzip", true),
             (true, "br", "gzip", false),
@@ -700,7 +702,7 @@ import Testing
     // MARK: Fields
 
     @Test(
-        "RFC 9111 §3.2, RFC 9530 §2: what describes the stored bytes stays",
+        "RFC 9111 §3.2, RFC 9530 §2: fields that describe the stored bytes stay",
         arguments: News.allCases,
         [
             ("Content-Digest", false), ("Repr-Digest", false), ("Digest", false), ("Content-Encoding", false),
@@ -727,7 +729,7 @@ import Testing
         #expect(freshened.head.fields[name] == (row.isReplaced ? "news" : "stored"))
     }
 
-    @Test("RFC 1864: Content-MD5 is of the stored bytes only where a strong tag says so", arguments: [true, false])
+    @Test("RFC 1864: Content-MD5 describes the stored bytes only if a strong tag proves it", arguments: [true, false])
     func contentMD5(isStrong: Bool) throws {
         let tag = isStrong ? "\"a\"" : "W/\"a\""
         let stored = try stored(["ETag": tag, "Cache-Control": "max-age=60", "Content-MD5": "stored"])

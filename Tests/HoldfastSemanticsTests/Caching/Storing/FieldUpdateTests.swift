@@ -13,7 +13,7 @@ import Testing
         "Cache-Control": "no-cache=\"set-cookie\", private=\"x-user\"", "X-User": "d",
     ]
 
-    @Test("RFC 9111 §3.1: what is never stored")
+    @Test("RFC 9111 §3.1: fields that are never stored")
     func storable() {
         func names(decoded: Bool, mode: CacheOptions.Mode) -> [String] {
             FieldUpdate.storable(ResponseHead(status: .ok, fields: full), contentDecoded: decoded, mode: mode)
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §7.6.1: Connection cannot take away what a cache goes by",
+        "RFC 9110 §7.6.1: Connection cannot remove the fields that a cache depends on",
         arguments: ["Cache-Control", "vary, CDN-Cache-Control"]
     )
     func connectionAgainstDirectives(_ nominated: String) {
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §8.8.1: a 304 never makes a weak tag strong, for it says nothing of the stored bytes",
+        "RFC 9110 §8.8.1: a 304 never makes a weak tag strong, because it says nothing about the stored bytes",
         arguments: [
             ("W/\"a\"", "\"a\"", "W/\"a\""), ("\"a\"", "W/\"a\"", "W/\"a\""), ("\"a\"", "\"a\"", "\"a\""),
             ("W/\"a\"", "W/\"a\"", "W/\"a\""),
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §5.2.2.4, §5.2.2.7: fields that a 304 is the first to qualify are stored no longer",
+        "RFC 9111 §5.2.2.4, §5.2.2.7: fields that a 304 newly qualifies are no longer stored",
         arguments: [
             ("no-cache=\"x-user\"", CacheOptions.Mode.private, false), ("no-cache=\"x-user\"", .shared, false),
             ("private=\"x-user\"", .shared, false), ("private=\"x-user\"", .private, true),
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §6.6.1: a 304 without Date was made when it came",
+        "RFC 9110 §6.6.1: a 304 without Date gets the time of its receipt",
         arguments: [[:], ["Date": "x"]] as [HeaderFields]
     )
     func missingDate(fields: HeaderFields) throws {

@@ -23,7 +23,9 @@ import Testing
         ).action
     }
 
-    @Test("RFC 9111 §4.3.5, §3.2: the fields of a 200 to HEAD replace the stored ones, and it is fresh anew")
+    @Test(
+        "RFC 9111 §4.3.5, §3.2: the fields of a 200 to HEAD replace the stored ones and make the response fresh again"
+    )
     func update() throws {
         let old = try stored(["Cache-Control": "max-age=9", "Date": date(0), "A": "1", "B": "1", "Content-Type": "x/y"])
         guard
@@ -45,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §4.3.5: every validator and the length it bears must be the stored ones",
+        "RFC 9111 §4.3.5: each validator and length that it has must equal the stored ones",
         arguments: [
             (["ETag": "\"a\""], ["ETag": "\"a\""], true), (["ETag": "\"a\""], ["ETag": "W/\"a\""], true),
             (["ETag": "\"a\""], ["ETag": "\"b\""], false), (["ETag": "\"a\""], [:], true),
@@ -70,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("RFC 9111 §4.3.5: the length of decoded content tells nothing, another status than the stored one does")
+    @Test("RFC 9111 §4.3.5: the length of decoded content says nothing, a status other than the stored one does")
     func lengthAndStatus() throws {
         guard case .freshen = try judge(try stored([:], decoded: true), ["Content-Length": "99"]) else {
             Issue.record("not updated")
@@ -79,7 +81,7 @@ import Testing
         #expect(try judge(try stored([:], status: .notFound), [:]) == .remove)
     }
 
-    @Test("RFC 9111 §3, §4.3.5: other statuses, other methods and what may not be stored say nothing")
+    @Test("RFC 9111 §3, §4.3.5: other statuses, other methods and unstorable responses change nothing")
     func keep() throws {
         let old = try stored(["ETag": "\"a\""])
         let changed: HeaderFields = ["ETag": "\"b\""]

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §3: only final responses to GET",
+        "RFC 9111 §3: only final responses to GET are stored",
         arguments: [
             ("GET", 200, nil), ("HEAD", 200, .method), ("POST", 200, .method), ("get", 200, .method),
             ("GET", 103, .status), ("GET", 0, .status), ("GET", 600, .status), ("GET", 206, .partialContent),
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "RFC 6585 §3–§6, RFC 8470 §5.2: 425, 428, 429, 431 and 511 are not stored, whatever they say of their freshness",
+        "RFC 6585 §3–§6, RFC 8470 §5.2: 425, 428, 429, 431 and 511 are not stored, whatever their freshness",
         arguments: [425, 428, 429, 431, 511],
         ["max-age=60", "public, s-maxage=60", "must-understand, no-store, max-age=60"]
     )
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §3: any other final status with a lifetime is stored, known or not",
+        "RFC 9111 §3: any other final status with a lifetime is stored, even an unknown one",
         arguments: (200...599).filter { ![206, 304, 425, 428, 429, 431, 511].contains($0) }
     )
     func anyStatus(status: Int) throws {
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §9.3.3: a POST's 200 with explicit freshness that is the target's representation",
+        "RFC 9110 §9.3.3: a POST's 200 is stored if it has explicit freshness and represents the target",
         arguments: [
             (200, ["Cache-Control": "max-age=9", "Content-Location": "https://example.com/a"], true),
             (200, ["Cache-Control": "max-age=9", "Content-Location": "/a"], true),
@@ -79,7 +79,7 @@ import Testing
         #expect(try judge(fields, status: StatusCode(status), method: .put) == .doNotStore(.method))
     }
 
-    @Test("RFC 9111 §5.2.1.5, §5.2.2.5: no-store on either side")
+    @Test("RFC 9111 §5.2.1.5, §5.2.2.5: no-store in the request or the response")
     func noStore() throws {
         #expect(try judge(request: ["Cache-Control": "no-store"]) == .doNotStore(.requestNoStore))
         #expect(try judge(directive: .noStore) == .doNotStore(.requestNoStore))
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §3: freshness, a release, or a status that allows a guess; a validator alone is none of them",
+        "RFC 9111 §3: storing needs freshness, public or private, or a heuristically cacheable status; a validator is not enough",
         arguments: [
             (200, [:], true, true), (302, [:], false, false), (302, ["Expires": "0"], true, true),
             (302, ["Cache-Control": "max-age=0"], true, true), (302, ["ETag": "\"a\""], false, false),

@@ -33,7 +33,7 @@ struct StoredResponseTests {
         )
     }
 
-    @Test("Two that were read from the same are equal; whatever else one was read from, they are not")
+    @Test("Two responses read from the same bytes are equal, and so are equal ones read from different bytes")
     func equality() throws {
         let response = try Self.response()
         #expect(try response == Self.response())
@@ -54,7 +54,7 @@ struct StoredResponseTests {
         #expect(try response.needingConfirmation == Self.response(needsConfirmation: true))
     }
 
-    @Test("A change to a copy leaves the original as it was")
+    @Test("Changing a copy leaves the original unchanged")
     func copies() throws {
         let response = try Self.response()
         var copy = response.needingConfirmation

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §8.3.1, §5.6.4, §5.6.6: further spellings",
+        "RFC 9110 §8.3.1, §5.6.4, §5.6.6: more spellings",
         arguments: [
             ("text/html ; charset=\"UTF-\\8\"", "text/html;charset=utf-8"), ("a/b;;c=d ; ", "a/b;c=d"),
             ("a/b;X=\"\"", "a/b;x=\"\""), ("a/b;x=\"Y\"", "a/b;x=Y"), ("a/b;x=\"y z\"", "a/b;x=\"y z\""),

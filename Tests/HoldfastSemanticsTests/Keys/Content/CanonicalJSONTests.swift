@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(
-        "RFC 8785 §3.2.2.3 and Appendix B: numbers as ECMAScript spells them",
+        "RFC 8785 §3.2.2.3 and Appendix B: numbers as ECMAScript writes them",
         arguments: [
             ("0", "0"), ("-0", "0"), ("-0.0e5", "0"), ("1", "1"), ("-1.50", "-1.5"), ("1e2", "100"), ("100", "100"),
             ("120e-1", "12"), ("0.1", "0.1"), ("1e-6", "0.000001"), ("1e-7", "1e-7"), ("123e-9", "1.23e-7"),
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "RFC 8259, RFC 7493 §2: what keeps its bytes",
+        "RFC 8259, RFC 7493 §2: content that keeps its bytes",
         arguments: [
             "", " ", "{", "}", "[", "]", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}",
             "{,}",
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(
-        "Bytes that are no UTF-8",
+        "Bytes that are not UTF-8",
         arguments: [
             [0x22, 0xFF, 0x22], [0x22, 0xC0, 0xAF, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0x22, 0xE2, 0x82, 0x22],
             [0xFF],
@@ -87,7 +87,7 @@ import Testing
         #expect(CanonicalJSON.bytes(of: bytes) == nil)
     }
 
-    @Test("Nesting up to the limit, and nothing on the call stack beyond it")
+    @Test("Nesting up to the limit works, and deeper nesting does not use the call stack")
     func nesting() {
         func nested(_ count: Int, _ open: String, _ close: String) -> String {
             String(repeating: open, count: count) + "1" + String(repeating: close, count: count)
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test("Two spellings of one value have one canonical form, which is its own", arguments: FuzzRounds.seeds)
+    @Test("Two spellings of one value have one canonical form, which is canonical itself", arguments: FuzzRounds.seeds)
     func properties(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         for _ in 0..<FuzzRounds.of(400) {
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test("Doubles read back as themselves", arguments: FuzzRounds.seeds)
+    @Test("Doubles are read back unchanged", arguments: FuzzRounds.seeds)
     func doubles(seed: UInt64) throws {
         var source = SeededGenerator(seed: seed)
         var seen = 0
@@ -176,7 +176,7 @@ import Testing
         #expect(seen > 1500)
     }
 
-    @Test("Arbitrary and damaged bytes never trap; what is canonical stays so", arguments: FuzzRounds.seeds)
+    @Test("Random and damaged bytes never trap, and canonical text stays unchanged", arguments: FuzzRounds.seeds)
     func arbitraryBytes(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         let pieces = ["{", "}", "[", "]", ",", ":", "\"", "\\u", "d83d", "1", "-", "e", ".", "null", " ", "\"a\"", "0"]

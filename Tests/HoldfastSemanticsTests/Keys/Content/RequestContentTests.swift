@@ -22,7 +22,7 @@ import Testing
         RequestContent(Array(text.utf8), fields: fields, normalizer: normalizer).digest
     }
 
-    @Test("RFC 10008: only JSON content is normalized, and only when asked")
+    @Test("RFC 10008: only JSON content is normalized, and only if requested")
     func normalizing() {
         let one = "{\"b\":1,\"a\":2}"
         let other = "{ \"a\":2, \"b\":1 }"
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test("GraphQL over HTTP: null stands for absent in the outermost object alone")
+    @Test("GraphQL over HTTP: null equals absent in the outermost object only")
     func graphQL() {
         let plain = digest("{\"query\":\"{a}\"}", json, .graphQL)
         let nulls = "{\"variables\":null,\"operationName\":null,\"extensions\":null,\"query\":\"{a}\"}"
@@ -53,7 +53,7 @@ import Testing
         #expect(digest("[null]", json, .graphQL) == digest("[ null ]", json, .graphQL))
     }
 
-    @Test("RFC 10008: the metadata of the content belongs to the key")
+    @Test("RFC 10008: the content's metadata is part of the key")
     func metadata() throws {
         let spellings: [HeaderFields] = [
             [:], ["Content-Type": "a/b"], ["Content-Type": "a/c"], ["Content-Type": "a/b", "Content-Encoding": "gzip"],

@@ -27,7 +27,7 @@ import Testing
         return Double(attempts) / Double(calls)
     }
 
-    @Test("E13, defect 15 of 15: after an outage and a healthy minute retries are possible again", arguments: budgets)
+    @Test("E13, defect 15 of 15: retries are possible again after an outage and one healthy minute", arguments: budgets)
     func liveness(budget: RetryBudget) throws {
         var state = RetryBudgetState(budget, now: .zero)
         _ = outage(&state, from: .zero, seconds: 120)
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "Defect 5 of 15: a reserve of ten retries a second for each process is most of what an outage is answered with"
+        "Defect 5 of 15: a reserve of ten retries a second for each process makes most of the retries in an outage"
     )
     func reserve() {
         var state = RetryBudgetState(.finagle, now: .zero)

@@ -22,7 +22,7 @@ import Testing
     ]
 
     @Test(
-        "Never below 0, never above what it began with",
+        "The balance is never below 0 and never above its initial value",
         arguments: budgets,
         propertySeeds
     )
@@ -60,7 +60,11 @@ import Testing
         }
     }
 
-    @Test("Everything given back: the same state as if nothing had been asked for", arguments: budgets, propertySeeds)
+    @Test(
+        "If every grant is returned, the state is as if nothing had been requested",
+        arguments: budgets,
+        propertySeeds
+    )
     func conservation(budget: RetryBudget, seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         var asked = RetryBudgetState(budget, now: .zero)
@@ -96,7 +100,7 @@ import Testing
         #expect(state == refused)
     }
 
-    @Test("Without new calls no history makes more retries than the reserve", arguments: propertySeeds)
+    @Test("Without new calls, no history allows more retries than the reserve", arguments: propertySeeds)
     func noCalls(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         var state = RetryBudgetState(.ratio(0.1), now: .zero)

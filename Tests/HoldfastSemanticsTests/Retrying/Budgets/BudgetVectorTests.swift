@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("E0: what a total outage takes from a full quota", arguments: traces { $0.hasPrefix("aws-drain") })
+    @Test("E0: what a total outage draws from a full quota", arguments: traces { $0.hasPrefix("aws-drain") })
     func drain(vector: BackoffVectors.Trace) throws {
         let cost = try #require(integer(vector.params, "cost"))
         let capacity = try #require(integer(vector.params, "capacity"))
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test("E0: the share of failures at which gRPC's count stands still", arguments: traces { $0 == "grpc-break-even" })
+    @Test("E0: the failure rate at which gRPC's count stays constant", arguments: traces { $0 == "grpc-break-even" })
     func breakEven(vector: BackoffVectors.Trace) throws {
         let tokenRatio = try #require(vector.params["tokenRatio"])
         let expected = try #require(vector.expected)
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(
-        "Defect 4 of 15: tower's ratio is cut to 1 in a whole number, ours is exact",
+        "Defect 4 of 15: tower's ratio is rounded to 1, ours is exact",
         arguments: traces { $0 == "tower-tpsbudget-quantisation" }
     )
     func quantization(vector: BackoffVectors.Trace) throws {

@@ -29,7 +29,7 @@ import Testing
     ]
 
     @Test(
-        "RETRY.md §5.1, E14: Finagle's budget and its kin, decision for decision",
+        "RETRY.md §5.1, E14: Finagle's budget and similar ones, decision for decision",
         arguments: forms,
         FuzzRounds.seeds
     )

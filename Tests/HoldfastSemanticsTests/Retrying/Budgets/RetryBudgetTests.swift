@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct RetryBudgetTests {
     @Test(
-        "A value that makes no sense is named",
+        "An invalid value is named",
         arguments: [
             (RetryBudget.ratio(0), "share 0.0"), (.ratio(.nan), "share nan"), (.ratio(1001), "share 1001"),
             (.ratio(0.1, reservePerSecond: -1), "reservePerSecond -1"),
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(
-        "The named budgets have no problem",
+        "The predefined budgets are valid",
         arguments: [RetryBudget.unlimited, .pool, .patientPool, .finagle, .aws20, .aws21, .grpc(), .ratio(0.3)]
     )
     func named(budget: RetryBudget) {
@@ -48,7 +48,7 @@ import Testing
         #expect(RetryRules().budget == .pool && RetryRules.patient.budget == .patientPool)
     }
 
-    @Test("Deposits and withdrawals are forgotten after ten slots, not before", arguments: [(9999, 0), (10_000, 5)])
+    @Test("Deposits and withdrawals expire after ten slots, not before", arguments: [(9999, 0), (10_000, 5)])
     func expiry(milliseconds: Int, left: Int) {
         var state = RetryBudgetState(.ratio(0.1), now: .zero)
         var granted = 0
@@ -60,7 +60,7 @@ import Testing
         #expect(state.balance(now: .milliseconds(milliseconds)) == left)
     }
 
-    @Test("Complaint 9 of 12: useless at low traffic: a client that calls once in a minute can retry")
+    @Test("Complaint 9 of 12, useless at low traffic: a client that calls once a minute can retry")
     func lowTraffic() throws {
         var state = RetryBudgetState(.ratio(0.1), now: .zero)
         for minute in 0..<100 {
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test("A grant that was not used gives back its cost")
+    @Test("An unused grant returns its cost")
     func giveBack() throws {
         for budget in [RetryBudget.ratio(0.1), .aws20, .aws21, .finagle] {
             var state = RetryBudgetState(budget, now: .zero)

@@ -65,10 +65,10 @@ extension RetryBudgetState.Answer {
     }
 }
 
-@Suite("The pool of retries, rule by rule")
+@Suite("The retry pool, rule by rule")
 struct RetryPoolTests {
     @Test(
-        "Of calls that fail side by side two are retried at once and the others as places come free, first come first served"
+        "If calls fail together, two are retried at once and the others as slots become free, in order"
     )
     func blip() throws {
         var bench = Bench()
@@ -106,7 +106,7 @@ struct RetryPoolTests {
     }
 
     @Test(
-        "Retries that fail back off together, a step a round: 0.15 s, 0.3 s, … 3.75 s",
+        "Retries that fail back off together, one step a round: 0.15 s, 0.3 s, … 3.75 s",
         arguments: [(rounds: 1, milliseconds: 150), (2, 300), (3, 600), (4, 1200), (5, 2400), (6, 3750), (12, 3750)]
     )
     func backoff(_ row: (rounds: Int, milliseconds: Int)) throws {
@@ -118,7 +118,7 @@ struct RetryPoolTests {
         #expect(abs(wait / .milliseconds(1) - Double(row.milliseconds)) < 0.001, "\(wait)")
     }
 
-    @Test("Retries that went together raise the backoff once when they fail together")
+    @Test("Retries that started together raise the backoff only once when they fail together")
     func round() throws {
         var bench = Bench()
         let (first, second) = (try bench.granted(), try bench.granted())
@@ -131,7 +131,7 @@ struct RetryPoolTests {
         #expect(abs(bench.pool.next / .milliseconds(1) - 155) < 0.001)
     }
 
-    @Test("While retries fail one at a time goes, others wait a second for what comes of it, and then no longer")
+    @Test("While retries fail, one runs at a time, and the others wait up to a second for its result")
     func probe() throws {
         var bench = Bench()
         try bench.fail(1)
@@ -151,7 +151,7 @@ struct RetryPoolTests {
     }
 
     @Test(
-        "A call gives up at its failure where the origin is known to be dead for longer than it waits",
+        "A call gives up when it fails if the backoff for its origin is longer than it can wait",
         arguments: [
             (delay: 0, patience: 1, isRefused: true), (1, 1, true), (2, 1, false), (0, 3, false),
         ]
@@ -175,7 +175,7 @@ struct RetryPoolTests {
         #expect((answer == .stop) == row.isRefused)
     }
 
-    @Test("Without tokens a retry waits for one that is under way, else for time, where its patience is enough")
+    @Test("Without tokens a retry waits for a running one, or else for time to pass, if it can wait that long")
     func drained() throws {
         var bench = Bench()
         try bench.fail(3)
@@ -192,7 +192,7 @@ struct RetryPoolTests {
         #expect(bench.askAgain(5).grant != nil)
     }
 
-    @Test("A backoff is forgotten ten seconds after its end, and time fills up to three tokens and no further")
+    @Test("A backoff is forgotten ten seconds after its end, and time refills at most three tokens")
     func forgets() throws {
         var bench = Bench()
         try bench.fail(3)
@@ -203,7 +203,7 @@ struct RetryPoolTests {
         #expect(bench.pool.level == 0 && bench.pool.tokens == 3)
     }
 
-    @Test("After a dry spell those that waited return over half of its length, others at once")
+    @Test("After a time without tokens, waiting retries return spread over half of its length, others at once")
     func release() throws {
         var bench = Bench()
         for _ in 0..<40 { bench.end(nil, true) }
@@ -227,7 +227,7 @@ struct RetryPoolTests {
     }
 
     @Test(
-        "The window grows by one with a retry that succeeds, to 16 or 4, and is halved by one that fails",
+        "The window grows by one with a successful retry, up to 16 or 4, and is halved by a failed one",
         arguments: [
             (RetryBudget.pool, 16), (.patientPool, 4),
         ]
@@ -244,7 +244,7 @@ struct RetryPoolTests {
         #expect(bench.pool.places == limit / 2)
     }
 
-    @Test("No wait is longer than what is left of the call")
+    @Test("No wait is longer than the time left for the call")
     func deadline() throws {
         var bench = Bench()
         try bench.fail(1)
@@ -255,7 +255,7 @@ struct RetryPoolTests {
         #expect(bench.ask(end: .zero) == .stop)
     }
 
-    @Test("A hedge takes a token at its start and no place, and none while retries fail; unused it gives it back")
+    @Test("A hedge takes a token but no slot, takes none while retries fail, and returns it if unused")
     func hedges() throws {
         var bench = Bench()
         let hedges = (0..<3).compactMap { _ in bench.state.permit(.hedge, now: .zero) }
@@ -269,7 +269,7 @@ struct RetryPoolTests {
         #expect(bench.state.permit(.hedge, now: .zero) == nil)
     }
 
-    @Test("A place that is given back goes to the next in line, and nothing is learned from it")
+    @Test("A returned slot goes to the next waiter, and its result is not counted")
     func givesBack() throws {
         var bench = Bench()
         let grants = [try bench.granted(), try bench.granted()]
@@ -284,7 +284,7 @@ struct RetryPoolTests {
     }
 }
 
-@Suite("The pool of retries after any history")
+@Suite("The retry pool after any history")
 struct RetryPoolPropertyTests {
     private struct Waiting {
         let ticket: Int
@@ -292,7 +292,7 @@ struct RetryPoolPropertyTests {
     }
 
     @Test(
-        "Decision for decision what the algorithm says; bounded, in order, and nobody waits for nothing",
+        "Every decision matches the algorithm, the pool is bounded and in order, and nobody waits in vain",
         arguments: FuzzRounds.seeds,
         [false, true]
     )

@@ -7,7 +7,9 @@ import Testing
 @Suite struct FreeResendTests {
     private static let free = RetryDecision.retryNow
 
-    @Test("Complaint 7 of 12: a stale connection is resent once at once and free of budget, then by the policy")
+    @Test(
+        "Complaint 7 of 12: a request on a stale connection is resent once at once and for free, then as the policy says"
+    )
     func staleSocket() {
         var call = RetryCall()
         #expect(call.judge(.staleSocket) == RetryJudgement(.retryNow, retryClass: .staleSocket))
@@ -18,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "Complaint 7 of 12: never for a fresh connection, nor after a byte of the answer, nor for what is not idempotent"
+        "Complaint 7 of 12: not on a new connection, not after a byte of the response, not if it is not idempotent"
     )
     func notStale() {
         var call = RetryCall()
@@ -35,7 +37,7 @@ import Testing
         #expect(call.decide(.staleSocket) == .stop(.notIdempotent))
     }
 
-    @Test("RETRY.md §3.1: a refused request of any method is resent once at once, then by the policy")
+    @Test("RETRY.md §3.1: a refused request of any method is resent once at once, then as the policy says")
     func refused() {
         var call = RetryCall(.unjittered, .post)
         #expect(call.judge(.failed(.refused, .bodySent)) == RetryJudgement(.retryNow, retryClass: .unprocessed))
@@ -65,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("RETRY.md §3.1: the loop can tell that a resend goes without Expect")
+    @Test("RETRY.md §3.1: the decision says that a resend must leave out Expect")
     func expectation() {
         for (status, fields, expected) in [
             (417, ["Expect": "100-continue"] as HeaderFields, true), (417, [:], false),
@@ -78,7 +80,7 @@ import Testing
         #expect(!failed.isRefusedExpectation)
     }
 
-    @Test("Free resends stand outside the attempts: no more than maxAttempts + 5 sends", arguments: [2, 3, 10])
+    @Test("Free resends do not count as attempts: at most maxAttempts + 5 sends", arguments: [2, 3, 10])
     func bound(maxAttempts: Int) {
         var call = RetryCall(.unjittered { $0.maxAttempts = maxAttempts }, .get, ["Expect": "100-continue"])
         let cures: [AttemptOutcome] = [
@@ -90,7 +92,7 @@ import Testing
         #expect(call.attempt == maxAttempts + 5)
     }
 
-    @Test("Free resends that count are attempts; a single attempt has none")
+    @Test("Free resends that count are attempts; with a single attempt there are none")
     func counted() {
         for (maxAttempts, sends) in [(1, 1), (2, 2), (3, 3)] {
             var call = RetryCall(.unjittered { $0.maxAttempts = maxAttempts })
@@ -103,7 +105,7 @@ import Testing
         #expect(call.decide(.staleSocket) == .stop(.attemptsExhausted))
     }
 
-    @Test("RETRY.md §3.2.2: a resend is not sent earlier than the server asks either")
+    @Test("RETRY.md §3.2.2: a resend is not sent earlier than the server asks for either")
     func askedToWait() {
         var call = RetryCall()
         let judgement = call.judge(.status(425, ["Retry-After": "4"]))

@@ -11,7 +11,7 @@ import Testing
     /// Scripts in all; `HOLDFAST_LONG_TESTS=1` runs the 100,000 of E14.
     private static let scripts = isLong ? 100_000 : 3_000
 
-    @Test("E14: random scripts are judged as a straight reading of RETRY.md judges them", arguments: FuzzRounds.seeds)
+    @Test("E14: decisions for random scripts match a direct implementation of RETRY.md", arguments: FuzzRounds.seeds)
     func differential(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         var decisions: [String: Int] = [:]

@@ -40,7 +40,7 @@ import Testing
         #expect(rules.budget == .pool && !rules.parks)
     }
 
-    @Test("strict: one retry and no more, whatever the failures (RFC 9110 §9.2.2)")
+    @Test("strict: one retry and no more, whatever the failure (RFC 9110 §9.2.2)")
     func strict() {
         let outcomes = Self.outcomes + [.status(421), .status(425), .failed(.refused), .staleSocket]
         for outcome in outcomes {
@@ -51,13 +51,13 @@ import Testing
         #expect(sends(.strict, [.status(500)]) == 2)
     }
 
-    @Test("patient: many attempts, and an empty budget is waited out")
+    @Test("patient: many attempts, and a call waits while the budget is empty")
     func patient() {
         #expect(sends(.patient, [.status(500)]) == 50)
         #expect(RetryRules.patient.parks && RetryRules.patient.maxParking > .seconds(30))
     }
 
-    @Test("interactive: short waits, and a server that asks for more than 2 s is not waited for")
+    @Test("interactive: short waits, and it does not wait for a server that asks for more than 2 s")
     func interactive() {
         var call = RetryCall(.interactive)
         call.rules.maxAttempts = 100

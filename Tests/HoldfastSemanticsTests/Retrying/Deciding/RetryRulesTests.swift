@@ -6,7 +6,7 @@ import HoldfastTesting
 import Testing
 
 @Suite struct RetryRulesTests {
-    @Test("Waits grow, and attempts end")
+    @Test("Waits grow, and the number of attempts is limited")
     func attempts() {
         var call = RetryCall()
         #expect(call.decide(.status(500)) == .retry(after: .milliseconds(100)))
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test("What stops a retry is named")
+    @Test("The reason that stops a retry is named")
     func stops() {
         func first(_ outcome: AttemptOutcome, _ change: (inout RetryCall) -> Void = { _ in }) -> RetryDecision {
             var call = RetryCall()
@@ -39,7 +39,7 @@ import Testing
         #expect(first(.status(503)) { $0.method = .connect } == .stop(.committed))
     }
 
-    @Test("Rows 4 and 14 of RETRY.md §1: throttling has its own waits, and its own place in their series")
+    @Test("Rows 4 and 14 of RETRY.md §1: throttling has its own waits and its own position in their series")
     func twoSeries() {
         var call = RetryCall(.unjittered { $0.maxAttempts = 6 })
         let outcomes: [AttemptOutcome] = [.status(500), .status(429), .failed(.timeout), .status(429), .status(429)]
@@ -50,7 +50,7 @@ import Testing
         #expect(call.history.transientRetries == 2 && call.history.throttlingRetries == 3)
     }
 
-    @Test("Each series looks back on its own waits only")
+    @Test("Each series depends on its own waits only")
     func decorrelated() {
         var rules = RetryRules(backoff: Backoff(base: .milliseconds(100), jitter: .decorrelated), maxAttempts: 1000)
         rules.throttlingBackoff = Backoff(base: .seconds(1), jitter: .decorrelated)
@@ -68,7 +68,7 @@ import Testing
         #expect(call.history.backoff != call.history.throttlingBackoff)
     }
 
-    @Test("Complaint 2 of 12: a wait that cannot end in an attempt is not begun")
+    @Test("Complaint 2 of 12: a wait that cannot end in an attempt is not started")
     func deadline() {
         var call = RetryCall()
         call.timeLeft = .milliseconds(100)
@@ -87,7 +87,7 @@ import Testing
         #expect(stale.decide(.status(503, ["Retry-After": "20"])) == .stop(.deadline))
     }
 
-    @Test("A wait that was refused leaves the history as it was")
+    @Test("A refused wait leaves the history unchanged")
     func refusedWaits() {
         var call = RetryCall()
         call.timeLeft = .milliseconds(1)
@@ -96,7 +96,7 @@ import Testing
         #expect(call.history.countedAttempts == 1)
     }
 
-    @Test("RETRY.md §3.1: throttled unsafe requests by opt-in only")
+    @Test("RETRY.md §3.1: throttled unsafe requests are retried only by opt-in")
     func throttledUnsafe() {
         var call = RetryCall(.unjittered, .post)
         #expect(call.decide(.status(429)) == .stop(.notIdempotent))
@@ -107,7 +107,7 @@ import Testing
         #expect(call.decide(.status(429)) == .stop(.notReplayable))
     }
 
-    @Test("RETRY.md §2.2, §3.2.6: what a retry costs by; a Retry-After of 0 costs a token too")
+    @Test("RETRY.md §2.2, §3.2.6: what a retry costs; one after a Retry-After of 0 costs a token too")
     func causes() {
         for (outcome, cause) in [
             (AttemptOutcome.status(500), RetryCause.transient), (.status(504), .transient),
@@ -126,7 +126,7 @@ import Testing
         #expect(call.rules.cause(of: .never(.cancelled), outcome: .failed(.cancelled)) == nil)
     }
 
-    @Test("RETRY.md §4.6: what the layer beneath has retried is final here, unless one resend cures it")
+    @Test("RETRY.md §4.6: what a lower layer has retried is final, unless one resend cures it")
     func retriedBeneath() {
         for (outcome, decision) in [
             (AttemptOutcome.status(503), RetryDecision.stop(.retriedBeneath)),
@@ -142,7 +142,7 @@ import Testing
         #expect(call.decide(.status(500)) == .retry(after: .milliseconds(100)))
     }
 
-    @Test("RETRY.md §4.6: a request that is retried above gets one attempt")
+    @Test("RETRY.md §4.6: a request that a higher layer retries gets one attempt")
     func retriedAbove() {
         var call = RetryCall(.unjittered { $0.leavesRetriesToCaller = true })
         #expect(call.decide(.status(500)) == .retry(after: .milliseconds(100)))

@@ -84,7 +84,7 @@ import Testing
         return rules
     }
 
-    @Test("A bad value is refused with a message that names it and says what to set", arguments: faults)
+    @Test("An invalid value is refused with a message that names it and says what to set", arguments: faults)
     func refuses(fault: Fault) throws {
         var rules = RetryRules()
         fault.change(&rules)
@@ -95,7 +95,7 @@ import Testing
         #expect(error.description == "\(error.property): \(error.message)")
     }
 
-    @Test("Values at the limits pass, and so do rules that overrule each other")
+    @Test("Values at the limits are valid, and so are rules that override each other")
     func limits() throws {
         var rules = RetryRules(backoff: Backoff(base: .zero, multiplier: 1, cap: .zero), maxAttempts: 1000)
         rules.throttlingBackoff = Backoff(base: .seconds(2), cap: .seconds(2), floor: .seconds(2))

@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test("A key and an expectation decide what a 409, a 417 and a 422 mean (RETRY.md §3.1, §3.4)")
+    @Test("An idempotency key and an expectation decide what a 409, a 417 and a 422 mean (RETRY.md §3.1, §3.4)")
     func keyed() {
         var rules = RetryRules()
         rules.retryableStatuses = [422, 409]
@@ -164,7 +164,7 @@ import Testing
         #expect(find(417, ["Expect": "100-continue"]) == .unprocessed)
     }
 
-    @Test("RETRY.md §3.1: a tunnel or an upgrade is committed with its first byte")
+    @Test("RETRY.md §3.1: a tunnel or an upgrade is final after its first byte")
     func committed() {
         let calls: [(RequestMethod, HeaderFields)] = [
             (.connect, [:]), (.get, ["Upgrade": "websocket", "Connection": "Upgrade"]), (.get, ["upgrade": "h2c"]),
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test("The rules' own statuses: final ones beat retryable ones, and both beat the table")
+    @Test("The rules' own statuses: final ones override retryable ones, and both override the table")
     func ownStatuses() {
         var rules = RetryRules()
         rules.retryableStatuses = [404, 429, 500]

@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(
-        "One idea of failure: what an end says of the server, for budgets, circuits and hedges",
+        "Budgets, circuits and hedges agree on which outcomes are the server's failures",
         arguments: [
             (200, AttemptOutcome.Sign.success), (404, .success), (501, .success), (505, .success), (408, .trouble),
             (429, .trouble), (500, .trouble), (503, .trouble), (520, .trouble), (599, .trouble),
@@ -111,7 +111,7 @@ import Testing
         #expect(CircuitRules.isFailure(outcome) == (expected == .trouble && !mindsItself))
     }
 
-    @Test("What fails on this side says nothing of the server, a certificate included")
+    @Test("A failure on this side says nothing about the server, a certificate error included")
     func signOfFailures() {
         for kind in [
             AttemptFailure.Kind.cancelled, .badRequest, .tooLarge, .certificate, .offline, .heldBack, .throttled,

@@ -24,7 +24,7 @@ struct CircuitStateTests {
         if case .go(let pass) = state.admit(now: now) { pass } else { nil }
     }
 
-    @Test("It opens when the share of failures is reached among enough attempts, and not before")
+    @Test("It opens when enough attempts reach the failure rate, and not before")
     func opens() {
         var state = CircuitState(CircuitRules())
         for index in 0..<19 { #expect(run(&state, index % 2 == 0, at: .zero) == nil) }
@@ -33,7 +33,7 @@ struct CircuitStateTests {
         #expect(state.admit(now: .seconds(5)) == .refuse(until: .seconds(6)))
     }
 
-    @Test("The share is exact: 3 of 10 reaches 0.3, 29 of 100 does not", arguments: [(3, 10, true), (29, 100, false)])
+    @Test("The rate is exact: 3 of 10 reaches 0.3, 29 of 100 does not", arguments: [(3, 10, true), (29, 100, false)])
     func exactShare(failures: Int, attempts: Int, opens: Bool) {
         var state = CircuitState(
             Self.rules {
@@ -46,7 +46,7 @@ struct CircuitStateTests {
         #expect(state.isClosed != opens)
     }
 
-    @Test("The window slides by tenths: what is older than it counts no more")
+    @Test("The window slides by tenths: older attempts no longer count")
     func window() {
         var state = CircuitState(CircuitRules())
         for _ in 0..<19 { run(&state, false, at: .seconds(0.5)) }
@@ -56,7 +56,7 @@ struct CircuitStateTests {
         #expect(!state.isClosed)
     }
 
-    @Test("After the open time one probe goes; its success closes the circuit with clean counts")
+    @Test("After the open time one probe is sent, and its success closes the circuit with cleared counts")
     func closes() throws {
         var state = CircuitState(CircuitRules())
         for _ in 0..<20 { run(&state, false, at: .zero) }
@@ -67,7 +67,7 @@ struct CircuitStateTests {
         #expect(state.isClosed)
     }
 
-    @Test("A probe that fails opens it again for a whole open time")
+    @Test("A failed probe opens it again for the full open time")
     func reopens() throws {
         var state = CircuitState(CircuitRules())
         for _ in 0..<20 { run(&state, false, at: .zero) }
@@ -76,7 +76,7 @@ struct CircuitStateTests {
         #expect(state.admit(now: .seconds(12)) == .refuse(until: .seconds(13)))
     }
 
-    @Test("Three probes: three at a time, three successes close it, one failure among them opens it")
+    @Test("Three probes: three at a time, three successes close it, one failure opens it")
     func severalProbes() throws {
         var state = CircuitState(Self.rules { $0.probes = 3 })
         for _ in 0..<20 { run(&state, false, at: .zero) }
@@ -92,7 +92,7 @@ struct CircuitStateTests {
         #expect(pass(&state, at: .seconds(7)) == nil)
     }
 
-    @Test("A cancelled probe is given back, and another takes its place")
+    @Test("A cancelled probe is returned, and another takes its place")
     func cancelledProbe() throws {
         var state = CircuitState(CircuitRules())
         for _ in 0..<20 { run(&state, false, at: .zero) }
@@ -101,7 +101,7 @@ struct CircuitStateTests {
         _ = try #require(pass(&state, at: .seconds(5)))
     }
 
-    @Test("A probe that hangs does not keep the circuit half open: after another open time one more goes")
+    @Test("A probe that hangs does not keep the circuit half open: after another open time one more is sent")
     func hangingProbe() throws {
         var state = CircuitState(CircuitRules())
         for _ in 0..<20 { run(&state, false, at: .zero) }
@@ -110,7 +110,7 @@ struct CircuitStateTests {
         #expect(state.ended(second, succeeded: true, now: .seconds(11)) == .closed)
     }
 
-    @Test("What began before the circuit changed says nothing about it: late failures do not open it again")
+    @Test("Attempts that began before the circuit changed do not count: late failures do not open it again")
     func latecomers() throws {
         var state = CircuitState(Self.rules { $0.minimumAttempts = 1 })
         let early = try #require(pass(&state, at: .zero))
@@ -154,7 +154,7 @@ struct CircuitStateTests {
         #expect(state.isClosed, "seed \(seed)")
     }
 
-    @Test("Rules that make no sense do not trap", arguments: [Double.nan, -1, 0, 7, .infinity])
+    @Test("Invalid rules do not trap", arguments: [Double.nan, -1, 0, 7, .infinity])
     func senseless(ratio: Double) {
         var state = CircuitState(
             Self.rules {
@@ -170,7 +170,7 @@ struct CircuitStateTests {
     }
 
     @Test(
-        "What counts: errors, 500, 502, 503, 504 and unknown 5xx; not 408, 429 or 404; local faults say nothing",
+        "What counts: errors, 500, 502, 503, 504 and unknown 5xx, but not 408, 429 or 404; local faults do not count",
         arguments: [
             (AttemptOutcome.response(ResponseHead(status: .ok)), false),
             (.response(ResponseHead(status: .notFound)), false),

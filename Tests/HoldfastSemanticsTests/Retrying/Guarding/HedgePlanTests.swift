@@ -34,7 +34,7 @@ struct HedgePlanTests {
         #expect(schedule(HedgePlan(delay: .zero, maxCopies: 4, start: .zero)) == [.zero, .zero, .zero, .zero])
     }
 
-    @Test("Vector grpc-hedging-pushback: 0.3 s asked at 0.1 s puts the next at 0.4 s, then the delay again")
+    @Test("Vector grpc-hedging-pushback: 0.3 s requested at 0.1 s puts the next at 0.4 s, then the delay applies again")
     func grpcPushback() {
         let plan = HedgePlan(delay: .seconds(0.5), maxCopies: 4, start: .zero)
         let times = schedule(plan, pushback: (.milliseconds(100), .milliseconds(300)))
@@ -63,7 +63,7 @@ struct HedgePlanTests {
         #expect(schedule(plan, pushback: pushback) == expected.map { .milliseconds(Int($0 * 1000 + 0.5)) })
     }
 
-    @Test("A failure that another copy may mend sends the next at once; no copy is ever sent beyond the number")
+    @Test("A failure that another copy may cure sends the next at once; no more copies are sent than configured")
     func failureSendsNext() {
         var plan = HedgePlan(delay: .seconds(10), maxCopies: 2, start: .seconds(3))
         plan.copySent(now: .seconds(3))
@@ -77,7 +77,7 @@ struct HedgePlanTests {
         #expect(plan.inFlight == 0 && plan.nextSend == nil)
     }
 
-    @Test("A negative pushback, and a copy that may not be sent, end the plan; what is in flight goes on")
+    @Test("A negative pushback, or a copy that may not be sent, ends the plan; copies in flight continue")
     func endings() {
         var plan = HedgePlan(delay: .seconds(1), maxCopies: 5, start: .zero)
         plan.copySent(now: .zero)

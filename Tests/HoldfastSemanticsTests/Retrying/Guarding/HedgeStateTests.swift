@@ -17,7 +17,7 @@ struct HedgeStateTests {
         return state
     }
 
-    @Test("Nothing is hedged before enough answers were measured; failures are no answers")
+    @Test("Nothing is hedged before enough responses were measured; failures are not responses")
     func minimumSamples() {
         var state = warm(count: 99)
         #expect(state.attemptBegan(now: .zero) == nil)
@@ -27,7 +27,7 @@ struct HedgeStateTests {
         #expect(state.attemptBegan(now: .zero) != nil)
     }
 
-    @Test("The delay is the percentile, and no less than the least delay")
+    @Test("The delay is the percentile, but not below the minimum delay")
     func delay() {
         var state = warm()
         let delay = state.attemptBegan(now: .zero) ?? .zero
@@ -38,7 +38,7 @@ struct HedgeStateTests {
         #expect(slower.attemptBegan(now: .zero) == .milliseconds(80))
     }
 
-    @Test("A delay set by hand needs no measurements, but is paid for all the same")
+    @Test("A fixed delay needs no measurements, but each hedge is still paid for")
     func fixedDelay() {
         var rules = HedgeRules()
         rules.fixedDelay = .milliseconds(5)
@@ -52,7 +52,7 @@ struct HedgeStateTests {
         #expect(state.permitHedge() == true)
     }
 
-    @Test("No more than ten hedges can be saved up")
+    @Test("At most ten hedges can be saved up")
     func savings() {
         var rules = HedgeRules()
         rules.fixedDelay = .zero
@@ -73,7 +73,7 @@ struct HedgeStateTests {
         #expect(state.permitHedge() == true)
     }
 
-    @Test("Off while the median has shifted; what stays slow for minutes becomes usual")
+    @Test("Off while the median has shifted; what stays slow for minutes becomes normal")
     func offWhileShifted() {
         var state = warm()
         var now = Duration.zero
@@ -92,7 +92,9 @@ struct HedgeStateTests {
         #expect((60...600).contains(seconds), "\(seconds) s")
     }
 
-    @Test("Off while more are late than the percentile foretells: slowness shows before the slow answers are there")
+    @Test(
+        "Off while more calls are late than the percentile predicts, so slowness is seen before slow responses arrive"
+    )
     func offWhileLate() {
         var state = warm(count: 1000)
         let hedges = (0..<500).filter { _ in
@@ -102,7 +104,7 @@ struct HedgeStateTests {
         #expect(hedges.count <= 11)
     }
 
-    @Test("Rules that make no sense do not trap", arguments: [Double.nan, -1, 2, .infinity])
+    @Test("Invalid rules do not trap", arguments: [Double.nan, -1, 2, .infinity])
     func senseless(share: Double) {
         var rules = HedgeRules()
         rules.percentile = share

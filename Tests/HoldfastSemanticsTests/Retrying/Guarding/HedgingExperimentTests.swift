@@ -20,7 +20,7 @@ struct HedgingExperimentTests {
     static let seeds = 1...UInt64(FuzzRounds.of(1))
 
     @Test(
-        "E8: where 1 % take 20 times the slowest ordinary answer, p99.9 is cut tenfold for 5 % more requests",
+        "E8: if 1 % take 20 times the slowest ordinary response, p99.9 falls tenfold for 5 % more requests",
         arguments: seeds
     )
     func stragglers(seed: UInt64) {
@@ -37,7 +37,7 @@ struct HedgingExperimentTests {
     }
 
     @Test(
-        "E8: where 1 % take 20 times as long as they would, the bound of one hedge is 10; p99.9 comes near it",
+        "E8: if 1 % take 20 times as long as usual, one hedge can gain at most a factor of 10; p99.9 comes near it",
         arguments: seeds
     )
     func multipliedStragglers(seed: UInt64) {
@@ -68,7 +68,7 @@ struct HedgingExperimentTests {
         #expect(result.extraLoad <= 0.01, "seed \(seed): extra load \(result.extraLoad)")
     }
 
-    @Test("E8: hedging comes back when the slowness is over", arguments: seeds)
+    @Test("E8: hedging resumes when the slowness is over", arguments: seeds)
     func recovery(seed: UInt64) {
         let result = HedgingExperiment.run(
             count: 6000,

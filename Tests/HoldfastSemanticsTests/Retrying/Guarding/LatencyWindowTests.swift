@@ -29,7 +29,7 @@ struct LatencyWindowTests {
         }
     }
 
-    @Test("Defect 13 of 15: one straggler moves an average and not the percentile")
+    @Test("Defect 13 of 15: one straggler moves an average but not the percentile")
     func percentileAndAverage() {
         var window = LatencyWindow(now: .zero)
         for _ in 0..<99 { window.record(.milliseconds(10), now: .zero) }
@@ -38,7 +38,7 @@ struct LatencyWindowTests {
         #expect(found >= .milliseconds(10) && found < .milliseconds(10.4))
     }
 
-    @Test("What is older than the window is forgotten, slot by slot")
+    @Test("Values older than the window are forgotten, slot by slot")
     func rotation() {
         var window = LatencyWindow(length: .seconds(40), now: .zero)
         window.record(.seconds(1), now: .seconds(5))
@@ -53,7 +53,7 @@ struct LatencyWindowTests {
         #expect(window.percentile(0.5) == nil)
     }
 
-    @Test("Lengths and shares beyond all bounds count as the nearest")
+    @Test("Durations and shares out of bounds count as the nearest bound")
     func bounds() {
         var window = LatencyWindow(length: .zero, now: .seconds(-5))
         for length in [Duration.seconds(-1), .zero, .seconds(1_000_000), .nanoseconds(1)] {

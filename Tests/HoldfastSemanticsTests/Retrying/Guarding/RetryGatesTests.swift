@@ -43,9 +43,9 @@ private struct Bench {
     }
 }
 
-@Suite("Retrying: gates")
+@Suite("Retry gates")
 struct RetryGatesTests {
-    @Test("503 with Retry-After closes its resource from the second in a row, for all callers, and no other")
+    @Test("503 with Retry-After closes its resource from the second in a row, for all callers, and no other resource")
     func strikes() {
         var bench = Bench()
         #expect(bench.answer(.unavailable, 10, from: 1).hasClosed == false)
@@ -61,7 +61,7 @@ struct RetryGatesTests {
     }
 
     @Test(
-        "It closes the origin at a score of six with three resources: each 503 counts one, another answer takes two",
+        "It closes the origin at a score of six with three resources: each 503 adds one, another response takes off two",
         arguments: [
             (pattern: "abcabc", isClosed: true), ("abcab", false), ("ababababab", false), ("abcabgc", false),
             ("abcabgcabc", true), ("aabbcc", true), ("abcabcg", true), ("ggggabcabc", true),
@@ -88,7 +88,7 @@ struct RetryGatesTests {
         #expect(bench.opens(1, credential: 5) == nil && bench.opens(2, credential: 5) == nil)
     }
 
-    @Test("Probes ask another resource: the first after 100 ms, then one a second, none when it is nearly over")
+    @Test("Probes use another resource: the first after 100 ms, then one a second, none shortly before the end")
     func probes() {
         var bench = Bench()
         bench.answer(.throttled, 3, from: 1)
@@ -102,7 +102,7 @@ struct RetryGatesTests {
     }
 
     @Test(
-        "A good probe opens the origin, a bad one does not; then 429s close their resource for a minute, unless many say so"
+        "A successful probe opens the origin, a failed one does not; 429s then close their resource for a minute"
     )
     func narrows() {
         var bench = Bench()
@@ -126,7 +126,7 @@ struct RetryGatesTests {
         #expect(bench.opens(2) == .seconds(72))
     }
 
-    @Test("Until the first probe answers, half a second at most, a wide gate says so")
+    @Test("A wide gate says so until the first probe is answered, for half a second at most")
     func holds() {
         var bench = Bench()
         bench.answer(.throttled, 30, from: 1)
@@ -139,7 +139,7 @@ struct RetryGatesTests {
         #expect(holds() == nil)
     }
 
-    @Test("A quota with nothing left closes its resource, the origin by evidence, and what it is counted by at once")
+    @Test("An empty quota closes its resource, the origin only by evidence, and what it is counted by at once")
     func quotas() {
         var bench = Bench()
         bench.answer(.quota, 10, from: 1)
@@ -162,7 +162,7 @@ struct RetryGatesTests {
         #expect(counted.check(place(3), admitsProbe: false, longestWait: .zero, now: .zero) == .open)
     }
 
-    @Test("A resource that is closed for longer than anybody waits is probed as often")
+    @Test("A resource that is closed for longer than anybody waits is probed just as often")
     func longPause() {
         var bench = Bench()
         bench.answer(.throttled, 3600, from: 1)
@@ -181,7 +181,7 @@ struct RetryGatesTests {
         #expect((54...56).contains(others))
     }
 
-    @Test("Many resources that are closed for longer than anybody waits are probed together, once a second")
+    @Test("Many resources that are closed for longer than anybody waits share one probe a second")
     func manyLongPauses() {
         var bench = Bench()
         for resource in 1...100 { bench.answer(.throttled, 50, from: resource) }
@@ -198,7 +198,7 @@ struct RetryGatesTests {
     }
 
     @Test(
-        "A later answer that asks for less does not open a gate earlier; the spread is half of the pause, 8 s at most",
+        "A later, shorter pause does not open a gate earlier; calls are spread over half of the pause, 8 s at most",
         arguments: [
             (asked: 4, spread: 2), (60, 8),
         ]
@@ -216,7 +216,7 @@ struct RetryGatesTests {
     }
 
     @Test(
-        "A gate that is closed again before those who waited have gone was never open: the spread grows with the time"
+        "A gate that closes again before its waiters have gone was never open: the spread grows with the whole time"
     )
     func closedAgain() {
         for kind in [GateNotice.Kind.throttled, .unavailable] {
@@ -243,7 +243,7 @@ struct RetryGatesTests {
     }
 
     @Test(
-        "Those who wait when a probe opens the origin come back over half of the time, 5 s at most",
+        "When a probe opens the origin, waiting calls return over half of the time, 5 s at most",
         arguments: [(closed: 100, spread: 100), (1_100, 550), (60_100, 5_000)]
     )
     func woken(_ row: (closed: Int, spread: Int)) {
@@ -254,7 +254,7 @@ struct RetryGatesTests {
         #expect(bench.answer(from: 2, isProbe: true).opened == [1000: .milliseconds(row.spread)])
     }
 
-    @Test("Bounded in number and in time whatever servers ask for; forgotten once nothing is closed")
+    @Test("Gates are bounded in number and time whatever servers ask for, and forgotten once nothing is closed")
     func bounds() {
         var bench = Bench()
         bench.answer(.throttled, 4_000_000_000, from: 0)

@@ -67,7 +67,7 @@ import Testing
         #expect(pacing.isLimiting && pacing.rate != nil)
     }
 
-    @Test("A waiter that asks again after its wait is let go; who asks early waits for the rest")
+    @Test("A waiter that asks again after its wait may go; one that asks early waits for the rest")
     func waiting() {
         var pacing = AdaptivePacing(now: .zero)
         pacing.throttled(now: .zero)
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(
-        "Never slower than one in two seconds, never a burst above the rate, and no time traps",
+        "Never slower than one in two seconds, never a burst above the rate, and no time value traps",
         arguments: propertySeeds
     )
     func anyHistory(seed: UInt64) {
@@ -104,7 +104,9 @@ import Testing
         }
     }
 
-    @Test("Throttling above 20 a second: the rate falls below it, and successes bring it back to half of it")
+    @Test(
+        "If throttling starts above 20 a second, the rate falls below that, and successes bring it back to half of it"
+    )
     func convergence() {
         var pacing = AdaptivePacing(now: .zero)
         var sent = [Int](repeating: 0, count: 60)

@@ -27,7 +27,7 @@ struct ResumePlanTests {
         )
     }
 
-    @Test("RFC 9110 §8.8.1, §13.1.5, §14.2: what a response must be so that its body can be resumed")
+    @Test("RFC 9110 §8.8.1, §13.1.5, §14.2: when the body of a response can be resumed")
     func plans() {
         #expect(Self.plan() != nil)
         #expect(Self.plan(["ETag": "\"a\""]) != nil)
@@ -51,7 +51,7 @@ struct ResumePlanTests {
         #expect(Self.plan(["ETag": "\"a\"", "Accept-Ranges": "None"]) == nil)
     }
 
-    @Test("RFC 9110 §14.2, §13.1.5: Range from where it broke off, If-Range with the tag")
+    @Test("RFC 9110 §14.2, §13.1.5: Range starts where the body broke off, and If-Range has the tag")
     func asks() {
         var plan = Self.plan()
         #expect(plan?.fields == ["Range": "bytes=0-", "If-Range": "\"a\""])
@@ -61,7 +61,7 @@ struct ResumePlanTests {
         #expect(plan?.fields[.range] == "bytes=42-")
     }
 
-    @Test("So many resumes in all: progress makes none of them good, and none is asked for behind the end")
+    @Test("The limit counts all resumes, progress does not reset it, and nothing is requested past the end")
     func counts() {
         var generator = SeededGenerator(seed: 1)
         let backoff = Backoff(jitter: .none)
@@ -147,7 +147,7 @@ struct ResumePlanTests {
     ]
 
     @Test(
-        "RFC 9110 §14.4, §15.3.7.3: only the very rest of the very same representation is put behind",
+        "RFC 9110 §14.4, §15.3.7.3: only the exact rest of the same representation is appended",
         arguments: answers
     )
     func verdicts(_ answer: Answer) throws {
@@ -157,7 +157,7 @@ struct ResumePlanTests {
         #expect(plan.verdict(on: head, contentDecoded: answer.contentDecoded) == answer.verdict)
     }
 
-    @Test("Where the first head gave no length, the first rest does, and the next must agree")
+    @Test("If the first head gave no length, the first rest does, and the next one must agree")
     func learnsLength() throws {
         var plan = try #require(Self.plan(["ETag": "\"a\""]))
         plan.received(42)
@@ -171,7 +171,7 @@ struct ResumePlanTests {
         ResponseHead(status: .partialContent, fields: Self.part(range))
     }
 
-    @Test("Only a broken connection is cured; a limit of this side, a protocol error and cancellation are not")
+    @Test("Only a broken connection is cured; a local limit, a protocol error and a cancellation are not")
     func cures() {
         let cured: [AttemptFailure.Kind] = [
             .connectionLost, .timeout, .tls, .offline, .connect, .resolve, .refused,

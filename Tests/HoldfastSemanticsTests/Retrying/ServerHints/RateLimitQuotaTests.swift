@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct RateLimitQuotaTests {
     @Test(
-        "RETRY.md §3.3: how long nothing is left",
+        "RETRY.md §3.3: how long a quota is empty",
         arguments: [
             (["RateLimit": "\"default\";r=0;t=30"], 30), (["RateLimit": "default;r=0;t=30"], 30),
             (["RateLimit": "\"default\";r=1;t=30"], nil), (["RateLimit": "\"default\";r=0"], nil),
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "RETRY.md §3.3: what is malformed is ignored",
+        "RETRY.md §3.3: malformed fields are ignored",
         arguments: [
             "", "\"a\";r=0;t=30,", "\"a;r=0;t=30", "\"a\";r=0;t=-1", "\"a\";r=-1;t=30", "\"a\";r=0.0;t=30",
             "\"a\";r=0;t=3.5", "\"a\";r=0;t=\"30\"", "\"a\";r;t=30", "(\"a\");r=0;t=30", "7;r=0;t=30", "r=0;t=30",
@@ -34,7 +34,7 @@ import Testing
         #expect(RateLimitQuota.wait(["RateLimit": value]) == nil)
     }
 
-    @Test("RETRY.md §3.3: a member that is malformed spoils no other")
+    @Test("RETRY.md §3.3: a malformed member does not affect the others")
     func otherMembers() {
         let quotas = RateLimitQuota.read(["RateLimit": "\"a\";r=x;t=30, \"b\";r=0;t=4, \"c\";r=8"])
         let expected = [
@@ -43,7 +43,7 @@ import Testing
         #expect(quotas == expected)
     }
 
-    @Test("RETRY.md §3.3: a policy that counts requests at the same time is not cured by waiting")
+    @Test("RETRY.md §3.3: waiting does not help against a policy that counts concurrent requests")
     func concurrent() {
         var fields: HeaderFields = [
             "RateLimit": "\"burst\";r=0;t=60, \"daily\";r=0;t=2",

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(
-        "Further readings",
+        "More readings",
         arguments: [
             (["Retry-After": "99999999999999999999"], 1_000_000_000), (["Retry-After": " 5 "], 5), ([:], nil),
             (["Retry-After": "5", "retry-after": "9"], 9), (["Retry-After": "5", "Age": "9"], 0),

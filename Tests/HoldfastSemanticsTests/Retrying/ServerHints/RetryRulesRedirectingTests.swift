@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "At once without a wait to obey",
+        "It is followed at once if there is no wait to obey",
         arguments: [[:], ["Retry-After": "0"], ["Retry-After": "x"], ["Retry-After": date(-9)]] as [HeaderFields]
     )
     func atOnce(_ fields: HeaderFields) {
@@ -28,7 +28,7 @@ import Testing
         #expect(Self.decide(["Retry-After": "9"]) { $0.obeysRetryAfter = false } == .retryNow)
     }
 
-    @Test("Not at all beyond the rules or the time left, nor where the next hop would have too little of it")
+    @Test("It is not followed beyond the rules or the time left, or if the next hop would have too little time")
     func handedUp() {
         #expect(Self.decide(["Retry-After": "61"]) == .stop(.serverDelayTooLong))
         #expect(Self.decide(["Retry-After": "99999999999999999999"]) == .stop(.serverDelayTooLong))
@@ -37,7 +37,7 @@ import Testing
         #expect(tooLate == .stop(.deadline))
     }
 
-    @Test("Never early, at most half more, 5 s more at most", arguments: propertySeeds)
+    @Test("It is never followed early, and at most half of the wait or 5 s late", arguments: propertySeeds)
     func jitter(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<200 {

@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(
-        "Complaint 3 of 12, RETRY.md §3.2.2: Retry-After is never undercut, and jittered upward by half of it or 5 s at most",
+        "Complaint 3 of 12, RETRY.md §3.2.2: Retry-After is never undercut; jitter adds at most half of it or 5 s",
         arguments: [
             (1, 1.5), (4, 6.0), (10, 15.0), (40, 45.0), (60, 65.0),
         ]
@@ -36,14 +36,16 @@ import Testing
         #expect(waits.count > 35)
     }
 
-    @Test("RETRY.md §3.2.2: the own backoff counts where it is longer")
+    @Test("RETRY.md §3.2.2: the client's own backoff applies if it is longer")
     func ownBackoffIsLonger() {
         var call = RetryCall(.unjittered { $0.throttlingBackoff = Backoff(base: .seconds(9), jitter: .none) })
         #expect(call.decide(.status(503, ["Retry-After": "0"])) == .retry(after: .seconds(9)))
         #expect(call.decide(.status(503, ["Retry-After": "soon"])) == .retry(after: .seconds(18)))
     }
 
-    @Test("Complaint 1 of 12: too long a wait ends the call at once, and says how long it would have been")
+    @Test(
+        "Complaint 1 of 12: a wait that is too long ends the call at once, and the error says how long it would have been"
+    )
     func tooLong() {
         var call = RetryCall()
         let judgement = call.judge(.status(429, ["Retry-After": "61"]))
@@ -57,7 +59,7 @@ import Testing
         #expect(call.history.countedAttempts == 1)
     }
 
-    @Test("Defect 6 of 15: Retry-After is held against the limit, the deadline and the given time, and is not for POST")
+    @Test("Defect 6 of 15: Retry-After is checked against limit, deadline and time given, and does not permit a POST")
     func boundsOfRetryAfter() {
         var call = RetryCall(.unjittered { $0.maxServerDelay = .seconds(10) })
         #expect(call.decide(.status(503, ["Retry-After": "11"])) == .stop(.serverDelayTooLong))
@@ -71,7 +73,7 @@ import Testing
         #expect(call.decide(.status(503, ["Retry-After": "1"])) == .stop(.notIdempotent))
     }
 
-    @Test("Defect 8 of 15: a limit to Retry-After never makes the retry early", arguments: propertySeeds)
+    @Test("Defect 8 of 15: a limit on Retry-After never makes the retry early", arguments: propertySeeds)
     func neverEarly(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         for _ in 0..<500 {
@@ -89,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "Defect 9 of 15: what only a lenient reader takes for a number is ignored",
+        "Defect 9 of 15: a value that only a lenient parser takes for a number is ignored",
         arguments: ["1.5", "1e3", "0x10", "+5", " ", "1_0", "５"]
     )
     func lenientNumbers(value: String) {
@@ -109,7 +111,10 @@ import Testing
         #expect(call.history.countedAttempts == 2)
     }
 
-    @Test("Complaint 3 of 12: a date is waited for to the millisecond, never less", arguments: [0, 1, 400, 999])
+    @Test(
+        "Complaint 3 of 12: the wait for a date is exact to the millisecond, never shorter",
+        arguments: [0, 1, 400, 999]
+    )
     func fractions(milliseconds: Int64) {
         let received = Timestamp.noon.advanced(by: .milliseconds(milliseconds))
         let head: HeaderFields = ["Retry-After": date(30)]
@@ -119,7 +124,7 @@ import Testing
         #expect(RetryAfter.delay(dated, receivedAt: received) == .seconds(30))
     }
 
-    @Test("Complaint 3 of 12: the switch turns Retry-After off, for retries and for the gate")
+    @Test("Complaint 3 of 12: the option turns Retry-After off, for retries and for the gate")
     func offSwitch() {
         var call = RetryCall(.unjittered { $0.obeysRetryAfter = false })
         let head: HeaderFields = ["Retry-After": "600"]
@@ -138,7 +143,7 @@ import Testing
         #expect(asked(.failed(.timeout)) == nil)
     }
 
-    @Test("RETRY.md §3.3: Retry-After takes precedence over t, and a redirect with nothing left says nothing")
+    @Test("RETRY.md §3.3: Retry-After takes precedence over t, and an empty quota on a redirect does not count")
     func precedence() {
         #expect(asked(.status(429, quota)) == .seconds(30))
         #expect(asked(.status(429, quota.merging(["Retry-After": "2"]))) == .seconds(2))
@@ -150,7 +155,7 @@ import Testing
         #expect(gate(200, quota, rules) == nil)
     }
 
-    @Test("RETRY.md §3.3: an absurd t ends a call as an absurd Retry-After does, and closes the gate for the limit")
+    @Test("RETRY.md §3.3: an absurd t ends a call like an absurd Retry-After, and closes the gate for the limit")
     func absurd() {
         let fields: HeaderFields = ["RateLimit": "\"a\";r=0;t=999999999"]
         var call = RetryCall()
@@ -174,7 +179,7 @@ import Testing
         #expect(gate(429, ["Retry-After": "3"], rules) == nil && gate(200, quota, rules) == nil)
     }
 
-    @Test("Vendors' fields and the gate")
+    @Test("Vendor fields and the gate")
     func vendorsAndGate() {
         var rules = RetryRules()
         rules.vendorHints = .all

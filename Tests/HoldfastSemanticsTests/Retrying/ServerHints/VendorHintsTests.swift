@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(
-        "RETRY.md §3.2.7: grpc-retry-pushback-ms, negative or unreadable is never",
+        "RETRY.md §3.2.7: a negative or unreadable grpc-retry-pushback-ms means never",
         arguments: [
             ("0", ServerHint(wait: .zero)), ("2500", ServerHint(wait: .milliseconds(2500))),
             ("-1", ServerHint(forbidsRetry: true)), ("soon", ServerHint(forbidsRetry: true)),
@@ -50,7 +50,7 @@ import Testing
         #expect(call.decide(.status(421, ["grpc-retry-pushback-ms": value])) == .stop(.serverForbids))
     }
 
-    @Test("RETRY.md §3.2.7: x-should-retry, where only `false` counts")
+    @Test("RETRY.md §3.2.7: in x-should-retry, only `false` counts")
     func shouldRetry() {
         #expect(hint(.shouldRetry, ["x-should-retry": "false"]).forbidsRetry)
         #expect(hint(.shouldRetry, ["X-Should-Retry": "False"]).forbidsRetry)
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(
-        "RETRY.md §3.2.7: X-RateLimit-Reset, told apart by its size",
+        "RETRY.md §3.2.7: X-RateLimit-Reset is a delay or a time, depending on its size",
         arguments: [
             (["X-RateLimit-Reset": "30"], 30), (["X-RateLimit-Reset": "\(noon + 30)"], 30),
             (["X-RateLimit-Reset": "\(noon + 30)000"], 30), (["X-RateLimit-Reset": "\(noon - 30)"], nil),

@@ -24,12 +24,12 @@ import Testing
         #expect(backoff.delay(retry: 1, sample: sample) == .milliseconds(milliseconds))
     }
 
-    @Test("A share of jitter that makes no sense is clamped", arguments: [(-1.0, 100), (.nan, 100), (9, 200)])
+    @Test("An invalid share of jitter is clamped", arguments: [(-1.0, 100), (.nan, 100), (9, 200)])
     func proportionalShare(share: Double, milliseconds: Int) {
         #expect(Backoff(jitter: .proportional(share)).delay(retry: 0, sample: 1) == .milliseconds(milliseconds))
     }
 
-    @Test("RETRY.md §2.1: the cap comes before the jitter, and the floor under it")
+    @Test("RETRY.md §2.1: the cap applies before the jitter, and the floor after it")
     func capAndFloor() {
         let backoff = Backoff(base: .seconds(1), cap: .seconds(8), floor: .seconds(2))
         #expect(backoff.ceiling(retry: 50) == .seconds(8))
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(
-        "Strange parameters are clamped",
+        "Extreme parameters are clamped",
         arguments: [
             (Backoff(base: .seconds(-1)), Duration.zero), (Backoff(base: .zero), .zero),
             (Backoff(cap: .seconds(-1)), .zero), (Backoff(multiplier: .nan), .milliseconds(100)),

@@ -122,7 +122,10 @@ import Testing
         }
     }
 
-    @Test("E0: stateful vectors, and defect 1 of 15: a clamp after the formula kills the jitter", arguments: sequences)
+    @Test(
+        "E0: stateful vectors, and defect 1 of 15: a clamp after the formula removes the jitter",
+        arguments: sequences
+    )
     func stateful(sequence: BackoffVectors.Sequence) throws {
         let jitter = try #require(BackoffVectorTests.jitter(of: sequence))
         let backoff = try #require(BackoffVectorTests.backoff(sequence.params, sequence.params["base_s"], jitter))
@@ -146,7 +149,7 @@ import Testing
     }
 
     @Test(
-        "E0: Squid's rule, where the file has it",
+        "E0: Squid's rule, if the file has it",
         arguments: (VectorFile.backoff?.stateless ?? []).filter { $0.id.hasPrefix("squid") }
     )
     func squid(series: BackoffVectors.Series) {

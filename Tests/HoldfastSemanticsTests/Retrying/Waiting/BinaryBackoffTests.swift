@@ -67,7 +67,7 @@ import Testing
         #expect(sends == [0, 1, 3, 7, 15, 31].map { .seconds($0) })
     }
 
-    @Test("RFC 9110 §9.2.2 holds here too")
+    @Test("RFC 9110 §9.2.2 applies here too")
     func safety() {
         let lost = AttemptOutcome.failure(AttemptFailure(kind: .timeout, progress: .bodySent))
         let backoff = BinaryBackoff()

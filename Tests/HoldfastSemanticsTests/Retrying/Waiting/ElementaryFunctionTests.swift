@@ -49,7 +49,7 @@ import Testing
         #expect(isNear(ElementaryFunction.cubeRoot(-value), -expected))
     }
 
-    @Test("What is no number stays none", arguments: [ElementaryFunction.exp2, ElementaryFunction.tanh])
+    @Test("Invalid numbers stay invalid", arguments: [ElementaryFunction.exp2, ElementaryFunction.tanh])
     func notANumber(function: @Sendable (Double) -> Double) {
         #expect(function(.nan).isNaN && ElementaryFunction.cubeRoot(.nan).isNaN)
         #expect(ElementaryFunction.squareRoot(.nan).isNaN && ElementaryFunction.squareRoot(-1).isNaN)
@@ -57,7 +57,7 @@ import Testing
         #expect(ElementaryFunction.squareRoot(.infinity) == .infinity && ElementaryFunction.squareRoot(0) == 0)
     }
 
-    @Test("Roots raised again give what they were taken of, at any magnitude", arguments: propertySeeds)
+    @Test("Powers of a root give its argument back, at any magnitude", arguments: propertySeeds)
     func roots(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         for _ in 0..<200 {

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "Never above the cap, never below the floor, for every kind but proportional",
+        "Delays are never above the cap or below the floor, for every kind but proportional",
         arguments: kinds,
         propertySeeds
     )
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("Proportional jitter exceeds the cap by its share and no more", arguments: propertySeeds)
+    @Test("Proportional jitter exceeds the cap by at most its share", arguments: propertySeeds)
     func proportionalBounds(seed: UInt64) {
         var source = SeededGenerator(seed: seed)
         let backoff = Backoff(base: .seconds(1), cap: .seconds(10), jitter: .proportional(0.2))
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(
-        "Defect 2 of 15: a sample moves its own delay and no later one",
+        "Defect 2 of 15: a sample affects its own delay and no later one",
         arguments: [Jitter.full, .equal, .proportional(0.5)]
     )
     func noFeedback(jitter: Jitter) {
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(
-        "Defect 3 of 15: below the cap's last doubling the spread is even, not gathered at the cap",
+        "Defect 3 of 15: below the cap's last doubling the delays are spread evenly, not gathered at the cap",
         arguments: propertySeeds
     )
     func capBeforeJitter(seed: UInt64) {
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(
-        "Polly's delays have their medians near 1, 1, 2, 4, … bases",
+        "Polly's delays have medians near 1, 1, 2, 4, … bases",
         arguments: [(0, 0.9), (1, 1.1), (2, 2.0), (3, 4.0)]
     )
     func medians(retry: Int, expected: Double) {
@@ -115,7 +115,7 @@ import Testing
         #expect(abs(delays[200] / expected - 1) < 0.3, "\(delays[200])")
     }
 
-    @Test("A series that starts again has no delay before it", arguments: [Jitter.decorrelated, .pollyV2])
+    @Test("A series that starts again has no previous delay", arguments: [Jitter.decorrelated, .pollyV2])
     func restart(jitter: Jitter) {
         let backoff = Backoff(base: .seconds(1), cap: .seconds(100), jitter: jitter)
         var state = BackoffState()

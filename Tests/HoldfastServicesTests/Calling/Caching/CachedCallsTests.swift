@@ -42,7 +42,10 @@ struct CachedCallsTests {
         #expect(log.entries.last == "a.success(1, fresh)")
     }
 
-    @Test("S-T28: of an HTTP cache the lifetime is over when the age has reached it", arguments: [(59, 1), (60, 2)])
+    @Test(
+        "S-T28: in an HTTP cache a response is stale when its age has reached the lifetime",
+        arguments: [(59, 1), (60, 2)]
+    )
     func lifetime(_ age: Int, _ sends: Int) async throws {
         let transport = counting()
         let client = client(transport)
@@ -60,7 +63,7 @@ struct CachedCallsTests {
         #expect(transport.sent.count == 2)
     }
 
-    @Test("S-T30: each credential has entries of its own, a custom one as well")
+    @Test("S-T30: each credential has its own entries, also in a custom field")
     func credentials() async throws {
         for field in ["Authorization", "X-Api-Key"] {
             let transport = counting()
@@ -81,7 +84,7 @@ struct CachedCallsTests {
     }
 
     @Test(
-        "S-T30: a credential that first appears at a retry makes the answer its owner's",
+        "S-T30: a credential that first appears in a retry makes the response private to its owner",
         arguments: ["authorization", "header"]
     )
     func lateCredential(_ way: String) async throws {
@@ -119,7 +122,7 @@ struct CachedCallsTests {
         #expect(transport.sent.last?.field("X-Api-Key") == nil)
     }
 
-    @Test("S-T31: spellings of one GET share an entry")
+    @Test("S-T31: different spellings of one GET share an entry")
     func spellings() async throws {
         let transport = counting()
         let client = client(transport)
@@ -136,7 +139,7 @@ struct CachedCallsTests {
     }
 
     @Test(
-        "S-T32: what a server may tell apart has entries of its own",
+        "S-T32: requests that a server may distinguish have their own entries",
         arguments: [("a=1&a=2", "a=2&a=1"), ("n", "n="), ("q=%2B", "q=+")]
     )
     func distinct(_ left: String, _ right: String) async throws {
@@ -151,7 +154,7 @@ struct CachedCallsTests {
         #expect(results == ["1", "2", "1"])
     }
 
-    @Test("S-T33: a stored response is decoded as what is asked for; one that cannot be is removed and asked for anew")
+    @Test("S-T33: a stored response is decoded as the requested type; if that fails, it is removed and fetched again")
     func otherType() async throws {
         let transport = ScriptedTransport([.respond(200, fresh, body: "[1]"), .respond(200, fresh, body: "7")])
         let log = CallFixtures.Log()
@@ -167,7 +170,7 @@ struct CachedCallsTests {
         #expect(!log.entries.contains { $0.contains("failure") })
     }
 
-    @Test("S-T33, S-T34: a response that was refused is not stored", arguments: [(200, "none"), (404, "7")])
+    @Test("S-T33, S-T34: a refused response is not stored", arguments: [(200, "none"), (404, "7")])
     func refused(_ status: Int, _ body: String) async throws {
         let transport = ScriptedTransport([.respond(status, fresh, body: body), .respond(200, fresh, body: "7")])
         let client = client(transport)
@@ -177,7 +180,7 @@ struct CachedCallsTests {
         #expect(transport.sent.count == 2)
     }
 
-    @Test("S-T35: a hundred concurrent calls share one exchange; each decodes for itself")
+    @Test("S-T35: a hundred concurrent calls share one exchange, and each decodes for itself")
     func collapsed() async throws {
         let clock = ManualClock()
         let step = ScriptedTransport.Step.respond(200, fresh, body: "1").delayed(by: .seconds(1))
@@ -197,7 +200,7 @@ struct CachedCallsTests {
         #expect(log.entries.count { $0.hasPrefix("a.success(1") } == 100)
     }
 
-    @Test("A call that shares an exchange and refuses its content takes nothing from the other")
+    @Test("A call that shares an exchange and refuses its content does not affect the other")
     func collapsedAndRefused() async throws {
         let clock = ManualClock()
         let transport = ScriptedTransport([
@@ -218,7 +221,7 @@ struct CachedCallsTests {
         #expect(log.count("a.success(text, network(attempts: 1))") == 1)
     }
 
-    @Test("Nothing stored and nothing to be sent: the error says so, and nothing is sent")
+    @Test("If nothing is stored and nothing may be sent, the error says so")
     func onlyIfCached() async throws {
         let transport = counting()
         let log = CallFixtures.Log()
@@ -234,7 +237,7 @@ struct CachedCallsTests {
         #expect(try await stored.schedule(with: client) == "1")
     }
 
-    @Test("An error of the server is answered with what is stored, where the server allows it; the hooks see a success")
+    @Test("On a server error the stored response is served if the server allows it, and the hooks see a success")
     func staleOnError() async throws {
         let transport = ScriptedTransport([
             .respond(200, ["Cache-Control": "max-age=1, stale-if-error=60"], body: "old"), .respond(503),

@@ -11,12 +11,12 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Typed calls that are cancelled", .timeLimit(.minutes(20)))
+@Suite("Cancelled typed calls", .timeLimit(.minutes(20)))
 struct CancelledCallsTests {
     enum Point: CaseIterable { case building, hook, sending, backoff, content }
 
     @Test(
-        "S-T24: a cancelled call ends at once and in one word; hooks get onCancel, nobody else is told",
+        "S-T24: a cancelled call ends at once with a CancellationError; hooks get onCancel and nothing else",
         arguments: Point.allCases
     )
     func cancelled(at point: Point) async throws {
@@ -69,7 +69,7 @@ struct CancelledCallsTests {
     }
 
     @Test(
-        "S-T25: a cancellation that the transport throws is neither retried nor told as a failure",
+        "S-T25: a cancellation that the transport throws is neither retried nor reported as a failure",
         arguments: [true, false]
     )
     func transportCancels(_ isFoundations: Bool) async throws {
@@ -87,7 +87,7 @@ struct CancelledCallsTests {
         #expect(log.entries == ["a.schedule", "a.cancel"])
     }
 
-    @Test("mapError has the last word on cancellation as well")
+    @Test("mapError has the last word on cancellation too")
     func mapped() async throws {
         enum ApiError: Error { case cancelled, other }
         struct Mapping: HttpService {

@@ -11,7 +11,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("The time a typed call may take", .timeLimit(.minutes(20)))
+@Suite("Time limits of typed calls", .timeLimit(.minutes(20)))
 struct DeadlineTests {
     private let clock = ManualClock()
     private let log = CallFixtures.Log()
@@ -32,7 +32,7 @@ struct DeadlineTests {
         return await #expect(throws: ServiceError.self) { try await call.value }
     }
 
-    @Test("A header that never comes is waited for no longer than the call may take")
+    @Test("A header that never comes is waited for only as long as the call may take")
     func building() async throws {
         let (reached, never) = (CountWatch(), CountWatch())
         var service = service()
@@ -52,7 +52,7 @@ struct DeadlineTests {
         #expect(log.entries == ["a.failure(deadline-exceeded)", "process(deadline-exceeded)"])
     }
 
-    @Test("A response that never comes ends the call at its time")
+    @Test("A response that never comes ends the call when its time is over")
     func sending() async throws {
         let transport = ScriptedTransport([.silence])
         let client = CallFixtures.client(service(), transport, clock: clock)
@@ -63,7 +63,7 @@ struct DeadlineTests {
         #expect(log.entries.count == 3)
     }
 
-    @Test("Content that never ends is given up at the call's time")
+    @Test("Content that never ends is given up when the call's time is over")
     func content() async throws {
         let reached = CountWatch()
         let content = EndlessContent(reached: reached)
@@ -79,7 +79,7 @@ struct DeadlineTests {
         #expect(log.entries == ["a.schedule", "a.failure(deadline-exceeded)", "process(deadline-exceeded)"])
     }
 
-    @Test("No wait is begun that cannot end in time")
+    @Test("No wait is started that cannot end in time")
     func backoff() async throws {
         let clock = ManualClock()
         let transport = ScriptedTransport([.respond(429), .respond(429), .respond(429), .respond(200)])
@@ -96,7 +96,7 @@ struct DeadlineTests {
     }
 
     @Test(
-        "The shortest of the times that apply counts",
+        "The shortest applicable time limit counts",
         arguments: [(5, 1, 1), (1, 5, 1), (nil, 2, 2)] as [(Int?, Int, Int)]
     )
     func shortest(_ own: Int?, _ option: Int, _ expected: Int) async throws {
@@ -109,7 +109,7 @@ struct DeadlineTests {
         _ = await outcome(call, after: .seconds(expected))
     }
 
-    @Test("What came at once needs no race, whatever the clock does")
+    @Test("A result that is there at once needs no race, whatever the clock does")
     func noRace() async throws {
         let transport = ScriptedTransport([.respond(200, body: "ok")])
         let client = CallFixtures.client(service(), transport, clock: clock)

@@ -21,7 +21,7 @@ struct ErrorTextTests {
         let path = "find"
     }
 
-    @Test("The text of an error of the network does not show the URL, whose query and user may be credentials")
+    @Test("The text of a network error does not show the URL, whose query and user may be credentials")
     func refusedConnection() async throws {
         let base = "http://ann:zq1secret@127.0.0.1:\(try LoopbackServer.refusingPort())/api"
         let client = ServiceClient(EndpointBed.Service(base), transport: URLSessionTransport())
@@ -34,7 +34,7 @@ struct ErrorTextTests {
         #expect(!text.contains("zq"))
     }
 
-    @Test("Of the errors of Foundation domain, code and words are told as a cause")
+    @Test("For a Foundation error as the cause, domain, code and description are shown")
     func causes() {
         let details: [String: Any] = [
             "NSErrorFailingURLStringKey": "https://example.com/?token=zq", NSLocalizedDescriptionKey: "Words.",

@@ -33,7 +33,7 @@ private struct Following: Request {
     }
 }
 
-@Suite("What a request makes of an error", .timeLimit(.minutes(20)))
+@Suite("How a request handles an error", .timeLimit(.minutes(20)))
 struct HandledErrorTests {
     private let log = CallFixtures.Log()
 
@@ -45,7 +45,7 @@ struct HandledErrorTests {
     }
 
     @Test(
-        "A redirect sends method, content and fields on; credentials stay behind where the origin is another",
+        "A redirect forwards method, content and fields, but not credentials if the origin changes",
         arguments: [
             ("https://api.example.com/b", true), ("https://other.example/b", false),
             ("http://api.example.com/b", false),
@@ -71,7 +71,7 @@ struct HandledErrorTests {
         #expect(log.entries == ["a.schedule", "409 \(url)", "a.success(ok, network(attempts: 1))"])
     }
 
-    @Test("A call is sent on 16 times at most, and then fails with what it was refused with last")
+    @Test("A call is redirected 16 times at most, and then fails with the last refusal")
     func limit() async throws {
         let transport = ScriptedTransport([.respond(409, body: "https://api.example.com/b")], repeatsLastStep: true)
         let client = CallFixtures.client(service(), transport)
@@ -97,7 +97,7 @@ struct HandledErrorTests {
         #expect(!log.entries.contains { $0.hasPrefix("200") })
     }
 
-    @Test("Content that can be read once is not sent on")
+    @Test("Content that can be read once is not redirected")
     func oneShot() async throws {
         struct Single: ByteSource {
             let chunk = CountWatch()
@@ -116,7 +116,7 @@ struct HandledErrorTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("A refused response is handled with its content, also where the call's time is limited")
+    @Test("A refused response is handled with its content, also if the call's time is limited")
     func contentUnderDeadline() async throws {
         let transport = ScriptedTransport([.stream(404, chunks: ["not ", "here"])])
         var request = Following(log: log)
@@ -128,7 +128,7 @@ struct HandledErrorTests {
         #expect(log.entries.contains("404 not here"))
     }
 
-    @Test("Nothing of a call that failed is held once its error is dropped", arguments: [200, 500])
+    @Test("Nothing of a failed call stays in memory once its error is released", arguments: [200, 500])
     func memory(_ status: Int) async throws {
         /// Refuses each response unread.
         struct Unread: Request {

@@ -15,7 +15,7 @@ import Testing
 
 private typealias ClosureRetrier = CallFixtures.ClosureRetrier
 
-@Suite("Header fields of retries", .timeLimit(.minutes(20)))
+@Suite("Header fields in retries", .timeLimit(.minutes(20)))
 struct RenewedHeaderTests {
     /// The token of a service, and how often it was asked for.
     private final class Tokens: Sendable {
@@ -54,7 +54,7 @@ struct RenewedHeaderTests {
         return service
     }
 
-    @Test("S-T17: the retry bears the refreshed token, and onSuccess gets the request that was sent last")
+    @Test("S-T17: the retry has the refreshed token, and onSuccess gets the request that was sent last")
     func refreshed() async throws {
         struct Seed: RequestHook {
             let log: CallFixtures.Log
@@ -72,7 +72,7 @@ struct RenewedHeaderTests {
         #expect(answer.urlRequest.value(forHTTPHeaderField: "Authorization") == "Bearer two")
     }
 
-    @Test("A redirect within the origin bears the token that the retry before it had")
+    @Test("A redirect within the origin has the token of the retry before it")
     func redirected() async throws {
         let transport = ScriptedTransport([
             .respond(401), .respond(307, ["Location": "/elsewhere"]), .respond(503), .respond(200, body: "ok"),
@@ -84,7 +84,7 @@ struct RenewedHeaderTests {
         #expect(transport.sent.map { $0.field("Authorization") } == tokens)
     }
 
-    @Test("A redirect to another origin bears no token, old or new")
+    @Test("A redirect to another origin has no token, old or new")
     func redirectedAway() async throws {
         let transport = ScriptedTransport([
             .respond(401), .respond(307, ["Location": "https://elsewhere.example/"]), .respond(503),
@@ -96,7 +96,7 @@ struct RenewedHeaderTests {
         #expect(transport.sent.map { $0.field("Authorization") } == ["Bearer one", "Bearer two", nil, nil])
     }
 
-    @Test("A call that succeeds at once asks for its token once, and its content is made once however often it is sent")
+    @Test("A call that succeeds at once gets its token once, and its content is built once however often it is sent")
     func once() async throws {
         let encodings = CallFixtures.Log()
         var request = CallFixtures.text(.put)
@@ -119,7 +119,7 @@ struct RenewedHeaderTests {
         #expect(transport.sent.map { $0.field("Content-Type") } == [1, 2, 2].map { "multipart/x; boundary=\($0)" })
     }
 
-    @Test("What prepare signs is signed anew for the retry, and a field that went away goes away")
+    @Test("What prepare signs is signed again for the retry, and a field that is gone is removed")
     func prepared() async throws {
         var request = CallFixtures.text()
         request.preparing = { [tokens] built in
@@ -142,7 +142,7 @@ struct RenewedHeaderTests {
         case query, prepare, user
     }
 
-    @Test("A token in the query, or a user in the URL, is the newest one in the retry", arguments: QueryDoor.allCases)
+    @Test("A token in the query, or a user in the URL, is renewed for the retry", arguments: QueryDoor.allCases)
     private func inQuery(_ door: QueryDoor) async throws {
         var service = CallFixtures.service()
         service.retrierFactory = renewing()
@@ -180,7 +180,7 @@ struct RenewedHeaderTests {
         #expect(answer.urlRequest.url?.absoluteString == expected[1])
     }
 
-    @Test("The answer to a retry with another query is stored for neither, and a redirect's query is the server's")
+    @Test("The response to a retry with another query is stored under neither, and a redirect's query is the server's")
     func otherQuery() async throws {
         var service = CallFixtures.service()
         service.retrierFactory = renewing()
@@ -221,7 +221,7 @@ struct RenewedHeaderTests {
         func prepare(_ request: URLRequest) -> URLRequest { preparing(request) }
     }
 
-    @Test("A field that a hook of the pipeline put in stays in the retry")
+    @Test("A field that a hook of the pipeline added stays in the retry")
     func hookFields() async throws {
         struct Tracing: ServiceHook {
             func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
@@ -238,7 +238,7 @@ struct RenewedHeaderTests {
     }
 
     @Test(
-        "A retry after a redirect brings what came along up to date, and adds nothing that stayed behind",
+        "A retry after a redirect updates the fields that were kept, and adds none that were dropped",
         arguments: [("https://api.example.com/b", "Bearer two"), ("https://other.example/b", nil)]
             as [(String, String?)]
     )
@@ -249,7 +249,7 @@ struct RenewedHeaderTests {
         #expect(transport.sent.last?.field("Authorization") == expected)
     }
 
-    @Test("A token that cannot be had for the retry ends the call with that error, told once")
+    @Test("If the token for the retry cannot be obtained, the call ends with that error, reported once")
     func noToken() async throws {
         struct LoggedOut: Error {}
         let log = CallFixtures.Log()

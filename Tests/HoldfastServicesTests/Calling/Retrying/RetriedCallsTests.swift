@@ -49,7 +49,7 @@ struct RetriedCallsTests {
         #expect(log.entries == ["a.schedule", "a.success(ok, network(attempts: 3))"])
     }
 
-    @Test("S-T15: the last error is the one that is thrown, told once")
+    @Test("S-T15: the last error is the one that is thrown, and it is reported once")
     func failsAtLast() async throws {
         let transport = ScriptedTransport([.respond(500), .fail(progress: .bodySent), .respond(418)])
         let error = await #expect(throws: ServiceError.self) {
@@ -79,7 +79,7 @@ struct RetriedCallsTests {
         #expect(asked.entries.count == 1)
     }
 
-    @Test("S-T18: concurrent calls have retriers of their own")
+    @Test("S-T18: concurrent calls have separate retriers")
     func ownRetriers() async throws {
         let made = CallFixtures.Log()
         let inner = Self.retrying([true, true])
@@ -136,7 +136,7 @@ struct RetriedCallsTests {
         #expect(transport.sent.count == 1 + retries)
     }
 
-    @Test("S-T22: exponentialBinary retries no 404 and no 500", arguments: [404, 500])
+    @Test("S-T22: exponentialBinary does not retry a 404 or a 500", arguments: [404, 500])
     func binaryStatuses(_ status: Int) async throws {
         let transport = ScriptedTransport([.respond(status)], repeatsLastStep: true)
         await #expect(throws: ServiceError.self) {
@@ -145,7 +145,7 @@ struct RetriedCallsTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("S-T22: exponentialBinary retries no content that cannot be decoded, and nothing that cannot be built")
+    @Test("S-T22: exponentialBinary does not retry undecodable content or a request that cannot be built")
     func binaryFaults() async throws {
         struct Number: JsonRequest {
             typealias Result = Int
@@ -172,7 +172,7 @@ struct RetriedCallsTests {
     }
 
     @Test(
-        "S-T26: a POST that timed out is not sent again, unless it says that it may be",
+        "S-T26: a POST that timed out is not sent again unless it says that it may be",
         arguments: [(HttpMethod.post, nil, 1), (.post, true, 4), (.put, nil, 4)] as [(HttpMethod, Bool?, Int)]
     )
     func idempotency(_ method: HttpMethod, _ declared: Bool?, _ sends: Int) async throws {
@@ -186,7 +186,7 @@ struct RetriedCallsTests {
         #expect(transport.sent.count == sends)
     }
 
-    @Test("Content that cannot be decoded reaches a retrier whose factory asks for it, and what came is decoded once")
+    @Test("Undecodable content reaches a retrier whose factory asks for it, and the content is decoded once")
     func judgedAttempts() async throws {
         let decodings = CallFixtures.Log()
         let request = AnyRequest<Int>(routes: ["n"]) { data in
@@ -209,7 +209,7 @@ struct RetriedCallsTests {
     }
 
     @Test(
-        "Content that breaks off is a failure: final by default, retried where attempts are judged",
+        "Truncated content is a failure: final by default, retried if attempts are checked",
         arguments: [false, true]
     )
     func brokenContent(_ judges: Bool) async throws {

@@ -40,7 +40,7 @@ struct KeyValueEncoderTests {
         try StrictForm.text(of: encoder.form(of: value))
     }
 
-    @Test("Each kind of value has its text, nested ones are named by their path, and nothing is lost")
+    @Test("Each kind of value has its text, nested values are named by their path, and nothing is lost")
     func everything() throws {
         #expect(
             try texts(Everything()) == [
@@ -84,7 +84,7 @@ struct KeyValueEncoderTests {
         #expect(try encoder.pairs(of: ["filter[name]": "x"]).map(\.name) == ["filter[name]"])
     }
 
-    @Test("Arrays without brackets or with places, dotted names, booleans as numbers")
+    @Test("Arrays without brackets or with indices, dotted names, booleans as numbers")
     func namings() throws {
         struct Value: Encodable {
             var tags = ["a", "b"]
@@ -116,7 +116,7 @@ struct KeyValueEncoderTests {
     }
 
     @Test(
-        "Dates: as they encode themselves, seconds, milliseconds to the nearest, ISO 8601, a formatter's, one's own",
+        "Dates: as they encode themselves, seconds, milliseconds to the nearest, ISO 8601, by a formatter, custom",
         arguments: [
             (KeyValueEncoder.DateFormat.deferredToDate, "0.5"),
             (.secondsSince1970, "978307200.5"),
@@ -152,7 +152,7 @@ struct KeyValueEncoderTests {
     }
 
     @Test(
-        "A date beyond its format, and a number that is none, are errors",
+        "A date beyond its format, or an invalid number, is an error",
         arguments: [Double.nan, .infinity, -1e300]
     )
     func noText(_ seconds: Double) throws {
@@ -170,7 +170,9 @@ struct KeyValueEncoderTests {
         #expect(throws: EncodingError.self) { try encoder.pairs(of: ["n": Decimal.nan]) }
     }
 
-    @Test("D-T12: a nil field that encodes null is `k` in a query and `k=` in a form; one that is left out is left out")
+    @Test(
+        "D-T12: a nil field that encodes null is `k` in a query and `k=` in a form; one that is not encoded is left out"
+    )
     func null() throws {
         struct Value: Encodable {
             var omitted: Int?
@@ -214,7 +216,7 @@ struct KeyValueEncoderTests {
         #expect(try query(Everything()) == query(Everything()))
     }
 
-    @Test("The elements of a set stand in the order in which a proxy sends them")
+    @Test("The elements of a set are in the same order as a proxy sends them")
     func sets() throws {
         enum Size: String, Codable, QueryArgumentConvertible { case small, large, medium }
         struct Value: Encodable {
@@ -237,7 +239,7 @@ struct KeyValueEncoderTests {
         #expect(try query(["n": value.numbers], encoder) == "n=-1&n=9&n=10&n=111")
     }
 
-    @Test("D-T11: what is special in a query goes out encoded")
+    @Test("D-T11: special characters in a query are percent-encoded")
     func special() throws {
         #expect(try query(["k": "weird&=?<>+ "]) == "k=weird%26%3D%3F%3C%3E%2B%20")
     }

@@ -12,7 +12,7 @@ struct KeyValueShapeTests {
         try KeyValueEncoder().pairs(of: value).map { pair in "\(pair.name)=\(pair.value ?? "<null>")" }
     }
 
-    @Test("What is no object has no names and is refused")
+    @Test("A value that is not an object has no names and is refused")
     func top() {
         #expect(throws: EncodingError.self) { try texts(7) }
         #expect(throws: EncodingError.self) { try texts("text") }
@@ -22,7 +22,7 @@ struct KeyValueShapeTests {
         #expect(throws: EncodingError.self) { try texts([String: Int]?.none) }
     }
 
-    @Test("Nothing to send has no pairs")
+    @Test("An empty value gives no pairs")
     func empty() throws {
         struct Nothing: Encodable {}
         struct Silent: Encodable {
@@ -74,7 +74,7 @@ struct KeyValueShapeTests {
         #expect(try texts([7: "seven"]) == ["7=seven"])
     }
 
-    @Test("Nested containers by hand, asked for twice or late, all arrive in their places")
+    @Test("Nested containers that are made manually, twice or late all end up in their places")
     func nested() throws {
         struct Value: Encodable {
             enum Keys: String, CodingKey { case a, b, c }
@@ -105,7 +105,7 @@ struct KeyValueShapeTests {
         )
     }
 
-    @Test("A value that asks for two shapes at once is an error, not a trap")
+    @Test("A value that requests two shapes at once is an error, not a trap")
     func contradictory() {
         struct Both: Encodable {
             let turn: Int
@@ -128,7 +128,7 @@ struct KeyValueShapeTests {
 
     private enum KeyValueKeys: CodingKey { case a }
 
-    @Test("A value that contains itself, or is deeper than any form, is an error, not a trap")
+    @Test("A value that contains itself, or is nested too deeply, is an error, not a trap")
     func endless() {
         final class Loop: Encodable {
             func encode(to encoder: any Encoder) throws {
@@ -154,7 +154,7 @@ struct KeyValueShapeTests {
         #expect(throws: EncodingError.self) { try texts(Tower()) }
     }
 
-    @Test("What a value throws itself arrives as it is")
+    @Test("An error that a value throws is passed on unchanged")
     func thrown() {
         struct Own: Error {}
         struct Failing: Encodable {
@@ -163,7 +163,7 @@ struct KeyValueShapeTests {
         #expect(throws: Own.self) { try texts(["x": Failing()]) }
     }
 
-    @Test("What is encoded decodes to the same names and texts by a strict reader of forms")
+    @Test("A strict form parser decodes the same names and texts")
     func roundTrip() throws {
         let seed: UInt64 = 20_261_122
         var generator = SeededGenerator(seed: seed)

@@ -60,7 +60,7 @@ struct FileSourceTests {
         }.count
     }
 
-    @Test("All bytes come, in chunks, and as often as wanted", arguments: [0, 1, 262_144, 262_145, 700_000])
+    @Test("All bytes are read, in chunks, and as often as needed", arguments: [0, 1, 262_144, 262_145, 700_000])
     func whole(size: Int) async throws {
         let folder = try TemporaryFolder()
         let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
@@ -82,7 +82,7 @@ struct FileSourceTests {
         #expect(try await all(FileSource(try FileSnapshot(of: link))) == [1, 2])
     }
 
-    @Test("What is not a file is refused when the request is built")
+    @Test("A path that is not a file is refused when the request is built")
     func noFile() throws {
         let folder = try TemporaryFolder()
         let urls = [folder.url, folder.url.appendingPathComponent("none"), URL(string: "https://h.example/SECRET")]
@@ -93,7 +93,7 @@ struct FileSourceTests {
         }
     }
 
-    @Test("A file that is not what it was is an error, not other content", arguments: Change.allCases)
+    @Test("A file that was replaced is an error and does not give other content", arguments: Change.allCases)
     func changedBefore(change: Change) async throws {
         let folder = try TemporaryFolder()
         let url = try folder.file("a", Array(repeating: 7, count: 1_000))
@@ -116,7 +116,7 @@ struct FileSourceTests {
         #expect(error?.code == .badRequest)
     }
 
-    @Test("What changed is noticed at once: before the first byte, and where bytes are missing")
+    @Test("A change is noticed at once: before the first byte, and where bytes are missing")
     func noticedAtOnce() async throws {
         let folder = try TemporaryFolder()
         let url = try folder.file("a", Array(repeating: 7, count: 900_000))
@@ -130,7 +130,7 @@ struct FileSourceTests {
         await #expect(throws: ServiceError.self) { try await late.next() }
     }
 
-    @Test("A file that is removed while it is read is still read whole, since it is open")
+    @Test("A file that is removed while it is read is still read completely, since it is open")
     func removedMeanwhile() async throws {
         let folder = try TemporaryFolder()
         let url = try folder.file("a", Array(repeating: 7, count: 600_000))
@@ -140,7 +140,7 @@ struct FileSourceTests {
         #expect(try await all(source).count + first == 600_000)
     }
 
-    @Test("Cancelling a source, or dropping it, closes its file")
+    @Test("Cancelling or releasing a source closes its file")
     func closing() async throws {
         let folder = try TemporaryFolder()
         let snapshot = try FileSnapshot(of: try folder.file("a", Array(repeating: 7, count: 600_000)))

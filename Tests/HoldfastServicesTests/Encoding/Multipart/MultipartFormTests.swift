@@ -28,7 +28,7 @@ struct MultipartFormTests {
         try StrictMultipart(try await bytes(encoded), contentType: encoded.contentType).parts
     }
 
-    @Test("RFC 7578 §4: the lines are those of the standard, with a line end before the closing boundary")
+    @Test("RFC 7578 §4: the lines are as in the standard, with a line end before the closing boundary")
     func lines() async throws {
         let form: MultipartForm = [
             .field("a", "x"), .data("f", Data("y".utf8), fileName: "f.txt", contentType: "text/plain"),
@@ -53,7 +53,7 @@ struct MultipartFormTests {
         #expect(boundary.count == 41)
     }
 
-    @Test("WHATWG HTML §4.10.21.8: quotes and line ends in names are escaped, all else is UTF-8 as it is")
+    @Test("WHATWG HTML §4.10.21.8: quotes and line ends in names are escaped, the rest is UTF-8")
     func names() async throws {
         let form: MultipartForm = [
             .data("a\"b\r\nc%22", Data(), fileName: "naïve 日本 \"x\"\n.txt"), .field("é;=\\", "\r\n--x"),
@@ -65,13 +65,13 @@ struct MultipartFormTests {
         #expect(parts[1].content == Array("\r\n--x".utf8))
     }
 
-    @Test("A content type that would begin a line of its own is refused", arguments: ["a/b\r\nX: y", "a/b\n", "ä/b"])
+    @Test("A content type that would begin a new line is refused", arguments: ["a/b\r\nX: y", "a/b\n", "ä/b"])
     func contentTypes(type: String) {
         let error = #expect(throws: ServiceError.self) { try encoded([.data("a", Data(), contentType: type)]) }
         #expect(error?.code == .badRequest)
     }
 
-    @Test("Fields take all that query arguments are: arrays as several fields, dates, nothing for nil")
+    @Test("Fields take whatever query arguments take: arrays as several fields, dates, nothing for nil")
     func fields() async throws {
         let form: MultipartForm = [
             .field("n", 1), .field("l", ["a", "b"]), .field("nil", nil), .field("d", Date(timeIntervalSince1970: 1)),
@@ -82,12 +82,12 @@ struct MultipartFormTests {
         #expect(parts.map { String(decoding: $0.content, as: UTF8.self) } == ["1", "a", "b", "1000", "true", ""])
     }
 
-    @Test("A form without parts is its closing line")
+    @Test("A form without parts is only its closing line")
     func empty() async throws {
         #expect(try await parts(try encoded([])).isEmpty)
     }
 
-    @Test("The boundary is another for each call, and the same for the same generator")
+    @Test("The boundary differs for each call, and is the same for the same generator")
     func boundaries() throws {
         #expect(try encoded([], seed: 1).contentType == encoded([], seed: 1).contentType)
         #expect(try encoded([], seed: 1).contentType != encoded([], seed: 2).contentType)
@@ -95,7 +95,7 @@ struct MultipartFormTests {
         #expect(try body.encode().contentType != body.encode().contentType)
     }
 
-    @Test("The length is known when all lengths are, and right")
+    @Test("The length is known if all lengths are, and is correct")
     func lengths() async throws {
         let folder = try TemporaryFolder()
         let file = try folder.file("a", repeatElement(7, count: 300_000))
@@ -112,7 +112,7 @@ struct MultipartFormTests {
         guard case .factory(nil, _) = huge.content.form else { throw StrictMultipart.Malformed("a length") }
     }
 
-    @Test("A stream that is longer or shorter than it was said to be is refused", arguments: [2, 4])
+    @Test("A stream that is longer or shorter than announced is refused", arguments: [2, 4])
     func wrongLength(length: Int) async throws {
         let form = try encoded([.stream("s", length: length) { Chunks(["abc"]) }])
         let error = await #expect(throws: ServiceError.self) { try await bytes(form) }
@@ -120,7 +120,7 @@ struct MultipartFormTests {
     }
 
     @Test(
-        "Any form comes back from a strict reader (RFC 2046 §5.1.1), twice",
+        "A strict parser (RFC 2046 §5.1.1) reads any form back, twice",
         arguments: [UInt64.random(in: 0...UInt64.max)]
     )
     func roundTrip(seed: UInt64) async throws {

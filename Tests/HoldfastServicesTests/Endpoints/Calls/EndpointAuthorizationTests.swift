@@ -41,13 +41,13 @@ struct EndpointAuthorizationTests {
         transport.sent.map { $0.request.value(forHTTPHeaderField: field) }
     }
 
-    @Test("D-T4: an endpoint that wants no credential never bears the service's")
+    @Test("D-T4: an endpoint that wants no credential never sends the service's")
     func none() async throws {
         try await Open().makeRequest(to: Bed.client(Bed.Service("https://example.com", .bearer("t")), transport))
         #expect(sent() == [nil])
     }
 
-    @Test("D-T5: an optional credential goes out where the service has one")
+    @Test("D-T5: an optional credential is sent if the service has one")
     func optional() async throws {
         try await Bed.CheckStatus().makeRequest(to: Bed.client(Bed.Service("https://example.com"), transport))
         try await Bed.CheckStatus().makeRequest(
@@ -57,7 +57,7 @@ struct EndpointAuthorizationTests {
     }
 
     @Test(
-        "D-T6: a required credential that is missing fails the call before anything is scheduled, and is never retried"
+        "D-T6: a missing required credential fails the call before anything is scheduled, and is never retried"
     )
     func required() async throws {
         let service = Bed.Service()
@@ -71,7 +71,7 @@ struct EndpointAuthorizationTests {
     }
 
     @Test(
-        "D-T7: a required credential goes out in its own form",
+        "D-T7: a required credential is sent in its own form",
         arguments: [
             (Authorization.bearer("t"), "Authorization", "Bearer t"),
             (.basic("user", "secret"), "Authorization", "Basic dXNlcjpzZWNyZXQ="),
@@ -85,13 +85,13 @@ struct EndpointAuthorizationTests {
         if field != "Authorization" { #expect(sent() == [nil]) }
     }
 
-    @Test("D-T21: what configure says of the request is the last word, also on Authorization")
+    @Test("D-T21: what configure sets in the request is final, Authorization included")
     func configureWins() async throws {
         try await Signed().makeRequest(to: Bed.client(Bed.Service("https://example.com", .bearer("t")), transport))
         #expect(sent() == ["Own o"])
     }
 
-    @Test("D-T22: a credential that changes between two attempts is the new one on the second")
+    @Test("D-T22: a credential that changes between two attempts is the new one in the second")
     func renewed() async throws {
         let service = Bed.Service("https://example.com", .bearer("old"))
         let transport = ScriptedTransport { request in
@@ -109,7 +109,7 @@ struct EndpointAuthorizationTests {
     }
 
     @Test(
-        "D-T23: what was stored for one credential answers no other",
+        "D-T23: what was stored for one credential is not used for another",
         arguments: [
             (Authorization.bearer("a"), Authorization.bearer("b")), (.bearer("a"), .basic("a", "a")),
             (.bearer("a"), .none),

@@ -75,7 +75,7 @@ struct EndpointHookTests {
     }
 
     @Test(
-        "Hooks can tell which endpoint is called, and meet the ServiceError beneath with the EndpointError as its cause"
+        "Hooks see which endpoint is called, and a ServiceError with the EndpointError as its cause"
     )
     func hooks() async throws {
         let client = client([.respond(404)])
@@ -87,7 +87,7 @@ struct EndpointHookTests {
         #expect(service.witness.errors.count == 1)
     }
 
-    @Test("Callers are thrown what mapError makes, by its type")
+    @Test("Callers get the typed error that mapError makes")
     func mapped() async {
         let client = client([.fail(.offline, progress: .notSent)])
         do throws(Mapped.Failure) {
@@ -99,7 +99,7 @@ struct EndpointHookTests {
     }
 
     @Test(
-        "A retrier that judges attempts is asked about a basic response that says no; others are not",
+        "A retrier that checks attempts is asked about a failing basic response; others are not",
         arguments: [true, false]
     )
     func judging(_ judgesAttempts: Bool) async throws {
@@ -114,7 +114,7 @@ struct EndpointHookTests {
         #expect(isDone == judgesAttempts)
     }
 
-    @Test("The endpoint sets decoders up after the service")
+    @Test("The endpoint configures decoders after the service")
     func decoders() async throws {
         let client = client([.respond(body: #"{"success":true,"date":1700000000}"#)])
         let output = try await Moment().makeRequest(to: client)

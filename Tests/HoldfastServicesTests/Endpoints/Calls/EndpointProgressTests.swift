@@ -31,21 +31,21 @@ struct EndpointProgressTests {
         EndpointBed.client(EndpointBed.Service(), ScriptedTransport(steps), cache: cache)
     }
 
-    @Test("0 is the first, then come fractions of a known length, and 1 is the last, once")
+    @Test("0 comes first, then fractions of a known length, and 1 comes last, once")
     func known() async throws {
         let client = client([.stream(chunks: ["ab", "c", "d"], length: 4)])
         _ = try await Text().makeRequest(to: client, onProgress: fractions.report)
         #expect(fractions.all == [0, 0.5, 0.75, 1])
     }
 
-    @Test("Without a known length there are 0 and 1 alone")
+    @Test("Without a known length there are only 0 and 1")
     func unknown() async throws {
         let client = client([.stream(chunks: ["ab", "c", "d"])])
         _ = try await Text().makeRequest(to: client, onProgress: fractions.report)
         #expect(fractions.all == [0, 1])
     }
 
-    @Test("A length that is too small never reports more than there is to come")
+    @Test("A length that is too small never makes progress exceed what is to come")
     func wrongLength() async throws {
         let client = client([.stream(chunks: ["ab", "cd", "ef"], length: 3)])
         _ = try? await Text().makeRequest(to: client, onProgress: fractions.report)

@@ -71,7 +71,7 @@ struct EndpointRedirectTests {
         )
     }
 
-    @Test("D-T24: a call is sent on 16 times at most")
+    @Test("D-T24: a call is redirected 16 times at most")
     func limit() async throws {
         let transport = ScriptedTransport(
             [.respond(409, ["X-Place": "https://example.com/moved"])],
@@ -83,7 +83,7 @@ struct EndpointRedirectTests {
         #expect(transport.sent.count == 17)
     }
 
-    @Test("An error of the endpoint's own goes to the caller as it is")
+    @Test("An error of the endpoint's own reaches the caller unchanged")
     func ownError() async throws {
         let client = EndpointBed.client(EndpointBed.Service(), ScriptedTransport([.respond(404)]))
         await #expect(throws: Custom.self) { try await Renamed().makeRequest(to: client) }

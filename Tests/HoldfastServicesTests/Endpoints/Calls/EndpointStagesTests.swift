@@ -97,7 +97,7 @@ struct EndpointStagesTests {
     }
 
     @Test(
-        "A response goes through status, validate of service and endpoint, the basic response and its validate, and output"
+        "A response passes status, validate of service and endpoint, the basic response and its validate, and output"
     )
     func order() async throws {
         let transport = ScriptedTransport([.respond(body: #"{"success":true,"name":"n"}"#)])
@@ -107,7 +107,7 @@ struct EndpointStagesTests {
         #expect(transport.sent[0].request.value(forHTTPHeaderField: "X-Configured") == "service, endpoint")
     }
 
-    @Test("A bad status ends the stages at once; the endpoint is asked what becomes of it, then the service")
+    @Test("A bad status ends the stages at once; first the endpoint and then the service may handle it")
     func statusFirst() async throws {
         let transport = ScriptedTransport([.respond(500, body: #"{"success":true,"name":"n"}"#)])
         let error = await endpointError {
@@ -117,7 +117,7 @@ struct EndpointStagesTests {
         #expect(service.calls.all == ["endpoint handle", "service handle"])
     }
 
-    @Test("D-T17: a basic response that says no fails calls of every kind, and is never stored", arguments: 0..<4)
+    @Test("D-T17: a failing basic response fails calls of every kind, and is never stored", arguments: 0..<4)
     func basicResponse(_ kind: Int) async throws {
         let step = ScriptedTransport.Step.respond(
             200,
@@ -142,7 +142,7 @@ struct EndpointStagesTests {
         #expect(transport.sent.count == 2)
     }
 
-    @Test("A basic response that says yes is stored")
+    @Test("A successful basic response is stored")
     func basicResponseStored() async throws {
         let step = ScriptedTransport.Step.respond(200, ["Cache-Control": "max-age=60"], body: #"{"success":true}"#)
         let transport = ScriptedTransport([step])
@@ -151,7 +151,7 @@ struct EndpointStagesTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("D-T18: a failed call whose content is the service's error response says its message and keeps the original")
+    @Test("D-T18: a failed call with the service's error response has its message and keeps the original")
     func errorResponse() async throws {
         let transport = ScriptedTransport([.respond(400, body: #"{"message":"Name is taken.","code":17}"#)])
         let error = await endpointError { try await Ping().makeRequest(to: client(transport)) }
@@ -165,7 +165,7 @@ struct EndpointStagesTests {
         #expect((original.cause as? ServiceError)?.code == .unacceptableStatus)
     }
 
-    @Test("D-T19: a failed call whose content is something else is an error of its status")
+    @Test("D-T19: a failed call with other content has the error of its status")
     func otherContent() async throws {
         let transport = ScriptedTransport([.respond(400, body: "<html>")])
         let error = await endpointError { try await Ping().makeRequest(to: client(transport)) }
@@ -176,7 +176,7 @@ struct EndpointStagesTests {
         #expect(error?.response?.body.bytesInMemory?.count == 6)
     }
 
-    @Test("Content that cannot be decoded is read for an error response too")
+    @Test("Content that cannot be decoded is also tried as an error response")
     func outputFailure() async throws {
         let transport = ScriptedTransport([.respond(200, body: #"{"success":true,"message":"No such thing."}"#)])
         let error = await endpointError {
@@ -188,7 +188,7 @@ struct EndpointStagesTests {
         #expect(service.calls.all.last == "service handle")
     }
 
-    @Test("A basic response that is missing is an error, even where no output is declared")
+    @Test("A missing basic response is an error, even if no output is declared")
     func missingBasicResponse() async throws {
         let error = await endpointError { try await Ping().makeRequest(to: client(ScriptedTransport([.respond(204)]))) }
         #expect(error?.code == .missingData)

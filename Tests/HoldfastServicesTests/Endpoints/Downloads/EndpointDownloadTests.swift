@@ -102,7 +102,7 @@ final class EndpointDownloadTests {
         EndpointBed.client(Files(), ScriptedTransport(steps), cache: cache, retrierFactory: .default)
     }
 
-    @Test("Content goes to a file that is the caller's, past the basic response and the limit of content in memory")
+    @Test("Content goes to a file that the caller owns, without a basic response and the limit on content in memory")
     func file() async throws {
         let client = client([.stream(chunks: Self.chunks)])
         let answer = try await GetFile().downloadResponse(to: client, into: directory)
@@ -114,7 +114,7 @@ final class EndpointDownloadTests {
         #expect(String(decoding: body, as: UTF8.self) == Self.chunks.joined())
     }
 
-    @Test("Content that ends before its Content-Length is no download, and leaves no file")
+    @Test("Content that ends before its Content-Length fails the download and leaves no file")
     func short() async throws {
         let transport = BodyTransport(bytes: FewBytes(), fields: ["Content-Length": "9"])
         let client = ServiceClient(Files(), transport: transport)
@@ -126,7 +126,7 @@ final class EndpointDownloadTests {
     }
 
     @Test(
-        "A refusal whose content is longer than the limit keeps status, fields and first bytes",
+        "A refused response longer than the limit keeps status, fields and first bytes",
         arguments: [404, 503]
     )
     func longRefusal(_ status: Int) async throws {
@@ -154,7 +154,7 @@ final class EndpointDownloadTests {
         #expect(try String(contentsOf: url, encoding: .utf8) == "made")
     }
 
-    @Test("Content of a failed download is read for the error response, and no file is left")
+    @Test("Content of a failed download is read as an error response, and no file is left")
     func errorResponse() async throws {
         let client = client([.stream(404, chunks: ["{\"message\":", "\"No such file.\"}"])])
         let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client, into: directory) }
@@ -172,7 +172,7 @@ final class EndpointDownloadTests {
         #expect(try files().isEmpty)
     }
 
-    @Test("A transfer that breaks leaves no file")
+    @Test("A broken transfer leaves no file")
     func broken() async throws {
         let failure = ServiceError(.connectionLost, "scripted", progress: .headReceived)
         let client = client([.stream(chunks: Self.chunks, failure: failure)])
@@ -194,7 +194,7 @@ final class EndpointDownloadTests {
         #expect(try files().isEmpty)
     }
 
-    @Test("A download whose time is over ends and leaves no file")
+    @Test("A download that runs out of time ends and leaves no file")
     func late() async throws {
         let bytes = EndlessBytes()
         let clock = ManualClock()
@@ -213,7 +213,7 @@ final class EndpointDownloadTests {
         #expect(try files().isEmpty)
     }
 
-    @Test("A directory that cannot be written to is an error that says so")
+    @Test("An unwritable directory is an error that says so")
     func noDirectory() async throws {
         let nowhere = directory.appending(path: "nowhere")
         let client = client([.respond(body: "x")])
@@ -221,7 +221,7 @@ final class EndpointDownloadTests {
         #expect(error?.details?.contains("could not be written to its directory") == true)
     }
 
-    @Test("A file from the cache is another one each time")
+    @Test("Each download from the cache is a separate file")
     func stored() async throws {
         let transport = ScriptedTransport([
             .stream(200, ["Cache-Control": "max-age=60"], chunks: Self.chunks, length: Self.chunks.joined().utf8.count)
@@ -234,7 +234,7 @@ final class EndpointDownloadTests {
         for url in urls { #expect(try String(contentsOf: url, encoding: .utf8) == Self.chunks.joined()) }
     }
 
-    @Test("An attempt whose transfer broke is sent again where the retrier judges attempts, and its file goes")
+    @Test("An attempt with a broken transfer is retried if the retrier checks attempts, and its file is removed")
     func retried() async throws {
         let failure = ServiceError(.connectionLost, "scripted", progress: .headReceived)
         let transport = ScriptedTransport([

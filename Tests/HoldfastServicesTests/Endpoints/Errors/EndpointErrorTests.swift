@@ -34,7 +34,7 @@ private struct Secret: AnyErrorResponse {
 @Suite("EndpointError", .timeLimit(.minutes(20)))
 struct EndpointErrorTests {
     @Test(
-        "A status has a code and words of its own",
+        "Each status has a code and a description of its own",
         arguments: [
             (401, EndpointError.Code.unauthorized, "Log in", false), (403, .forbidden, "not allowed", false),
             (404, .http, "404", true), (410, .gone, "newest version", false), (418, .http, "418", true),
@@ -61,7 +61,7 @@ struct EndpointErrorTests {
     }
 
     @Test(
-        "A failure of the transport has a code and words of its own",
+        "Each transport failure has a code and a description of its own",
         arguments: [
             (ServiceError.Code.offline, EndpointError.Code.network, "no network"), (.resolve, .network, "not be found"),
             (.connect, .network, "cannot be reached"), (.connectionLost, .network, "was lost"),
@@ -81,7 +81,7 @@ struct EndpointErrorTests {
     }
 
     @Test(
-        "An error of the platform's URL loading has words too",
+        "A URL loading error of the platform has a description too",
         arguments: [
             (URLError.Code.notConnectedToInternet, EndpointError.Code.network), (.cannotFindHost, .network),
             (.timedOut, .timeout), (.userAuthenticationRequired, .unauthorized), (.badURL, .badRequest),
@@ -94,7 +94,7 @@ struct EndpointErrorTests {
         #expect(error?.code == expected)
     }
 
-    @Test("The attempts of a call that was retried in vain stand in its error")
+    @Test("The error of a call that was retried in vain has its attempts")
     func attempts() async throws {
         let transport = ScriptedTransport([.respond(503)], repeatsLastStep: true)
         let client = EndpointBed.client(EndpointBed.Service(), transport, retrierFactory: .default)
@@ -103,7 +103,7 @@ struct EndpointErrorTests {
         #expect(error.attempts.count == transport.sent.count)
     }
 
-    @Test("What the server asked for in Retry-After stands in the error, also beside its own words")
+    @Test("The error has the server's Retry-After, also beside the server's own message")
     func retryAfter() async throws {
         let transport = ScriptedTransport([.respond(429, ["Retry-After": "30"])])
         let client = EndpointBed.client(EndpointBed.Service(), transport)
@@ -121,7 +121,7 @@ struct EndpointErrorTests {
         #expect(error.original?.reason == "It failed.")
     }
 
-    @Test("A cancelled call throws CancellationError, or an EndpointError where the service says that all are")
+    @Test("A cancelled call throws CancellationError, or an EndpointError if the service wants only those")
     func cancelled() async throws {
         let silent = ScriptedTransport([.silence], repeatsLastStep: true)
         let plain = ServiceClient(EndpointBed.Service(), transport: silent)

@@ -94,7 +94,7 @@ struct InputFormatTests {
 
     private static let query = "absent&list=2&list=1&text=weird%26%3D%3F%3C%3E%2B"
 
-    @Test("D-T10, D-T11: values go into the URL, encoded, whatever the method; no content and no word about it")
+    @Test("D-T10, D-T11: values go into the URL, encoded, for any method, without content or its fields")
     func urlQuery() async throws {
         for (method, sent) in [
             ("GET", try await sent { try await Search().makeRequest(to: $0, with: Values()) }),
@@ -108,7 +108,7 @@ struct InputFormatTests {
         }
     }
 
-    @Test("D-T11: what a server that reads strictly decodes is the text that was put in")
+    @Test("D-T11: a server that parses strictly decodes the original text")
     func decoded() async throws {
         let sent = try await sent { try await Search().makeRequest(to: $0, with: Values()) }
         let query = try #require(sent.request.url?.query(percentEncoded: true))
@@ -116,7 +116,7 @@ struct InputFormatTests {
         #expect(pairs == [["list", "2"], ["list", "1"], ["text", "weird&=?<>+"]])
     }
 
-    @Test("D-T12: a nil field that is encoded is `k` in a query, `k=` in a form, and a form says its type")
+    @Test("D-T12: a nil field that is encoded is `k` in a query and `k=` in a form, and a form has its content type")
     func form() async throws {
         let query = try await sent { try await Search().makeRequest(to: $0, with: Values()) }
         #expect(query.request.url?.query(percentEncoded: true)?.hasPrefix("absent&") == true)
@@ -129,7 +129,7 @@ struct InputFormatTests {
         #expect(sent.request.url?.query(percentEncoded: true) == nil)
     }
 
-    @Test("D10, D23: a form of parts has a field for each text and a part for each file, in memory or on disk")
+    @Test("D10, D23: a multipart form has a field for each text and a part for each file, in memory or on disk")
     func multipart() async throws {
         let url = URL(filePath: NSTemporaryDirectory()).appending(path: "holdfast-\(UUID().uuidString).txt")
         try Data("from disk".utf8).write(to: url)
@@ -176,7 +176,7 @@ struct InputFormatTests {
         )
     }
 
-    @Test("A file that is not there, and a file in a format that cannot send one, fail before anything is sent")
+    @Test("A missing file, or one in a format that cannot send files, fails before anything is sent")
     func badFiles() async throws {
         struct Wrong: InEndpoint {
             typealias Service = EndpointBed.Service
@@ -199,7 +199,7 @@ struct InputFormatTests {
         #expect(transport.sent.isEmpty)
     }
 
-    @Test("The service's word on names comes first, then the endpoint's")
+    @Test("The service's names for fields apply first, then the endpoint's")
     func configuring() async throws {
         struct Find: InEndpoint {
             struct Input: Encodable, Sendable {

@@ -67,7 +67,7 @@ private struct CountOut: OutEndpoint {
 
 @Suite("Kinds of endpoints", .timeLimit(.minutes(20)))
 struct EndpointKindTests {
-    @Test("D-T8: an endpoint that declares nothing is a GET of JSON, with the credential where there is one")
+    @Test("D-T8: an endpoint that declares nothing is a GET of JSON, with the credential if there is one")
     func defaults() async throws {
         #expect(Bed.CheckStatus.method == .get)
         #expect(Bed.CheckStatus.authorizationRequirement == .optional)
@@ -83,7 +83,7 @@ struct EndpointKindTests {
         #expect(sent.body?.isEmpty == true)
     }
 
-    @Test("D-T9: input goes out as JSON in the content, keys sorted")
+    @Test("D-T9: input is sent as JSON content with sorted keys")
     func input() async throws {
         let transport = ScriptedTransport([.respond(204)], repeatsLastStep: true)
         let client = Bed.client(Bed.Service(), transport)
@@ -128,7 +128,7 @@ struct EndpointKindTests {
         #expect(service.recorder.counts == FailureRecorder.Counts(failures: 1, processed: 1))
     }
 
-    @Test("D-T14: content that is not the output fails with an error that names the type")
+    @Test("D-T14: content that is not the output type fails with an error that names the type")
     func unreadable() async throws {
         let transport = ScriptedTransport([.respond(200, body: #"{"label":1}"#)])
         let error = await endpointError {
@@ -141,7 +141,7 @@ struct EndpointKindTests {
         #expect(error?.status == 200)
     }
 
-    @Test("D-T15: content that is missing is an error where output is declared, and none where it is not")
+    @Test("D-T15: missing content is an error if output is declared, and not otherwise")
     func missing() async throws {
         let client = Bed.client(Bed.Service(), ScriptedTransport([.respond(200)], repeatsLastStep: true))
         let error = await endpointError { _ = try await Bed.GetObject(objectId: 1).makeRequest(to: client) }
@@ -170,7 +170,7 @@ struct EndpointKindTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("Text and bytes go out and come in as they are, whatever the format")
+    @Test("Text and bytes are sent and received unchanged, whatever the format")
     func raw() async throws {
         let transport = ScriptedTransport([.respond(200, body: "a\"b")], repeatsLastStep: true)
         let client = Bed.client(Bed.Service(), transport)
@@ -182,7 +182,7 @@ struct EndpointKindTests {
         #expect(transport.sent[1].body.map { Array($0) } == [1, 2])
     }
 
-    @Test("Formats other than JSON refuse a bare number, in and out, before anything is sent")
+    @Test("Formats other than JSON refuse a bare number, as input and output, before anything is sent")
     func refusedScalar() async throws {
         let transport = ScriptedTransport([])
         let client = Bed.client(Bed.Service(), transport)
@@ -195,7 +195,7 @@ struct EndpointKindTests {
         #expect(transport.sent.isEmpty)
     }
 
-    @Test("JSON takes a bare number, in and out")
+    @Test("JSON accepts a bare number, as input and output")
     func scalar() async throws {
         let client = Bed.client(Bed.Service(), ScriptedTransport([.respond(200, body: "42")]))
         #expect(try await Echo<Int>().makeRequest(to: client, with: 41) == 42)

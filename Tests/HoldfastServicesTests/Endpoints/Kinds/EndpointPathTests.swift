@@ -27,7 +27,7 @@ struct EndpointPathTests {
     }
 
     @Test(
-        "D-T1: a path is appended to the base URL, with one slash between; an empty one leaves it as it is",
+        "D-T1: a path is appended to the base URL, with one slash between; an empty one leaves it unchanged",
         arguments: [
             ("https://example.com/api/v1", "status", "https://example.com/api/v1/status"),
             ("https://example.com/api/v1/", "status", "https://example.com/api/v1/status"),
@@ -43,7 +43,7 @@ struct EndpointPathTests {
         #expect(try await target(base, Anything(path: path)) == expected)
     }
 
-    @Test("D-T2: a path made of the endpoint's own values makes another URL for each")
+    @Test("D-T2: a path made from the endpoint's own values gives a different URL for each")
     func instancePath() async throws {
         let transport = ScriptedTransport([.respond(body: #"{"name":"a"}"#)], repeatsLastStep: true)
         let client = EndpointBed.client(EndpointBed.Service(), transport)
@@ -53,7 +53,7 @@ struct EndpointPathTests {
     }
 
     @Test(
-        "D-T3: a path is text: what is special in URLs is percent-encoded",
+        "D-T3: a path is text: special characters are percent-encoded",
         arguments: [
             ("a?b", "https://example.com/a%3Fb"), ("a b", "https://example.com/a%20b"),
             ("a%20b", "https://example.com/a%2520b"), ("a#b", "https://example.com/a%23b"),
@@ -64,13 +64,13 @@ struct EndpointPathTests {
         #expect(try await target("https://example.com", Anything(path: path)) == expected)
     }
 
-    @Test("A path cannot lead elsewhere by dot segments", arguments: ["../admin", "object/../x", "./a"])
+    @Test("Dot segments in a path cannot lead elsewhere", arguments: ["../admin", "object/../x", "./a"])
     func dotSegments(_ path: String) async throws {
         let error = await endpointError { _ = try await target("https://example.com/api", Anything(path: path)) }
         #expect(error?.code == .badRequest)
     }
 
-    @Test("An endpoint may stand at another base URL, scheme included")
+    @Test("An endpoint may have another base URL, scheme included")
     func override() async throws {
         let endpoint = Anything(path: "b", baseURLOverride: URL(string: "http://other.example/a"))
         #expect(try await target("https://example.com/api", endpoint) == "http://other.example/a/b")

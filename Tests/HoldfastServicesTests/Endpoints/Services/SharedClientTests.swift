@@ -33,7 +33,7 @@ struct SharedClientTests {
         Bed.client(Bed.Service(), ScriptedTransport([.respond(body: answer)], repeatsLastStep: true))
     }
 
-    @Test("A call that is given no client goes to the shared one, or to what stands in its place")
+    @Test("A call without a client goes to the shared one, or to its replacement in tests")
     func override() async throws {
         let answers = try await Bed.Service.withShared(client("outer")) {
             var answers = [try await Name().makeRequest()]
@@ -49,7 +49,7 @@ struct SharedClientTests {
         #expect((error?.cause as? ServiceError)?.code == .unsupported)
     }
 
-    @Test("Tasks side by side do not see each other's clients")
+    @Test("Concurrent tasks do not see each other's clients")
     func isolation() async throws {
         let answers = try await withThrowingTaskGroup(of: (Int, String).self) { group in
             for number in 0..<32 {

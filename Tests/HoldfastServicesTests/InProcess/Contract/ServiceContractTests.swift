@@ -16,7 +16,7 @@ import Testing
 struct ServiceContractTests {
     private let foo = FooRouter()
 
-    @Test("P-T1: the service gets that exact request and a 200 template whose URL is the request's")
+    @Test("P-T1: the service gets exactly that request and a 200 template whose URL is the request's")
     func exactRequest() async throws {
         let seen = Mutex<(URLRequest, HTTPURLResponse)?>(nil)
         var request = try Foo.request("http://pmapi/foo/bar?x=1") { request, response, responseReturn, _, complete in
@@ -40,7 +40,7 @@ struct ServiceContractTests {
         #expect(response.url == request.url)
     }
 
-    @Test("P-T2: response, data and completion in order are seen in order, each once")
+    @Test("P-T2: response, data and completion arrive in order, each once")
     func inOrder() async throws {
         let stage = CountWatch()
         let request = try Foo.request { _, response, responseReturn, dataReturn, complete in
@@ -73,7 +73,7 @@ struct ServiceContractTests {
         #expect(text.isEmpty)
     }
 
-    @Test("P-T4: what several calls of dataReturn give is put together in their order")
+    @Test("P-T4: the data of several dataReturn calls is joined in order")
     func chunks() async throws {
         let (_, text) = try await foo.call { _, response, responseReturn, dataReturn, complete in
             responseReturn(response)
@@ -83,7 +83,7 @@ struct ServiceContractTests {
         #expect(text == "one two three")
     }
 
-    @Test("P-T5: dataReturn(nil) and empty data are no bytes and no error")
+    @Test("P-T5: dataReturn(nil) and empty data add no bytes and are no error")
     func noBytes() async throws {
         let (_, text) = try await foo.call { _, response, responseReturn, dataReturn, complete in
             responseReturn(response)
@@ -98,7 +98,7 @@ struct ServiceContractTests {
         #expect(foo.brokenRules.isEmpty)
     }
 
-    @Test("P-T6: of two responses the first stands and the second is reported")
+    @Test("P-T6: the first of two responses counts, and the second is reported")
     func twoResponses() async throws {
         let (response, text) = try await foo.call { _, response, responseReturn, dataReturn, complete in
             responseReturn(Foo.createResponse(.created, response: response))
@@ -133,7 +133,7 @@ struct ServiceContractTests {
         #expect(foo.brokenRules == [.completedBeforeResponse])
     }
 
-    @Test("P-T9: what is called after completion is ignored and reported")
+    @Test("P-T9: calls after completion are ignored and reported")
     func afterCompletion() async throws {
         let ended = CountWatch()
         let (response, text) = try await foo.call { _, response, responseReturn, dataReturn, complete in
@@ -151,7 +151,7 @@ struct ServiceContractTests {
         #expect(foo.brokenRules == [.calledAfterCompletion, .calledAfterCompletion, .calledAfterCompletion])
     }
 
-    @Test("P-T10: a service that lets go of its closures fails the call, or its body", arguments: [false, true])
+    @Test("P-T10: a service that drops its closures fails the call, or its body", arguments: [false, true])
     func neverCompleted(afterResponse: Bool) async throws {
         let error = try #require(
             await foo.failure { _, response, responseReturn, dataReturn, _ in
@@ -165,7 +165,7 @@ struct ServiceContractTests {
         #expect(foo.brokenRules == [.neverCompleted])
     }
 
-    @Test("P-T10: closures that are kept and let go of later fail the call as well")
+    @Test("P-T10: closures that are kept and dropped later fail the call too")
     func neverCompletedLater() async throws {
         let gate = CountWatch()
         let error = try #require(

@@ -12,10 +12,10 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What lies between a service and its caller", .timeLimit(.minutes(20)))
+@Suite("Between a service and its caller", .timeLimit(.minutes(20)))
 struct ServiceExchangeTests {
     @Test(
-        "A broken contract is told to the observers of the pipeline above, with the rule in words",
+        "A broken contract is reported to the observers of the pipeline above, with the rule in words",
         arguments: [1, 2]
     )
     func events(times: Int) async throws {
@@ -118,7 +118,10 @@ struct ServiceExchangeTests {
         lock.signal()
     }
 
-    @Test("Bytes ahead of their reader have a bound; beyond it the body fails", arguments: [(8, true), (9, false)])
+    @Test(
+        "Bytes ahead of their reader are bounded, and beyond that the body fails",
+        arguments: [(8, true), (9, false)]
+    )
     func bound(count: Int, fits: Bool) async throws {
         var configuration = ServiceRouter.Configuration()
         configuration.unreadLimit = 8
@@ -142,7 +145,7 @@ struct ServiceExchangeTests {
         #expect(foo.brokenRules.isEmpty)
     }
 
-    @Test("Bytes that wait for their reader stay in order, and free their place under the bound when they are read")
+    @Test("Bytes that wait for their reader stay in order and make room when they are read")
     func boundIsFreed() async throws {
         var configuration = ServiceRouter.Configuration()
         configuration.unreadLimit = 4
@@ -170,7 +173,7 @@ struct ServiceExchangeTests {
     }
 
     @Test(
-        "The content reaches httpBody whatever its form, up to a limit",
+        "The content is passed in httpBody whatever its form, up to a limit",
         arguments: ["bytes", "file", "factory", "oneShot"]
     )
     func content(form: String) async throws {

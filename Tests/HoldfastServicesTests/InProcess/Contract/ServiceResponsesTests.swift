@@ -67,7 +67,7 @@ struct ServiceResponsesTests {
         #expect(fields(response) == ["A": "1"])
     }
 
-    @Test("P-T21: fields of the base and fields of the argument are both there")
+    @Test("P-T21: the base's fields and the argument's fields are both present")
     func bothFields() throws {
         let base = try base(["A": "1"])
         #expect(
@@ -84,7 +84,7 @@ struct ServiceResponsesTests {
         #expect(calls.all == [.response(409, ["A": "1", "B": "2"], url), .complete])
     }
 
-    @Test("P-T22: of one field in both the explicit argument wins, letter case aside")
+    @Test("P-T22: if a field is in both, the argument wins, letter case aside")
     func explicitFieldWins() throws {
         let base = try base(["content-type": "x", "A": "1"])
         let made = Foo.createResponse(.ok, response: base, responseHeaders: ["Content-Type": "y"])
@@ -127,7 +127,7 @@ struct ServiceResponsesTests {
         #expect(one.all == [.response(403, ["A": "1"], url), .complete])
     }
 
-    @Test("P-T24: a description goes out as UTF-8 between response and completion")
+    @Test("P-T24: a description is sent as UTF-8 between response and completion")
     func description() throws {
         let calls = Calls()
         Foo.respondWithErrorStatus(
@@ -142,7 +142,7 @@ struct ServiceResponsesTests {
     }
 
     @Test(
-        "P-T25: a description is text/plain; charset=utf-8 where nobody says otherwise",
+        "P-T25: a description is text/plain; charset=utf-8 unless a type is given",
         arguments: [
             ([:], nil, "text/plain; charset=utf-8"),
             (["content-type": "text/html"], nil, "text/html"),
@@ -175,7 +175,7 @@ struct ServiceResponsesTests {
         #expect(labelled.all.dropFirst() == [.data("text"), .complete])
     }
 
-    @Test("P-T26: the labelled and the positional form do the same")
+    @Test("P-T26: the labeled and the positional form do the same")
     func forms() throws {
         let base = try base(["A": "1"])
         let (one, other) = (Calls(), Calls())
@@ -221,13 +221,13 @@ struct ServiceResponsesTests {
         #expect(one.all[2] == .response(405, ["A": "1", "Allow": "GET, PUT"], url))
     }
 
-    @Test("A field that is none, or would end its line, is left out")
+    @Test("An invalid field name, or a value that would end its line, is left out")
     func badFields() throws {
         let made = Foo.createResponse(.ok, response: try base([:]), responseHeaders: ["A B": "1", "C": "2"])
         #expect(fields(made) == ["C": "2"])
     }
 
-    @Test("The words of HTTP, and the library's words for them")
+    @Test("HTTP's reason phrases, and the library's own")
     func words() throws {
         #expect(Http.StatusCode.notSupported.statusCode == 505)
         #expect(Http.StatusCode(.serviceUnavailable).rawValue == 503)

@@ -36,7 +36,7 @@ struct ServiceThreadsTests {
         }
     }
 
-    @Test("Three hundred calls that block hold up no further one")
+    @Test("Three hundred blocking calls do not hold up another call")
     func manyBlock() async throws {
         let foo = FooRouter()
         let gate = Gate()
@@ -53,7 +53,7 @@ struct ServiceThreadsTests {
         for call in calls { #expect(try await call.value == .ok) }
     }
 
-    @Test("Beyond the limit calls wait in line, and one whose caller has left is not made")
+    @Test("Beyond the limit calls wait in line, and a call whose caller has left is not made")
     func limit() async throws {
         var configuration = ServiceRouter.Configuration()
         configuration.blockingCalls = 2

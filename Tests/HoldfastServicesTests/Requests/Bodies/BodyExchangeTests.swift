@@ -59,7 +59,7 @@ struct BodyExchangeTests {
         }
     }
 
-    @Test("E-T6: a server reads what was meant, once from a busy one, and then from the cache")
+    @Test("E-T6: a server reads what was meant, after one busy response, and then the cache answers")
     func query() async throws {
         let server = try LoopbackServer.start { request in
             request.number == 0
@@ -79,7 +79,7 @@ struct BodyExchangeTests {
         #expect(halves[1].hasPrefix("key=1&n=1&q="))
     }
 
-    @Test("RFC 7578: a form with a file of 5 MiB arrives whole and alike by both attempts, its length said once")
+    @Test("RFC 7578: a form with a 5 MiB file arrives complete and identical in both attempts, with one Content-Length")
     func multipart() async throws {
         let folder = try TemporaryFolder()
         var content = Data(repeating: 0x2D, count: 5 << 20)
@@ -110,7 +110,7 @@ struct BodyExchangeTests {
     }
 
     @Test(
-        "A form's file that is not what it was is an error, and what an earlier attempt sent stays alone",
+        "A changed file in a form is an error, and does not affect what an earlier attempt sent",
         arguments: FileSourceTests.Change.allCases
     )
     func changingFile(change: FileSourceTests.Change) async throws {
@@ -126,7 +126,7 @@ struct BodyExchangeTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test("A file that vanishes before it is sent, or before it is sent again, is an error", arguments: [true, false])
+    @Test("A file that vanishes before it is sent, or sent again, is an error", arguments: [true, false])
     func vanishingFile(isFirst: Bool) async throws {
         let folder = try TemporaryFolder()
         let url = try folder.file("a.bin", repeatElement(7, count: 1_000))
@@ -139,7 +139,7 @@ struct BodyExchangeTests {
         #expect(server.requests.count == (isFirst ? 0 : 1))
     }
 
-    @Test("Each kind of body arrives as it is, its length said once")
+    @Test("Each kind of body arrives unchanged, with one Content-Length")
     func kinds() async throws {
         let folder = try TemporaryFolder()
         let file = try folder.file("a.csv", "1;2".utf8)

@@ -48,7 +48,7 @@ struct HttpBodyTests {
         return (type, String(decoding: try #require(sent.body), as: UTF8.self))
     }
 
-    @Test("Bytes, text and images say what they are")
+    @Test("Bytes, text and images have their content type")
     func plain() async throws {
         let data = Data("x".utf8)
         #expect(try await sent(.empty) == (nil, ""))
@@ -66,7 +66,7 @@ struct HttpBodyTests {
         #expect(try await sent(.json(1), ["content-type": "x"]) == ("x", "1"))
     }
 
-    @Test("S32: JSON has sorted keys, in snake_case where wanted, or what an encoder makes of it")
+    @Test("S32: JSON has sorted keys, in snake_case if wanted, or whatever a given encoder makes")
     func json() async throws {
         let plain = #"{"address":{"aStreet":2,"zipCode":1},"born":0,"firstName":"Ada"}"#
         #expect(try await sent(.json(Stranger())) == ("application/json", plain))
@@ -80,7 +80,7 @@ struct HttpBodyTests {
         #expect(try await sent(.json(nil as Int?)).text == "null")
     }
 
-    @Test("D-T13, S-T8: what cannot be encoded is an error with its cause, and nothing is sent")
+    @Test("D-T13, S-T8: a value that cannot be encoded is an error with its cause, and nothing is sent")
     func encodingFails() async throws {
         let transport = ScriptedTransport([.respond(204)])
         let client = ServiceClient(UploadService(), transport: transport)
@@ -104,7 +104,7 @@ struct HttpBodyTests {
         #expect(HttpQuery(encoded: text)["b"] == "a b+c&d=e~*-._é\r\n'")
     }
 
-    @Test("S32: arrays with brackets or without, truth as a word or a number")
+    @Test("S32: arrays with or without brackets, booleans as words or numbers")
     func notation() async throws {
         let arguments: HttpQuery = ["k": [1, 2], "t": [true, false], "b": true, "e": [String](), "s": "true"]
         let texts: [(FormNotation, String)] = [
@@ -127,7 +127,7 @@ struct HttpBodyTests {
         }
     }
 
-    @Test("A file is sent as it is, and one that is not there is an error before anything is sent")
+    @Test("A file is sent unchanged, and a missing one is an error before anything is sent")
     func file() async throws {
         let folder = try TemporaryFolder()
         let url = try folder.file("a.csv", "1;2".utf8)

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Services and requests made of values", .timeLimit(.minutes(20)))
+@Suite("Services and requests made from values", .timeLimit(.minutes(20)))
 struct ErasingTests {
     @Test("AnyHttpService calls process, once, after the hooks")
     func process() async throws {
@@ -29,7 +29,7 @@ struct ErasingTests {
         #expect(log.entries == ["a.schedule", "a.failure(unacceptable-status)", "process(unacceptable-status)"])
     }
 
-    @Test("Each member of AnyHttpService that is set is heeded")
+    @Test("Each member of AnyHttpService that is set is used")
     func members() async throws {
         struct Tagging: ServiceHook {
             func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
@@ -70,7 +70,7 @@ struct ErasingTests {
         #expect(log.entries.last == "process(unacceptable-status)")
     }
 
-    @Test("By default AnyHttpService is what HttpService is by default")
+    @Test("The defaults of AnyHttpService are those of HttpService")
     func defaults() async throws {
         struct Plain: HttpService {
             var apiUrl: any UrlConvertible { "api.example.com" }
@@ -122,7 +122,7 @@ struct ErasingTests {
         #expect(sent.body == ByteChunk(copying: "new".utf8))
     }
 
-    @Test("AnyRequest heeds the statuses it accepts, and the most content it takes")
+    @Test("AnyRequest uses its accepted statuses and its content limit")
     func anyRequestLimits() async throws {
         let transport = ScriptedTransport([.respond(404, body: "none"), .respond(200, body: "four")])
         let client = ServiceClient(AnyHttpService(at: "api.example.com"), transport: transport)

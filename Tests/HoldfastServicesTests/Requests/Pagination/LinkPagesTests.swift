@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Pages that links lead to", .timeLimit(.minutes(20)))
+@Suite("Pages found by links", .timeLimit(.minutes(20)))
 struct LinkPagesTests {
     @Test(
         "Links lead from page to page: resolved, with the service's credential, and the request's own query only once"
@@ -42,7 +42,7 @@ struct LinkPagesTests {
     }
 
     @Test(
-        "Links that lead back to a page in another spelling of its URL end with an error, not never",
+        "Links that lead back to a page in another spelling of its URL end with an error and do not loop",
         arguments: [
             "</x?page=2#%d>", "<https://API.example.com:443/x?page=2#%d>", "</y/../x?page=2>", "</%%78?page=2>",
         ]
@@ -69,7 +69,7 @@ struct LinkPagesTests {
     }
 
     @Test(
-        "A link to another origin is refused, since the request bears credentials; also after a redirect there",
+        "A link to another origin is refused, because the request has credentials; also after a redirect there",
         arguments: [nil, "https://evil.example/x"] as [String?]
     )
     func foreignLink(_ redirect: String?) async throws {
@@ -94,7 +94,7 @@ struct LinkPagesTests {
     }
 
     @Test(
-        "Link fields are read as RFC 8288 has them",
+        "Link fields are parsed as in RFC 8288",
         arguments: [
             (#"<a>; rel=next"#, "a"), (#"<a>;rel="NEXT""#, "a"),
             (#"<a>; title="x, <b>; rel=next"; rel=prev, <c>; rel=next"#, "c"),

@@ -59,7 +59,7 @@ struct PageSequenceTests {
         transport.sent.map { $0.request.url?.query }
     }
 
-    @Test("Pages come in order, from 1 to the last, and then no more")
+    @Test("Pages come in order, from 1 to the last, and then end")
     func inOrder() async throws {
         let (client, transport) = client(pages: 3)
         var data: [Int] = []
@@ -71,7 +71,7 @@ struct PageSequenceTests {
         #expect(transport.sent.first?.request.url?.path == "/numbers")
     }
 
-    @Test("A page is asked for when the reader wants it, and none after the reader left")
+    @Test("A page is requested when the reader wants it, and none after the reader left")
     func lazily() async throws {
         let (client, transport) = client(pages: 9)
         let sequence = Numbers().pages(.numbered(), with: client)
@@ -84,7 +84,7 @@ struct PageSequenceTests {
     }
 
     @Test(
-        "Names, chunk and first number are the API's to choose",
+        "Names, page size and first number can be chosen for each API",
         arguments: [(0, 3, [0, 1, 2]), (1, 2, [1, 2]), (5, 1, [5])]
     )
     func names(_ first: Int, _ total: Int, _ expected: [Int]) async throws {
@@ -96,7 +96,7 @@ struct PageSequenceTests {
         #expect(queries(transport).first == "p=\(first)&page=99&size=7&sort=up")
     }
 
-    @Test("No pages at all are one empty page, which is the last", arguments: [0, 1])
+    @Test("Without any pages there is one empty page, which is the last", arguments: [0, 1])
     func none(_ first: Int) async throws {
         let (client, transport) = client(pages: 0)
         var count = 0
@@ -109,7 +109,7 @@ struct PageSequenceTests {
     }
 
     @Test(
-        "A page is the last where its number is not less than the total",
+        "A page is the last if its number is not less than the total",
         arguments: [(1, 0, true), (1, 2, false), (2, 2, true), (3, 2, true)]
     )
     func isLast(_ page: Int, _ total: Int, _ expected: Bool) {
@@ -133,7 +133,7 @@ struct PageSequenceTests {
         #expect(transport.sent.count == 2)
     }
 
-    @Test("An error ends the pages; nothing is sent after it")
+    @Test("An error ends the pages, and nothing is sent after it")
     func failure() async throws {
         let (client, transport) = client(pages: 3, failingAt: 2)
         var pages = Numbers().pages(.numbered(), with: client).makeAsyncIterator()
@@ -143,7 +143,7 @@ struct PageSequenceTests {
         #expect(transport.sent.count == 2)
     }
 
-    @Test("Errors are of the service's type")
+    @Test("Errors have the service's type")
     func typed() async throws {
         enum ApiError: Error { case broken }
         struct Mapping: HttpService {
@@ -160,7 +160,7 @@ struct PageSequenceTests {
     }
 
     @Test(
-        "A page keeps all that its request says: URL, protocol, method, header, content, prepare, timeout and the rest"
+        "A page keeps all that its request sets: URL, protocol, method, header, content, prepare, timeout and the rest"
     )
     func keeps() async throws {
         var base = AnyRequest(.post, url: "other.example", header: ["X": "1"], body: .data(Data("b".utf8))) { data in
@@ -211,7 +211,10 @@ struct PageSequenceTests {
         #expect(log.entries == ["\(Duration.seconds(3600)) 5 [\"t\"]"])
     }
 
-    @Test("A cursor of each page asks for the next; none or an empty one ends them", arguments: ["null", "\"\""])
+    @Test(
+        "The cursor of each page requests the next; none or an empty one ends the pages",
+        arguments: ["null", "\"\""]
+    )
     func cursors(_ last: String) async throws {
         let transport = ScriptedTransport([
             .respond(200, body: #"{"items": [1], "next": "a&b"}"#),
@@ -224,7 +227,7 @@ struct PageSequenceTests {
         #expect(queries(transport) == [nil, "after=a%26b"])
     }
 
-    @Test("Pages that lead back to one that was read end with an error, not never", arguments: [1, 2, 3, 40])
+    @Test("Pages that lead back to an earlier one end with an error and do not loop", arguments: [1, 2, 3, 40])
     func cycle(_ length: Int) async throws {
         let transport = ScriptedTransport { request in
             let text = request.url.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: false) }?.queryItems?
@@ -241,7 +244,7 @@ struct PageSequenceTests {
         #expect(transport.sent.count == length + 1)
     }
 
-    @Test("A page that names itself as the next ends with an error, not never")
+    @Test("A page that names itself as the next ends with an error and does not loop")
     func loop() async throws {
         let transport = ScriptedTransport([.respond(200, body: #"{"items": [1], "next": "a"}"#)], repeatsLastStep: true)
         let client = ServiceClient(AnyHttpService(at: "api.example.com"), transport: transport)

@@ -14,7 +14,9 @@ import Testing
 
 @Suite("Message streams", .timeLimit(.minutes(20)))
 struct MessageStreamTests {
-    @Test("S30: a message that cannot be decoded is a failure among the results, told to all, and the stream goes on")
+    @Test(
+        "S30: a message that cannot be decoded is a failure among the results, reported to all, and the stream continues"
+    )
     func failedMessages() async throws {
         let transport = ScriptedStreamTransport()
         let service = StreamService()
@@ -37,7 +39,7 @@ struct MessageStreamTests {
     }
 
     @Test(
-        "S30, S-T40: whatever code the peer closes with, the sequence throws it once; hooks, then `process`, hear of it before",
+        "S30, S-T40: the sequence throws the peer's close code once; hooks, then `process`, are told before",
         arguments: [1000, 1001, 1011, 4000] as [UInt16]
     )
     func closedByPeer(_ code: UInt16) async throws {
@@ -62,7 +64,7 @@ struct MessageStreamTests {
     }
 
     @Test(
-        "S-T40: a stream that fails, while it opens or later, asks no retrier and opens once",
+        "S-T40: a stream that fails, during opening or later, asks no retrier and opens once",
         arguments: [true, false]
     )
     func noRetrier(whileOpening: Bool) async throws {
@@ -91,7 +93,7 @@ struct MessageStreamTests {
         await #expect(throws: ServiceError.self) { try await stream.waitUntilOpen() }
     }
 
-    @Test("A request that cannot be built opens nothing, and its failure is told like any other")
+    @Test("A request that cannot be built opens nothing, and its failure is reported like any other")
     func cannotBeBuilt() async throws {
         let service = StreamService(apiUrl: "")
         let transport = ScriptedStreamTransport()
@@ -102,7 +104,7 @@ struct MessageStreamTests {
     }
 
     @Test(
-        "S16: callers get the mapped error for a message, the end and a send; hooks and `process` get the unmapped one"
+        "S16: callers get the mapped error for a message, the end and a send; hooks and `process` get the original"
     )
     func mapped() async throws {
         enum AppError: Error, Equatable { case coding, over, other }
@@ -134,7 +136,7 @@ struct MessageStreamTests {
         #expect(service.log.lines == ["process encoding-failed", "process decoding-failed", "process closed 1000"])
     }
 
-    @Test("A second reader at the same time is refused; one after the other they share the messages")
+    @Test("A second concurrent reader is refused; readers one after the other share the messages")
     func oneReader() async throws {
         let transport = ScriptedStreamTransport()
         let stream = ChatRequest().schedule(with: ServiceClient(StreamService()), over: transport)
@@ -162,7 +164,7 @@ struct MessageStreamTests {
         }
     }
 
-    @Test("Messages that wait for the reader are few; then the peer has to wait")
+    @Test("Few messages wait for the reader, and then the peer has to wait")
     func backPressure() async throws {
         let transport = ScriptedStreamTransport()
         var request = ChatRequest()

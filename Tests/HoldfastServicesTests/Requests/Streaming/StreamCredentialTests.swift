@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Streams: credentials and reasons", .timeLimit(.minutes(20)))
+@Suite("Streams: credentials and close reasons", .timeLimit(.minutes(20)))
 struct StreamCredentialTests {
     private struct Private: StreamRequest {
         typealias Message = String
@@ -32,7 +32,7 @@ struct StreamCredentialTests {
         return ServiceClient(service, transport: ScriptedTransport([]), configuration: configuration)
     }
 
-    @Test("A stream that needs a credential does not open without one because the pipeline has one")
+    @Test("A stream that needs a credential does not open with only the pipeline's")
     func required() async throws {
         let transport = ScriptedStreamTransport()
         let stream = Private().schedule(with: client(StreamService()), over: transport)
@@ -42,7 +42,7 @@ struct StreamCredentialTests {
     }
 
     @Test(
-        "Any credential of the service or of the request itself will do",
+        "Any credential of the service or of the request itself is enough",
         arguments: [Authorization.bearer("t"), .custom(key: "X-API-Key", value: "k"), .none]
     )
     func credential(_ credential: Authorization) async throws {
@@ -54,7 +54,7 @@ struct StreamCredentialTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("A long reason is cut between characters, at once")
+    @Test("A long reason is cut between characters, and quickly")
     func longReason() async throws {
         let transport = ScriptedStreamTransport()
         let stream = ChatRequest().schedule(with: ServiceClient(StreamService()), over: transport)

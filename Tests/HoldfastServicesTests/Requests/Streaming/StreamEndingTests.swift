@@ -14,7 +14,9 @@ import Testing
 
 @Suite("How streams end", .timeLimit(.minutes(20)))
 struct StreamEndingTests {
-    @Test("Closed by this side, the sequence ends quietly after what came; sends fail; nobody is told of a failure")
+    @Test(
+        "Closed by this side, the sequence ends quietly after the received messages; sends fail; no failure is reported"
+    )
     func closedHere() async throws {
         let transport = ScriptedStreamTransport()
         let service = StreamService()
@@ -35,7 +37,7 @@ struct StreamEndingTests {
     }
 
     @Test(
-        "A code that may not be sent becomes 1000, and a long reason is cut to what fits into a frame (RFC 6455 §5.5, §7.4)"
+        "An invalid close code becomes 1000, and a long reason is cut to fit into a frame (RFC 6455 §5.5, §7.4)"
     )
     func closeCode() async throws {
         let transport = ScriptedStreamTransport()
@@ -75,7 +77,7 @@ struct StreamEndingTests {
     }
 
     @Test(
-        "Closed while it opens, a stream that opens all the same is closed at once",
+        "A stream that is closed while it opens, and opens all the same, is closed at once",
         arguments: [true, false],
         [nil, 3600] as [Int?]
     )
@@ -115,7 +117,7 @@ struct StreamEndingTests {
         #expect(service.log.lines.isEmpty)
     }
 
-    @Test("The last copy gone, the socket is closed with 1001; an iterator alone keeps it")
+    @Test("When the last copy is gone, the socket is closed with 1001; an iterator alone keeps it open")
     func dropped() async throws {
         let transport = ScriptedStreamTransport()
         let service = StreamService()
@@ -135,7 +137,7 @@ struct StreamEndingTests {
         #expect(service.log.lines.isEmpty)
     }
 
-    @Test("A stream that does not open in its time fails with `.timeout`", arguments: [nil, 5] as [Int?])
+    @Test("A stream that does not open in time fails with `.timeout`", arguments: [nil, 5] as [Int?])
     func openTimeout(_ seconds: Int?) async throws {
         let clock = ManualClock()
         var configuration = PipelineConfiguration()
@@ -158,7 +160,7 @@ struct StreamEndingTests {
         #expect(service.log.lines.last == "process timeout")
     }
 
-    @Test("A token that never comes does not hold the stream beyond its time to open")
+    @Test("A token that never comes does not delay the stream beyond its time limit for opening")
     func tokenTimeout() async throws {
         struct WaitingService: HttpService {
             let asked = CountWatch()

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What opens a stream", .timeLimit(.minutes(20)))
+@Suite("Opening a stream", .timeLimit(.minutes(20)))
 struct StreamOpeningTests {
     private func opened(_ request: AnyStreamRequest<StreamMessage, StreamMessage>, _ service: StreamService)
         async throws
@@ -43,7 +43,7 @@ struct StreamOpeningTests {
     }
 
     @Test(
-        "S14: the scheme is wss, or ws where the service is not secure, and the request has the last word",
+        "S14: the scheme is wss, or ws if the service is not secure, and the request has the last word",
         arguments: [(true, nil, "wss"), (false, nil, "ws"), (true, false, "ws"), (false, true, "wss")]
             as [(Bool, Bool?, String)]
     )
@@ -74,7 +74,7 @@ struct StreamOpeningTests {
         func decode(_ message: StreamMessage) -> StreamMessage { message }
     }
 
-    @Test("A field that would be read as another, or a port that is none, reaches no transport")
+    @Test("An ambiguous field or an invalid port reaches no transport")
     func refused() async throws {
         let transport = ScriptedStreamTransport()
         for isPort in [true, false] {
@@ -103,7 +103,7 @@ struct StreamOpeningTests {
         #expect(bare.value(forHTTPHeaderField: "Authorization") == nil)
     }
 
-    @Test("A stream that requires a credential fails without one, before anything is opened")
+    @Test("A stream that requires a credential fails without one before anything is opened")
     func required() async throws {
         let transport = ScriptedStreamTransport()
         let stream = request(authorization: .required).schedule(with: ServiceClient(StreamService()), over: transport)
@@ -115,7 +115,7 @@ struct StreamOpeningTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("Subprotocols go out in their field")
+    @Test("Subprotocols are sent in their field")
     func subprotocols() async throws {
         let urlRequest = try await opened(request(subprotocols: ["chat.v2", "chat.v1"]), StreamService())
         #expect(urlRequest.value(forHTTPHeaderField: "Sec-WebSocket-Protocol") == "chat.v2, chat.v1")

@@ -7,9 +7,9 @@ import HoldfastServices
 import HoldfastTesting
 import Testing
 
-@Suite("Sending into streams", .timeLimit(.minutes(20)))
+@Suite("Sending over streams", .timeLimit(.minutes(20)))
 struct StreamSendingTests {
-    @Test("S30: what is sent before the stream is open waits, and goes out in the order of the calls")
+    @Test("S30: messages sent before the stream is open wait, and are sent in the order of the calls")
     func queued() async throws {
         let gate = CountWatch()
         let transport = ScriptedStreamTransport(gate: gate)
@@ -30,7 +30,7 @@ struct StreamSendingTests {
         #expect(stream.unsentMessages == 0)
     }
 
-    @Test("More messages than may wait are refused, told as failed, and the stream goes on")
+    @Test("Messages beyond the queue limit are refused and reported as failed, and the stream continues")
     func bounded() async throws {
         let gate = CountWatch()
         let transport = ScriptedStreamTransport(gate: gate)
@@ -61,7 +61,7 @@ struct StreamSendingTests {
         try await stream.send("more")
     }
 
-    @Test("A message that cannot be encoded, or is too long, fails alone and is told once; nothing of it is sent")
+    @Test("A message that cannot be encoded, or is too long, fails alone and is reported once; nothing of it is sent")
     func notEncodable() async throws {
         let transport = ScriptedStreamTransport()
         var request = ChatRequest()
@@ -89,7 +89,7 @@ struct StreamSendingTests {
         #expect(transport.connection.sent == [.text("good")])
     }
 
-    @Test("Where sending breaks, the stream ends: one failure is told, and all who wait get it")
+    @Test("If sending breaks, the stream ends: one failure is reported, and all waiters get it")
     func brokenSend() async throws {
         let transport = ScriptedStreamTransport()
         let service = StreamService()
@@ -111,7 +111,7 @@ struct StreamSendingTests {
         #expect(transport.connection.closes.count == 1)
     }
 
-    @Test("A send that is cancelled in line returns at once, and its message is not sent")
+    @Test("A queued send that is cancelled returns at once, and its message is not sent")
     func cancelledSend() async throws {
         let gate = CountWatch()
         let transport = ScriptedStreamTransport(gate: gate)

@@ -7,10 +7,10 @@ import HoldfastServices
 import HoldfastTesting
 import Testing
 
-@Suite("Storms over streams", .timeLimit(.minutes(20)))
+@Suite("Random operations on streams", .timeLimit(.minutes(20)))
 struct StreamStormTests {
     @Test(
-        "No order of sending, reading, opening, cancelling and closing leaves anybody waiting, or closes twice",
+        "No order of sending, reading, opening, cancelling and closing leaves a waiter, or closes twice",
         arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64]
     )
     func storm(seed: UInt64) async throws {

@@ -14,13 +14,13 @@ import Testing
 
 @Suite("Streams over URLSession and real sockets", .timeLimit(.minutes(20)))
 struct URLSessionStreamTests {
-    @Test("The test's server computes the accept key as RFC 6455 §1.3 has it")
+    @Test("The test's server computes the accept key as in RFC 6455 §1.3")
     func acceptKey() {
         #expect(WebSocketHandshake.accept("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
     }
 
     @Test(
-        "A stream carries messages and the peer's close code; where Foundation has no WebSockets it fails as unsupported"
+        "A stream carries messages and the peer's close code; if Foundation has no WebSockets it fails as unsupported"
     )
     func loopback() async throws {
         let server = try LoopbackServer.start { request in
@@ -59,7 +59,7 @@ struct URLSessionStreamTests {
 
     #if !canImport(Darwin)
         @Test(
-            "The platform's own task, where Foundation has no WebSockets: errors at once, no connection, nothing hangs"
+            "Without WebSockets in Foundation, the platform's own task fails at once, without a connection, and nothing hangs"
         )
         func foundation() async throws {
             let server = try LoopbackServer.start { request in
@@ -90,7 +90,7 @@ struct URLSessionStreamTests {
         }
     #endif
 
-    @Test("Nobody listens, or no server of streams: an error in either case, and no hang")
+    @Test("Without a listener, or without a WebSocket server, opening fails and does not hang")
     func refused() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(404) }
         defer { server.stop() }

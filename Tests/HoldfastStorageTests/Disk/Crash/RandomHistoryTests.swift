@@ -42,7 +42,7 @@ struct RandomHistoryTests {
     }
 
     @Test(
-        "Killed at any step and opened again, it holds what was last acknowledged or less",
+        "Killed at any step and reopened, it holds what was last acknowledged or less",
         arguments: 0..<6 as Range<UInt64>
     )
     func kills(seed: UInt64) async throws {
@@ -50,7 +50,7 @@ struct RandomHistoryTests {
     }
 
     @Test(
-        "After a loss of power all that is left must be validated and nothing is wrong",
+        "After a power loss everything left needs validation and nothing is wrong",
         arguments: 0..<6 as Range<UInt64>
     )
     func power(seed: UInt64) async throws {
@@ -85,7 +85,7 @@ struct RandomHistoryTests {
         }
     }
 
-    @Test("Faults now and then cost entries and nothing else", arguments: 0..<4 as Range<UInt64>)
+    @Test("Occasional faults cost entries and nothing else", arguments: 0..<4 as Range<UInt64>)
     func faults(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         var files = SimulatedFileSystem(remembersUnsynced: false)
@@ -107,7 +107,10 @@ struct RandomHistoryTests {
         }
     }
 
-    @Test("Nothing is left over after a history: open files, writes, blobs, bytes", arguments: 0..<6 as Range<UInt64>)
+    @Test(
+        "Nothing is left over after a history: no open files, writes, blobs or bytes",
+        arguments: 0..<6 as Range<UInt64>
+    )
     func leftovers(seed: UInt64) async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await open(files)

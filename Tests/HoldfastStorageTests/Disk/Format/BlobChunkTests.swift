@@ -8,7 +8,7 @@ import Testing
 
 @Suite("BlobChunk", .timeLimit(.minutes(20)))
 struct BlobChunkTests {
-    @Test("A chunk with its trailer holds, under its number and index alone", arguments: [1, 15, 16, 5_000, 65_520])
+    @Test("A chunk with its trailer is valid only under its number and index", arguments: [1, 15, 16, 5_000, 65_520])
     func roundTrip(count: Int) {
         var generator = SeededGenerator(seed: UInt64(count))
         let stored = ByteChunk(generator.bytes(count))
@@ -30,7 +30,7 @@ struct BlobChunkTests {
         }
     }
 
-    @Test("A chunk that is empty or longer than a chunk can be is none")
+    @Test("An empty chunk, or one longer than allowed, is invalid")
     func lengths() {
         let none = BlobChunk.trailer(for: ByteChunk(), number: 1, index: 0)
         #expect(BlobChunk.check(ByteChunk(none), number: 1, index: 0) == nil)
@@ -40,7 +40,7 @@ struct BlobChunkTests {
     }
 
     @Test(
-        "The size of a blob's file follows from the body's",
+        "The size of a blob's file follows from its body's size",
         arguments: [
             (0, 65_520, 0, 0), (1, 65_520, 0, 17), (65_520, 65_520, 0, 65_536), (65_521, 65_520, 0, 65_553),
             (131_040, 65_520, 0, 131_072), (65_492, 65_492, 28, 65_536), (65_493, 65_492, 28, 65_536 + 45),
@@ -52,7 +52,7 @@ struct BlobChunkTests {
         #expect(BlobChunk.storedSize(plain: plain, perChunk: perChunk, overhead: overhead) == size)
     }
 
-    @Test("The places of the chunks fill the file", arguments: [1, 65_520, 65_521, 200_000, 196_560])
+    @Test("The positions of the chunks fill the file", arguments: [1, 65_520, 65_521, 200_000, 196_560])
     func places(plain: Int) {
         let size = BlobChunk.storedSize(plain: plain, perChunk: 65_520, overhead: 0)
         var end = 0

@@ -9,7 +9,7 @@ import Testing
 @Suite("BodySum", .timeLimit(.minutes(20)))
 struct BodySumTests {
     @Test(
-        "The sum is part of the disk format and stays what it is",
+        "The checksum is part of the disk format and does not change",
         arguments: [
             ([], 0, 0x9BCC_449E_C3DF_183D), (Array("holdfast".utf8), 7, 0xB30B_C0BD_A893_D0D3),
             (Array(0..<100), 7, 0x2979_313F_878D_EBD7),
@@ -22,7 +22,7 @@ struct BodySumTests {
         #expect(BodySum.of(ByteChunk([9] + bytes)[1..<(bytes.count + 1)], seed: seed) == sum)
     }
 
-    @Test("Every single flipped bit changes the sum", arguments: [1, 8, 63, 64, 65, 319, 320, 321, 700])
+    @Test("Every single flipped bit changes the checksum", arguments: [1, 8, 63, 64, 65, 319, 320, 321, 700])
     func flippedBits(count: Int) {
         var generator = SeededGenerator(seed: UInt64(count))
         var bytes = generator.bytes(count)
@@ -35,7 +35,7 @@ struct BodySumTests {
         #expect(sums.count == count * 8 + 1)
     }
 
-    @Test("Two flipped top bits change the sum, in any two words", arguments: [0, 0xFF] as [UInt8])
+    @Test("Two flipped top bits change the checksum, in any two words", arguments: [0, 0xFF] as [UInt8])
     func topBits(fill: UInt8) {
         var bytes = [UInt8](repeating: fill, count: 1_536)
         let sum = BodySum.of(bytes, seed: 1)
@@ -50,7 +50,7 @@ struct BodySumTests {
         }
     }
 
-    @Test("Two flipped top bits an even number of rows apart change the sum, however far", arguments: 0..<8)
+    @Test("Two flipped top bits an even number of rows apart change the checksum, however far", arguments: 0..<8)
     func distantTopBits(lane: Int) {
         var bytes = [UInt8](repeating: 3, count: 1 << 16)
         let sum = BodySum.of(bytes, seed: 1)
@@ -62,7 +62,7 @@ struct BodySumTests {
         }
     }
 
-    @Test("Any two flipped bits change the sum", arguments: [1, 2, 3] as [UInt64])
+    @Test("Any two flipped bits change the checksum", arguments: [1, 2, 3] as [UInt64])
     func twoBits(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var bytes = generator.bytes(4_096)
@@ -78,7 +78,7 @@ struct BodySumTests {
         }
     }
 
-    @Test("Any two rows of 64 bytes that are exchanged change the sum")
+    @Test("Exchanging any two 64-byte rows changes the checksum")
     func swappedRows() {
         var generator = SeededGenerator(seed: 8)
         let rows = (0..<64).map { _ in generator.bytes(64) }
@@ -105,7 +105,7 @@ struct BodySumTests {
         }
         + [0x80, 0xFF].map { ([UInt8](repeating: 0, count: 64), [UInt8](repeating: $0, count: 64)) }
 
-    @Test("Rows that differ by a regular pattern cannot be exchanged unseen, however far apart", arguments: 0..<11)
+    @Test("Exchanging rows that differ by a regular pattern is detected, however far apart they are", arguments: 0..<11)
     func swappedRegularRows(index: Int) {
         let (row, other) = Self.regularRows[index]
         for distance in Array(1..<70) + [128, 160, 192, 240, 256, 320, 512] {
@@ -124,7 +124,7 @@ struct BodySumTests {
         }
     }
 
-    @Test("Sectors that are exchanged, doubled or blanked change the sum", arguments: [512, 4_096])
+    @Test("Exchanging, doubling or clearing sectors changes the checksum", arguments: [512, 4_096])
     func sectors(size: Int) {
         let contents: [[UInt8]] = [
             [UInt8](repeating: 0, count: size), [UInt8](repeating: 0xFF, count: size),
@@ -141,7 +141,7 @@ struct BodySumTests {
         #expect(sums.count == 512)
     }
 
-    @Test("A sum differs for every length of zeros, and for every truncation")
+    @Test("The checksum differs for every length of zeros and for every truncation")
     func lengths() {
         let zeros = [UInt8](repeating: 0, count: 1_100)
         #expect(Set((0...1_100).map { BodySum.of(Array(zeros.prefix($0)), seed: 3) }).count == 1_101)
@@ -152,7 +152,7 @@ struct BodySumTests {
         #expect(Set((0...600).map { BodySum.of(zeros.prefix($0) + bytes, seed: 3) }).count == 601)
     }
 
-    @Test("A seed tells equal bytes apart, and neighbouring seeds and lengths do not meet")
+    @Test("A seed distinguishes equal bytes, and adjacent seeds and lengths do not collide")
     func seeds() {
         var sums: Set<UInt64> = []
         for seed in 0..<100 {
@@ -163,7 +163,7 @@ struct BodySumTests {
         #expect(sums.count == 10_000)
     }
 
-    @Test("A flipped bit flips about half of the sum's bits, wherever it lies")
+    @Test("A flipped bit flips about half of the checksum's bits, wherever it is")
     func avalanche() {
         var generator = SeededGenerator(seed: 6)
         var flips = [Int](repeating: 0, count: 64)

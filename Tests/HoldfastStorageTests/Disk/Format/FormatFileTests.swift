@@ -24,7 +24,7 @@ struct FormatFileTests {
         return file
     }
 
-    @Test("What was encoded is decoded, each part where the documentation says")
+    @Test("What was encoded is decoded, each part at its documented position")
     func roundTrip() throws {
         let file = Self.sample()
         let bytes = file.encode()
@@ -39,7 +39,7 @@ struct FormatFileTests {
         #expect(Array(row[16..<24]) == [2, 1, 0, 0, 0, 0, 0, 0])
     }
 
-    @Test("One flipped bit, wherever it is, costs a copy or a row and nothing else")
+    @Test("One flipped bit anywhere costs a copy or a row and nothing else")
     func flips() throws {
         let file = Self.sample()
         let bytes = file.encode()
@@ -55,7 +55,7 @@ struct FormatFileTests {
         }
     }
 
-    @Test("The newer copy is in force, and an older one where the newer is damaged")
+    @Test("The newer copy is used, and the older one if the newer is damaged")
     func newerCopy() {
         let file = Self.sample()
         var newer = file
@@ -72,7 +72,7 @@ struct FormatFileTests {
         }
     }
 
-    @Test("Any bytes of any length are survived", arguments: 0..<60 as Range<UInt64>)
+    @Test("Any bytes of any length are handled", arguments: 0..<60 as Range<UInt64>)
     func anyBytes(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var bytes = Self.sample().encode()
@@ -84,7 +84,10 @@ struct FormatFileTests {
         #expect((found?.rows.count ?? 0) + (found?.damagedRows.count ?? 0) <= FormatFile.maximumRows, "seed \(seed)")
     }
 
-    @Test("A change that is cut short at any step, by a kill or a power loss, is made or not made", arguments: 0..<12)
+    @Test(
+        "A change that a kill or power loss interrupts at any step is made completely or not at all",
+        arguments: 0..<12
+    )
     func cutShort(_ step: Int) throws {
         var generator = SeededGenerator(seed: UInt64(step))
         for crash in [SimulatedFileSystem.Crash.process, .power(using: &generator)] {

@@ -9,7 +9,7 @@ import Testing
 @Suite("HeadHash", .timeLimit(.minutes(20)))
 struct HeadHashTests {
     @Test(
-        "The hash is part of the disk format and stays what it is",
+        "The hash is part of the disk format and does not change",
         arguments: [
             ([], 0, 0xE03E_D22E_D2BE_4E95), ([], 7, 0xA1F5_DE68_42C0_0673),
             (Array("holdfast".utf8), 0, 0x8C89_AED2_FB2F_4A99), (Array("holdfast".utf8), 7, 0x1AB5_D914_80A2_80D6),
@@ -21,7 +21,7 @@ struct HeadHashTests {
         #expect(HeadHash.of(ByteChunk([9] + bytes)[1..<(bytes.count + 1)], seed: seed) == hash)
     }
 
-    @Test("Two parts hash as one where the first is whole rows, and the first is padded elsewhere")
+    @Test("Two parts hash as one if the first is whole rows; otherwise the first is padded")
     func parts() {
         let head = [UInt8](0..<96)
         let more = Array("abc".utf8)
@@ -45,7 +45,7 @@ struct HeadHashTests {
         #expect(hashes.count == count * 8 + 1)
     }
 
-    @Test("Length, order of words and seed count")
+    @Test("Length, word order and seed matter")
     func differences() {
         #expect(Set((0..<100).map { HeadHash.of([UInt8](repeating: 0, count: $0), seed: 0) }).count == 100)
         let words: [[UInt8]] = (1...8).map { [UInt8](repeating: $0, count: 8) }
@@ -79,7 +79,7 @@ struct HeadHashTests {
         }
     }
 
-    @Test("A key's fragment and shard spread evenly, also for keys that differ in a digit")
+    @Test("A key's fragment and shard are spread evenly, also for keys that differ in one digit")
     func spread() {
         let hashing = KeyHashing(seed: 42)
         var shards = [Int](repeating: 0, count: 64)
@@ -94,7 +94,7 @@ struct HeadHashTests {
         #expect(fragments.count >= 63_995)
     }
 
-    @Test("Keys, variants and tags hash under the seed of the directory")
+    @Test("Keys, variants and tags are hashed with the directory's seed")
     func keyHashing() {
         let hashing = KeyHashing(seed: 7)
         // Of the whole hash, 1AB5D91480A280D6, the primary hash leaves bits 43 to 57 to the variant hash.
@@ -104,7 +104,7 @@ struct HeadHashTests {
         #expect(KeyHashing(seed: .max).tag("t") == HeadHash.of(Array("t".utf8), seed: 0))
     }
 
-    @Test("Words chosen to cancel the public constants do not make keys meet")
+    @Test("Words chosen to cancel the public constants do not make keys collide")
     func noBlindWord() {
         let constants = [
             HeadHash.constants.0, HeadHash.constants.1, HeadHash.constants.2, HeadHash.constants.3,

@@ -31,7 +31,7 @@ struct RecordDetailTests {
         }
     }
 
-    @Test("The fields lie where the documentation says, tags in the order of their bytes")
+    @Test("The fields are at their documented positions, tags in byte order")
     func layout() {
         let detail = RecordDetail(
             key: StoreKey([1, 2]),
@@ -63,7 +63,7 @@ struct RecordDetailTests {
         #expect(inside)
     }
 
-    @Test("No single damaged byte and no truncation makes the parser trap or read beyond")
+    @Test("No damaged byte and no truncation makes the parser trap or read out of bounds")
     func damage() {
         let bytes = FormatSamples.detail("one").encode()
         FormatSamples.damaged(bytes) { damaged, place in
@@ -74,7 +74,7 @@ struct RecordDetailTests {
         #expect(RecordDetail.decode(ByteChunk(bytes + [0])) == nil)
     }
 
-    @Test("No bytes make the parser trap", arguments: [5, 6] as [UInt64])
+    @Test("No input makes the parser trap", arguments: [5, 6] as [UInt64])
     func fuzz(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let sample = FormatSamples.detail("fuzz").encode()
@@ -104,7 +104,7 @@ struct RecordDetailTests {
         #expect((RecordDetail.decode(ByteChunk(bytes)) != nil) == isValid)
     }
 
-    @Test("A tag longer than its count can say is left out")
+    @Test("A tag longer than its length field allows is left out")
     func longTag() {
         let detail = RecordDetail(
             key: StoreKey("k"),

@@ -29,7 +29,7 @@ struct RecordHeaderTests {
         }
     }
 
-    @Test("The fields lie where the documentation says")
+    @Test("The fields are at their documented positions")
     func layout() {
         var header = RecordHeader(kind: .entry, segment: 2, order: 3, primary: 5)
         header.isPinned = true
@@ -56,7 +56,7 @@ struct RecordHeaderTests {
         #expect(bytes[96..<104].reversed().reduce(0) { $0 << 8 | UInt64($1) } == hash)
     }
 
-    @Test("Any damage to header or detail makes the record none; damage to the body does not concern it")
+    @Test("Any damage to header or detail invalidates the record; damage to the body does not")
     func damage() {
         let record = FormatSamples.record("one")
         let bodyStart = 104 + FormatSamples.detail("one").encode().count
@@ -68,7 +68,7 @@ struct RecordHeaderTests {
     }
 
     @Test(
-        "Numbers that no record can have are refused also under a right checksum",
+        "Impossible numbers are refused even with a correct checksum",
         arguments: [
             (4, 1, 0), (4, 1, 6), (5, 1, 4), (5, 1, 2), (6, 2, 1), (72, 8, .max), (72, 8, 9), (72, 8, 1 << 63),
             (88, 4, 0xFFFF_FFFF), (88, 4, 1 << 20), (92, 4, 0xFFFF_FFFF), (92, 4, 0), (4, 1, 3),
@@ -90,7 +90,7 @@ struct RecordHeaderTests {
         #expect(RecordHeader.decode(bytes) == nil)
     }
 
-    @Test("No bytes make the parser trap", arguments: [1, 2, 3] as [UInt64])
+    @Test("No input makes the parser trap", arguments: [1, 2, 3] as [UInt64])
     func fuzz(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let record = FormatSamples.record("fuzz", body: generator.bytes(100))
@@ -105,7 +105,7 @@ struct RecordHeaderTests {
         }
     }
 
-    @Test("Lengths made by hand saturate")
+    @Test("Out-of-range lengths saturate")
     func saturation() {
         var header = RecordHeader(kind: .entry, segment: 1, order: 2, primary: 3)
         header.detailLength = .max
@@ -114,7 +114,7 @@ struct RecordHeaderTests {
         #expect(header.units == .max / 16 + 1)
     }
 
-    @Test("A verbatim copy differs in segment number and checksum alone")
+    @Test("A verbatim copy differs only in segment number and checksum")
     func restamp() throws {
         let record = FormatSamples.record("one", segment: 5)
         var copy = record

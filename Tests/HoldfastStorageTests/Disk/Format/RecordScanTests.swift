@@ -42,7 +42,7 @@ struct RecordScanTests {
     private static let records = (1...4).map { FormatSamples.record("r\($0)", order: UInt64($0)) }
     private static let file = head + records.flatMap(\.self)
 
-    @Test("Records that follow each other are all found, in zeros and at the end of the file")
+    @Test("Consecutive records are all found, among zeros and at the end of the file")
     func whole() {
         for tail in [0, 1, 15, 16, 4_096] {
             let outcome = Self.scan(Self.file + [UInt8](repeating: 0, count: tail))
@@ -55,7 +55,7 @@ struct RecordScanTests {
         #expect(Self.scan([]) == Outcome(end: 64))
     }
 
-    @Test("Damage to one byte costs the record it lies in and no other")
+    @Test("A damaged byte costs its own record and no other")
     func damage() {
         let size = Self.records[0].count
         let bodyStart = 104 + FormatSamples.detail("r1").encode().count
@@ -79,7 +79,7 @@ struct RecordScanTests {
         }
     }
 
-    @Test("A truncated file yields the records that are whole")
+    @Test("A truncated file yields its whole records")
     func truncation() {
         let size = Self.records[0].count
         let padding = size - (104 + FormatSamples.detail("r1").encode().count + 8)
@@ -95,7 +95,7 @@ struct RecordScanTests {
         count: (16 - (104 + FormatSamples.detail("outer").encode().count) % 16) % 16
     )
 
-    @Test("A record within the body of another is never taken")
+    @Test("A record inside another record's body is never used")
     func nested() {
         let inner = FormatSamples.record("inner", order: 99)
         let outer = FormatSamples.record("outer", order: 1, body: Self.bodyPadding + inner + inner)
@@ -103,7 +103,7 @@ struct RecordScanTests {
         #expect(outcome.orders == [1, 2])
     }
 
-    @Test("Records of another segment or seed are not taken where the record around them is damaged")
+    @Test("Records of another segment or seed are not used, even if the surrounding record is damaged")
     func fakes() {
         for inner in [
             FormatSamples.record("inner", segment: 4, order: 99),
@@ -117,7 +117,7 @@ struct RecordScanTests {
         }
     }
 
-    @Test("What an older segment left behind the tail of a recycled file is not taken")
+    @Test("Records of an older segment after the tail of a recycled file are not used")
     func recycled() {
         let old = (1...40).map { FormatSamples.record("old \($0)", segment: 3, order: UInt64($0)) }.flatMap(\.self)
         let file = Self.file + Array((Self.head + old).dropFirst(Self.file.count))
@@ -127,7 +127,7 @@ struct RecordScanTests {
         #expect(Self.scan(file, segment: 3).orders.last == 40)
     }
 
-    @Test("A hole that an unfinished write left is passed over and counted")
+    @Test("A hole from an unfinished write is skipped and counted")
     func hole() {
         let size = Self.records[1].count
         var file = Self.file
@@ -150,7 +150,7 @@ struct RecordScanTests {
         #expect(Self.scan(file).bodies == [true, true, true, true, true])
     }
 
-    @Test("Windows of any size give what one window gives", arguments: [1, 2] as [UInt64])
+    @Test("Windows of any size give the same result as one window", arguments: [1, 2] as [UInt64])
     func windows(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<40 {
@@ -180,7 +180,7 @@ struct RecordScanTests {
         }
     }
 
-    @Test("Random bytes yield nothing and end", arguments: [3, 4] as [UInt64])
+    @Test("Random bytes yield nothing, and the scan ends", arguments: [3, 4] as [UInt64])
     func noise(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<200 {

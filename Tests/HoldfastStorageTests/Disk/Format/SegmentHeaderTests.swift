@@ -28,7 +28,7 @@ struct SegmentHeaderTests {
         }
     }
 
-    @Test("The fields lie where the documentation says")
+    @Test("The fields are at their documented positions")
     func layout() {
         let bytes = SegmentHeader(kind: .main, number: 2, epoch: 3, createdOrder: 4, identity: 5)
             .encode(seed: Self.seed)
@@ -45,7 +45,7 @@ struct SegmentHeaderTests {
         }
     }
 
-    @Test("Reserved bytes and unknown kinds are refused also under a right checksum", arguments: [12, 13, 15, 48, 55])
+    @Test("Reserved bytes and unknown kinds are refused even with a correct checksum", arguments: [12, 13, 15, 48, 55])
     func reserved(place: Int) {
         var bytes = SegmentHeader(kind: .small, number: 7, epoch: 1, createdOrder: 9).encode(seed: Self.seed)
         bytes[place] = 2

@@ -62,7 +62,7 @@ struct SegmentTableTests {
         #expect(SegmentTable.decode(bytes, footer: footer, seed: 0) == nil)
     }
 
-    @Test("The fields lie where the documentation says")
+    @Test("The fields are at their documented positions")
     func layout() {
         let row = TableRow(
             primary: 1,
@@ -106,7 +106,7 @@ struct SegmentTableTests {
     }
 
     @Test(
-        "Impossible footers are refused also under a right checksum",
+        "Impossible footers are refused even with a correct checksum",
         arguments: [
             (16, 4, 0xFFFF_FFFF), (16, 4, 0), (20, 4, 0xFFFF_FFFF), (20, 4, 2), (24, 8, 0), (24, 8, 48), (24, 8, 177),
             (24, 8, 1 << 40), (24, 8, 1 << 63), (24, 8, .max), (48, 8, 1),
@@ -125,7 +125,7 @@ struct SegmentTableTests {
     }
 
     @Test(
-        "Impossible rows are refused also under a right checksum",
+        "Impossible rows are refused even with a correct checksum",
         arguments: [
             TableRow(primary: 1, variant: 0, place: 3, order: 1, units: 7, kind: .entry),
             TableRow(primary: 1, variant: 0, place: 4, order: 1, units: 6, kind: .entry),
@@ -143,7 +143,7 @@ struct SegmentTableTests {
         #expect(Self.decode(table)?.0 == [right])
     }
 
-    @Test("Rows that are repeated or out of order, and blobs of no place, are refused")
+    @Test("Rows that are repeated or out of order, and blobs without a position, are refused")
     func order() {
         let row = TableRow(primary: 1, variant: 0, place: 4, order: 1, units: 7, kind: .entry)
         let twice = SegmentTable.encode(rows: [row, row], blobs: [], segment: 9, tableOffset: 640, seed: Self.seed)
@@ -167,7 +167,7 @@ struct SegmentTableTests {
         #expect(swapped.withUnsafeBytes { SegmentTable.decodeRows($0, count: 2, end: 704) } == nil)
     }
 
-    @Test("No bytes make the parser trap, also beneath the checksum", arguments: [1, 2] as [UInt64])
+    @Test("No input makes the parser trap, even below the checksum", arguments: [1, 2] as [UInt64])
     func fuzz(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let rows = Self.rows(6, using: &generator)

@@ -31,7 +31,7 @@ struct StoreFormatTests {
         }
     }
 
-    @Test("The fields lie where the documentation says")
+    @Test("The fields are at their documented positions")
     func layout() {
         let format = StoreFormat(
             secret: [UInt8](repeating: 7, count: 32),
@@ -64,7 +64,7 @@ struct StoreFormatTests {
     }
 
     @Test(
-        "Impossible numbers are refused also under a right checksum",
+        "Impossible numbers are refused even with a correct checksum",
         arguments: [
             (8, 2), (8, 4), (12, 2), (48, 0), (48, 4_095), (48, 65_537), (48, 1 << 40), (48, .max), (80, 65), (81, 1),
             (150, 1), (240, 1 << 56),
@@ -89,7 +89,7 @@ struct StoreFormatTests {
         #expect(StoreFormat.decode(bytes) == nil)
     }
 
-    @Test("A new format has a secret of its own and begins at epoch and order 1")
+    @Test("A new format has its own secret and begins at epoch and order 1")
     func new() {
         var generator = SeededGenerator(seed: 6)
         let one = StoreFormat.new(segmentSize: 1 << 20, using: &generator)
@@ -119,7 +119,7 @@ struct GeometryTests {
         #expect(Geometry(capacity: kibibytes * 1_024).segmentSize == size * 1_024)
     }
 
-    @Test("All sizes keep their bounds at any capacity", arguments: [11, 12] as [UInt64])
+    @Test("All sizes stay within their bounds at any capacity", arguments: [11, 12] as [UInt64])
     func bounds(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var capacities = [Int.min, -1, 0, .max]

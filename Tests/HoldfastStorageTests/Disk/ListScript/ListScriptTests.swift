@@ -86,7 +86,7 @@ struct ListScriptTests {
         }
     }
 
-    @Test("A store that was closed", .enabled(if: ListStoreScriptTests.isHere, script))
+    @Test("A closed store", .enabled(if: ListStoreScriptTests.isHere, script))
     func closed() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -102,7 +102,7 @@ struct ListScriptTests {
     }
 
     @Test(
-        "A store as a crash leaves it: copied from under the open one",
+        "A store after a crash: copied while it was open",
         .enabled(if: ListStoreScriptTests.isHere, script)
     )
     func crashed() async throws {
@@ -124,7 +124,7 @@ struct ListScriptTests {
     }
 
     @Test(
-        "A store after a loss of power: all suspect but what was validated",
+        "A store after a power loss: everything is suspect except what was validated",
         .enabled(if: ListStoreScriptTests.isHere, script)
     )
     func suspect() async throws {

@@ -139,7 +139,7 @@ struct ListStoreScriptTests {
         #expect(try Self.list(directory.url.path) == expected.sorted())
     }
 
-    @Test("It shows of a sealed entry what lies in clear", .enabled(if: isHere))
+    @Test("For an encrypted entry it shows what is not encrypted", .enabled(if: isHere))
     func sealedEntry() throws {
         let directory = try SampleDirectory(Self.format())
         defer { directory.remove() }

@@ -38,7 +38,7 @@ struct DiskLoadTests {
 
     private static let seconds = ProcessInfo.processInfo.environment["HOLDFAST_LOAD_SECONDS"].flatMap(Double.init)
 
-    @Test("Callers that get and put find room at all times", arguments: Case.short)
+    @Test("Callers that get and put always find room", arguments: Case.short)
     func short(_ load: Case) async throws {
         try await Self.run(
             load,
@@ -48,7 +48,7 @@ struct DiskLoadTests {
     }
 
     @Test(
-        "So they do for long: HOLDFAST_LOAD_SECONDS, shared out",
+        "The same for longer: HOLDFAST_LOAD_SECONDS, divided among the tests",
         .enabled(if: seconds != nil),
         .serialized,
         arguments: Case.long

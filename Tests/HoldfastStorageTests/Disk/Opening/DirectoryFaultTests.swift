@@ -7,7 +7,7 @@ import HoldfastTesting
 import Testing
 
 /// What happens to a directory from outside: it is removed, is somebody else's, loses files or bits.
-@Suite("DiskStore: what others do to the directory", .timeLimit(.minutes(20)))
+@Suite("DiskStore: changes to the directory by others", .timeLimit(.minutes(20)))
 struct DirectoryFaultTests {
     private static func open(_ files: any FileSystem, _ path: String = "/store", capacity: Int = 1 << 20)
         async throws -> DiskStore
@@ -61,7 +61,7 @@ struct DirectoryFaultTests {
     }
 
     @Test(
-        "A holder whose directory was removed and made again leaves its successor's files alone",
+        "A store whose directory was removed and recreated leaves its successor's files alone",
         arguments: [true, false]
     )
     func replacedDirectory(isWholeDirectory: Bool) async throws {
@@ -83,7 +83,7 @@ struct DirectoryFaultTests {
         try await Self.replaced(files, "/store") { #expect(files.wipe("/store")) }
     }
 
-    @Test("A holder whose directory was moved goes on in it")
+    @Test("A store whose directory was moved continues in it")
     func movedDirectory() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -106,7 +106,7 @@ struct DirectoryFaultTests {
 
     // MARK: FORMAT
 
-    @Test("One flipped bit in FORMAT loses nothing, and the next opening has repaired it", arguments: [true, false])
+    @Test("One flipped bit in FORMAT loses nothing, and the next opening repairs it", arguments: [true, false])
     func formatFlips(isClosed: Bool) async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await Self.open(files)
@@ -146,7 +146,7 @@ struct DirectoryFaultTests {
     }
 
     @Test(
-        "Segments missing, renamed or swapped bring nothing back that is trusted",
+        "Missing, renamed or swapped segments bring nothing back that is trusted",
         arguments: Mishap.allCases,
         [true, false]
     )
@@ -200,7 +200,7 @@ struct DirectoryFaultTests {
     }
 
     @Test(
-        "A kill while many writers have places in many segments makes nothing suspect",
+        "A kill while many writers have space in many segments makes nothing suspect",
         arguments: [1, 7, 19, 40, 61]
     )
     func manyWriters(step: Int) async throws {
@@ -222,7 +222,7 @@ struct DirectoryFaultTests {
         await again.close()
     }
 
-    @Test("Stray files with numbers that no store reaches do not block opening")
+    @Test("Stray files with impossible numbers do not block opening")
     func strayNumbers() async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
@@ -257,7 +257,7 @@ struct DirectoryFaultTests {
     ]
 
     @Test(
-        "A directory that is neither empty nor a store's is refused, and nothing in it is touched",
+        "A directory that is neither empty nor a store is refused and left untouched",
         arguments: foreign
     )
     func foreignDirectory(_ content: [String: String]) async throws {
@@ -291,7 +291,7 @@ struct DirectoryFaultTests {
         #expect(left == content)
     }
 
-    @Test("A parent that anyone may write is refused, unless it is sticky")
+    @Test("A parent directory writable by anyone is refused, unless it is sticky")
     func openParent() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -307,7 +307,7 @@ struct DirectoryFaultTests {
         }
     }
 
-    @Test("A directory that this very process holds is said to be so")
+    @Test("If this very process holds the directory, the error says so")
     func openedTwice() async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)

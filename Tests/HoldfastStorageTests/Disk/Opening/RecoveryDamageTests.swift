@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Damage costs what it touches, and nothing that is gone comes back unnoticed")
+@Suite("Damage costs only what it touches, and nothing removed comes back unnoticed")
 struct RecoveryDamageTests {
     /// Checks what recovery made of a sample of which the file of segment `number` was damaged.
     @discardableResult
@@ -39,7 +39,7 @@ struct RecoveryDamageTests {
         return (path, bytes, last + 1)
     }
 
-    @Test("every byte flipped", arguments: [1, 2, 3] as [UInt64])
+    @Test("Every byte flipped", arguments: [1, 2, 3] as [UInt64])
     func flips(_ number: UInt64) throws {
         let sample = try StoreSample.full()
         let (path, bytes, end) = try Self.written(sample, number)
@@ -51,7 +51,7 @@ struct RecoveryDamageTests {
         }
     }
 
-    @Test("every truncation", arguments: [1, 2, 3] as [UInt64])
+    @Test("Every truncation", arguments: [1, 2, 3] as [UInt64])
     func truncations(_ number: UInt64) throws {
         let sample = try StoreSample.full()
         let (path, bytes, end) = try Self.written(sample, number)
@@ -62,7 +62,7 @@ struct RecoveryDamageTests {
         }
     }
 
-    @Test("a step that the system refuses ends recovery with an error, or costs what is damaged", arguments: [5, 13])
+    @Test("A step that the system refuses ends recovery with an error, or costs what is damaged", arguments: [5, 13])
     func refusals(_ errno: Int32) throws {
         let whole = try StoreSample.full()
         whole.files.plan()
@@ -87,7 +87,7 @@ struct RecoveryDamageTests {
         }
     }
 
-    @Test("a file of any bytes is survived", arguments: 0..<40 as Range<UInt64>)
+    @Test("A file of random bytes is handled", arguments: 0..<40 as Range<UInt64>)
     func anyBytes(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let sample = try StoreSample.full()

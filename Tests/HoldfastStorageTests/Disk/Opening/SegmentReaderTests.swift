@@ -32,7 +32,7 @@ struct SegmentReaderTests {
         return sample
     }
 
-    @Test("records across the bounds of the windows are found, and no more than two windows are read at once")
+    @Test("Records across window boundaries are found, and at most two windows are read at once")
     func windows() throws {
         let sample = try Self.large()
         let content = try #require(try Self.content(sample, 1))
@@ -44,7 +44,7 @@ struct SegmentReaderTests {
         #expect(sample.files.log.filter { $0.operation == "read" }.allSatisfy { $0.count <= SegmentReader.window })
     }
 
-    @Test("a hole costs the records in it and no others", arguments: 1...9)
+    @Test("A hole costs the records in it and no others", arguments: 1...9)
     func holes(_ order: UInt64) throws {
         let sample = try Self.large()
         let path = sample.layout.segment(1)
@@ -58,7 +58,7 @@ struct SegmentReaderTests {
         #expect(!content.isDamaged)
     }
 
-    @Test("without its header a segment still has its records, by table or by scan", arguments: [1, 3] as [UInt64])
+    @Test("A segment without its header still has its records, by table or by scan", arguments: [1, 3] as [UInt64])
     func withoutHeader(_ number: UInt64) throws {
         let sample = try StoreSample.full()
         let whole = try #require(try Self.content(sample, number))
@@ -69,7 +69,7 @@ struct SegmentReaderTests {
         #expect(content.isDamaged)
     }
 
-    @Test("a scan says of blobs what the table says")
+    @Test("A scan agrees with the table about blobs")
     func scanSeesBlobs() throws {
         let sample = try StoreSample.full()
         let whole = try #require(try Self.content(sample, 1))
@@ -84,7 +84,7 @@ struct SegmentReaderTests {
         #expect(content.highestOrder == whole.highestOrder)
     }
 
-    @Test("records of the file's older number, behind the tail of a recycled file, do not count")
+    @Test("Records with the file's older number, after the tail of a recycled file, do not count")
     func recycledFile() throws {
         let sample = try StoreSample()
         sample.writeSegment(8, .small, (1...6).map { sample.entry("old \($0)", order: $0) }, isSealed: false)

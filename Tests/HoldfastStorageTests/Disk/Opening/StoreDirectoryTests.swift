@@ -6,7 +6,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("A directory is made ready: safe, locked, of the known format")
+@Suite("Preparing a directory: safe, locked, of the known format")
 struct StoreDirectoryTests {
     private static func open(_ files: SimulatedFileSystem, _ root: String = "/store") throws -> StoreDirectory.Opened {
         var generator = SeededGenerator(seed: 3)
@@ -23,7 +23,7 @@ struct StoreDirectoryTests {
         }
     }
 
-    @Test("a new directory gets its files, and the same format the next time")
+    @Test("A new directory gets its files, and the same format the next time")
     func newDirectory() throws {
         let files = SimulatedFileSystem()
         let first = try Self.open(files, "/store//")
@@ -37,7 +37,7 @@ struct StoreDirectoryTests {
         #expect(second.leftover == 0)
     }
 
-    @Test("a directory that another store holds is refused, with the holder's process number")
+    @Test("A directory that another store holds is refused with the holder's process ID")
     func locked() throws {
         let files = SimulatedFileSystem()
         let first = try Self.open(files)
@@ -52,12 +52,15 @@ struct StoreDirectoryTests {
         #expect(Self.code(files) == nil)
     }
 
-    @Test("a path that is not absolute is refused", arguments: ["store", "", "./store", "/a\0b"])
+    @Test("A path that is not absolute is refused", arguments: ["store", "", "./store", "/a\0b"])
     func relativePath(_ path: String) {
         #expect(Self.code(SimulatedFileSystem(), path) == "bad-configuration")
     }
 
-    @Test("what others may write to, own, or lead elsewhere is refused", arguments: ["/store", "/store/segments"])
+    @Test(
+        "A directory that others may write to or own, or that leads elsewhere, is refused",
+        arguments: ["/store", "/store/segments"]
+    )
     func unsafeDirectory(_ path: String) throws {
         for permissions in [0o720, 0o702, 0o777] as [UInt32] {
             let files = SimulatedFileSystem()
@@ -77,7 +80,7 @@ struct StoreDirectoryTests {
         #expect(Self.code(linked) == "unsafe-directory")
     }
 
-    @Test("an unknown format, a damaged one and version 1 are set aside and removed; what is not ours stays")
+    @Test("An unknown or damaged format, or version 1, is set aside and removed; foreign files stay")
     func setsAside() throws {
         for damage in 0..<3 {
             let files = SimulatedFileSystem()
@@ -107,7 +110,7 @@ struct StoreDirectoryTests {
         }
     }
 
-    @Test("a foreign file in what was set aside stays and is counted")
+    @Test("A foreign file in a directory that was set aside stays and is counted")
     func foreignFileStays() throws {
         let files = SimulatedFileSystem()
         files.close(try Self.open(files).lock)
@@ -122,7 +125,7 @@ struct StoreDirectoryTests {
         #expect(try files.list("/store/\(aside)/segments") == ["letter.txt"])
     }
 
-    @Test("opening that is cut short at any step, by a kill or a power loss, succeeds the next time")
+    @Test("An opening that a kill or power loss interrupts at any step succeeds the next time")
     func cutShort() throws {
         func damaged() throws -> SimulatedFileSystem {
             let files = SimulatedFileSystem()
@@ -148,7 +151,7 @@ struct StoreDirectoryTests {
         }
     }
 
-    @Test("openings that are cut short again and again, of nothing and of what has lost its FORMAT, are no stranger's")
+    @Test("A directory whose openings were interrupted repeatedly still counts as our own")
     func cutShortAgain() throws {
         let lost = SimulatedFileSystem()
         lost.close(try Self.open(lost).lock)
@@ -176,7 +179,7 @@ struct StoreDirectoryTests {
         }
     }
 
-    @Test("a step that is refused ends in an error of the store, and leaves no file open", arguments: [5, 28])
+    @Test("A refused step throws an error of the store and leaves no file open", arguments: [5, 28])
     func refusals(_ errno: Int32) throws {
         let whole = SimulatedFileSystem()
         _ = try Self.open(whole)
@@ -195,7 +198,7 @@ struct StoreDirectoryTests {
         }
     }
 
-    @Test("the format is replaced as a whole: after a power loss it is the old one or the new one")
+    @Test("The format is replaced atomically: after a power loss it is the old one or the new one")
     func formatIsAtomic() throws {
         var generator = SeededGenerator(seed: 5)
         for step in 0..<8 {

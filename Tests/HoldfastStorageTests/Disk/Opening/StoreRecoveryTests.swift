@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Recovery finds what counts in a directory")
 struct StoreRecoveryTests {
-    @Test("the newest entries, the marks and the numbers to go on with")
+    @Test("It finds the newest entries, the marks and the next numbers")
     func findsWhatCounts() throws {
         let sample = try StoreSample.full()
         let found = try sample.recover()
@@ -37,7 +37,7 @@ struct StoreRecoveryTests {
         #expect(sample.files.openFileCount == 0)
     }
 
-    @Test("a segment without a table tells where it ends and which records it has, so that it can be sealed")
+    @Test("For a segment without a table it finds the end and the records, so that it can be sealed")
     func unsealedSegment() throws {
         let sample = try StoreSample.full()
         let segment = try #require(try sample.recover().store.segments.last)
@@ -61,7 +61,7 @@ struct StoreRecoveryTests {
         #expect(again.store.damage.segments == 0)
     }
 
-    @Test("files of an older epoch or another number, and blobs that nobody names, are removed; foreign ones stay")
+    @Test("Files of an older epoch or another number, and unreferenced blobs, are removed; foreign ones stay")
     func removesWhatIsVoid() throws {
         var sample = try StoreSample.full()
         sample.format.epoch = 2
@@ -83,7 +83,7 @@ struct StoreRecoveryTests {
         #expect(try sample.files.list(sample.layout.blobs) == ["7.blob"])
     }
 
-    @Test("without its blob, or with one of another size, an entry is void, and what it superseded stays gone")
+    @Test("An entry without its blob, or with a blob of another size, is void, and what it superseded stays gone")
     func missingBlob() throws {
         for size in [nil, 215, 217] as [Int?] {
             let sample = try StoreSample.full()
@@ -105,7 +105,7 @@ struct StoreRecoveryTests {
     }
 
     @Test(
-        "after a power loss every entry is suspect; after a kill or a clean end none is",
+        "After a power loss every entry is suspect; after a kill or a clean close none is",
         arguments: [(false, true, false), (false, false, true), (true, false, false), (true, true, false)]
     )
     func suspicionByBoot(_ isClean: Bool, _ isSameBoot: Bool, _ isSuspect: Bool) throws {
@@ -117,7 +117,7 @@ struct StoreRecoveryTests {
         #expect(try sample.recover().store.suspectBefore == (isSuspect ? 11 : 0))
     }
 
-    @Test("where the system does not tell its starts, only a clean end is trusted")
+    @Test("If the system does not report boots, only a clean close is trusted")
     func unknownBoot() throws {
         var sample = try StoreSample.full()
         sample.files.bootIdentity = []
@@ -125,7 +125,7 @@ struct StoreRecoveryTests {
         #expect(try sample.recover().store.suspectBefore == 11)
     }
 
-    @Test("the head of a write whose body never came is none; in a segment that was sealed it still supersedes")
+    @Test("The head of a write without its body is no entry; in a sealed segment it still supersedes")
     func tornBody() throws {
         for isClean in [false, true] {
             var sample = try StoreSample()
@@ -143,7 +143,7 @@ struct StoreRecoveryTests {
         }
     }
 
-    @Test("segments of which many writers have not filled their places yet are no damage, however many they are")
+    @Test("Segments in which many writers have not filled their space yet are not damaged")
     func manyUnsealed() throws {
         let sample = try StoreSample()
         for number in 1...8 as ClosedRange<UInt64> {
@@ -155,7 +155,7 @@ struct StoreRecoveryTests {
         #expect(found.store.damage == RecoveredStore.Damage())
     }
 
-    @Test("a segment that had its table, and has none, is damage", arguments: 1...8 as ClosedRange<UInt64>)
+    @Test("A segment that has lost its table is damaged", arguments: 1...8 as ClosedRange<UInt64>)
     func lostTable(_ number: UInt64) throws {
         let sample = try StoreSample()
         for other in 1...8 as ClosedRange<UInt64> {
@@ -176,7 +176,7 @@ struct StoreRecoveryTests {
     ]
 
     @Test(
-        "what is missing, another's or not listed takes the trust from all; what a kill leaves does not",
+        "Missing, foreign or unlisted files make everything suspect; the remains of a kill do not",
         arguments: mishaps
     )
     func list(_ state: SegmentState, _ what: String, _ isSuspect: Bool) throws {
@@ -213,7 +213,7 @@ struct StoreRecoveryTests {
         #expect(try beside.run { _, _ in }.suspectBefore == 0)
     }
 
-    @Test("a prefix or tag mark that cannot be read makes everything suspect", arguments: [7, 8] as [UInt64])
+    @Test("A prefix or tag mark that cannot be read makes everything suspect", arguments: [7, 8] as [UInt64])
     func lostMark(_ order: UInt64) throws {
         let sample = try StoreSample.full()
         let rows = try SegmentReader(files: sample.files, format: sample.format)
@@ -230,7 +230,7 @@ struct StoreRecoveryTests {
         #expect(store.marks.takes(order: 2, tags: ["news"], key: sample.key("b"), hashing: sample.hashing))
     }
 
-    @Test("a void file that cannot be removed is told, and what is gone already is not missed")
+    @Test("A void file that cannot be removed is reported, and one that is already gone is not")
     func sweepTells() throws {
         var sample = try StoreSample.full()
         sample.format.epoch = 2
@@ -242,7 +242,7 @@ struct StoreRecoveryTests {
         #expect(sample.recovery.sweep(void).isEmpty)
     }
 
-    @Test("numbers go on above those of the format and of what is suspect")
+    @Test("Numbers continue above those of the format and of suspect entries")
     func numbersGoOn() throws {
         var sample = try StoreSample.full()
         sample.format.nextOrder = 500

@@ -12,7 +12,10 @@ struct DiskStoreReaderTests {
         try await DiskStore.open(directory: "/store", capacity: capacity, fileSystem: files, now: .at(0))
     }
 
-    @Test("What a store holds is shown while it is held, after a clean close and after a kill", arguments: 0..<3)
+    @Test(
+        "The contents of a store are visible while it is open, after a clean close and after a kill",
+        arguments: 0..<3
+    )
     func shows(way: Int) async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
@@ -60,7 +63,7 @@ struct DiskStoreReaderTests {
         if way != 1 { await store.close() }
     }
 
-    @Test("Every operation that would change something is refused, and the refusal names the holder")
+    @Test("Every operation that would change something is refused, and the error names the holder")
     func refuses() async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
@@ -88,7 +91,7 @@ struct DiskStoreReaderTests {
         #expect(error?.message.contains(pid) == false)
     }
 
-    @Test("Newer entries show after a refresh, and what was removed goes")
+    @Test("Newer entries appear after a refresh, and removed ones disappear")
     func refreshes() async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
@@ -107,7 +110,7 @@ struct DiskStoreReaderTests {
         await store.close()
     }
 
-    @Test("A directory that was made anew is another store")
+    @Test("A recreated directory is another store")
     func replaced() async throws {
         let files = SimulatedFileSystem()
         let first = try await Self.open(files)
@@ -120,7 +123,7 @@ struct DiskStoreReaderTests {
         #expect(await errorCode { _ = try await reader.get("a") } == .closed)
     }
 
-    @Test("What is no store, and what is not safe, is refused and left as it is")
+    @Test("A directory that is unsafe or not a store is refused and left unchanged")
     func refused() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -148,7 +151,7 @@ struct DiskStoreReaderTests {
         #expect(unknown == .badConfiguration)
     }
 
-    @Test("Opening with the fitting capacity evicts nothing", arguments: [1 << 20, 5 << 20, 24 << 20])
+    @Test("Opening with the right capacity evicts nothing", arguments: [1 << 20, 5 << 20, 24 << 20])
     func fits(capacity: Int) async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await Self.open(files, capacity: capacity)

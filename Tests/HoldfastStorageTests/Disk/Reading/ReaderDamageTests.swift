@@ -5,7 +5,7 @@ import HoldfastStorage
 import HoldfastTesting
 import Testing
 
-@Suite("DiskStoreReader: damage, encryption and nothing written", .timeLimit(.minutes(20)))
+@Suite("DiskStoreReader: damage, encryption and no writes", .timeLimit(.minutes(20)))
 struct ReaderDamageTests {
     private static func open(_ files: any FileSystem, seal: (any StoreSeal)? = nil) async throws -> DiskStore {
         try await DiskStore.open(directory: "/store", capacity: 1 << 20, fileSystem: files, seal: seal, now: .at(0))
@@ -49,7 +49,7 @@ struct ReaderDamageTests {
         if crashed { await store.close() }
     }
 
-    @Test("Damage is a finding and stays; the other entries are whole")
+    @Test("Damage is reported and stays; the other entries are whole")
     func damage() async throws {
         for (path, offset) in [("blobs", 70_000), ("segments", 1_000)] {
             let files = try await Self.sample()
@@ -73,7 +73,7 @@ struct ReaderDamageTests {
         }
     }
 
-    @Test("A blob that is missing is a finding where nobody is at work")
+    @Test("A missing blob is reported if no other process is at work")
     func missingBlob() async throws {
         let files = try await Self.sample()
         try files.remove(try #require(files.paths.first { $0.hasSuffix(".blob") }))
@@ -84,7 +84,7 @@ struct ReaderDamageTests {
         #expect(try await reader.get("small").count == 1)
     }
 
-    @Test("After a power loss entries must be validated")
+    @Test("After a power loss entries need validation")
     func powerLoss() async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await Self.open(files)
@@ -96,7 +96,7 @@ struct ReaderDamageTests {
         await store.close()
     }
 
-    @Test("Without the key sealed entries are counted and checked, with it they are read")
+    @Test("Encrypted entries are counted and checked without the key, and read with it")
     func sealed() async throws {
         let files = try await Self.sample(seal: TestSeal())
         let store = try await Self.open(files, seal: TestSeal())
@@ -117,7 +117,7 @@ struct ReaderDamageTests {
         #expect(try await blind.verify { _ in }.entriesDamaged == 1)
     }
 
-    @Test("Bytes at random in any file never trap", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test("Random bytes in any file never trap", arguments: 1...20 as ClosedRange<UInt64>)
     func random(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let files = try await Self.sample()

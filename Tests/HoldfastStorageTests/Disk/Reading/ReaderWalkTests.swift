@@ -9,7 +9,7 @@ import Testing
 @testable import HoldfastStorage
 
 /// A store is changed at random, and reclaims all the while, as a reader lists it and reads bodies.
-@Suite("DiskStoreReader: beside a store that changes", .timeLimit(.minutes(20)))
+@Suite("DiskStoreReader: beside a changing store", .timeLimit(.minutes(20)))
 struct ReaderWalkTests {
     /// What was stored so far, and what may be there now.
     private final class Ledger: Sendable {
@@ -89,7 +89,7 @@ struct ReaderWalkTests {
     }
 
     @Test(
-        "Each body read is one that was stored under its key, and none that was gone at the last look",
+        "Each body read was stored under its key, and none was gone at the last refresh",
         arguments: 1...3 as ClosedRange<UInt64>
     )
     func walk(seed: UInt64) async throws {

@@ -66,7 +66,7 @@ struct RecoveryModelTests {
         depth: 2
     )
 
-    @Test("no history breaks a promise", arguments: scenarios + (extra > 0 ? [everything] : []))
+    @Test("No history breaks a promise", arguments: scenarios + (extra > 0 ? [everything] : []))
     func rulesHold(_ scenario: ModelScenario) {
         var scenario = scenario
         scenario.depth += Self.extra
@@ -76,7 +76,7 @@ struct RecoveryModelTests {
         #expect(outcome.states > 1_000)
     }
 
-    @Test("the fold of the store finds what the model finds")
+    @Test("The fold of the store agrees with the model")
     func foldAgrees() {
         let identities: [UInt8] = [0, 1, 2]
         let steps: ModelScenario.Steps = [.hit, .reclaimMain, .remove, .purgeTag]
@@ -112,7 +112,7 @@ struct RecoveryModelTests {
         ("copies shadow", .copyShadows, [2], [.reclaimMain, .hit, .remove]),
     ]
 
-    @Test("without one rule the search finds a counterexample", arguments: omissions.indices)
+    @Test("Without any one rule the search finds a counterexample", arguments: omissions.indices)
     func omissionIsFound(_ index: Int) {
         let (rule, omits, identities, steps) = Self.omissions[index]
         let scenario = ModelScenario(name: rule, identities: identities, steps: steps, omits: omits, depth: 16)

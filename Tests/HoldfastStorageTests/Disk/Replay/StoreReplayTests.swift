@@ -8,7 +8,7 @@ import Testing
 @testable import HoldfastSimulation
 @testable import HoldfastStorage
 
-@Suite("A store hits what its policy hits", .timeLimit(.minutes(20)))
+@Suite("A store has the hits of its policy", .timeLimit(.minutes(20)))
 struct StoreReplayTests {
     private static let traces = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -54,7 +54,7 @@ struct StoreReplayTests {
     }
 
     /// A small store has few segments: those open, made in advance and kept back weigh more, and so do tables and tombstones.
-    @Test("on requests of our own", arguments: [(1 << 20, 0.09, 0.85), (3 << 20, 0.03, 0.9)])
+    @Test("On generated requests", arguments: [(1 << 20, 0.09, 0.85), (3 << 20, 0.03, 0.9)])
     func synthetic(capacity: Int, tolerance: Double, alike: Double) async throws {
         let trace = Self.synthetic(seed: 5, requests: 40_000)
         try await Self.expectAgreement(
@@ -65,7 +65,7 @@ struct StoreReplayTests {
     }
 
     /// 60 entries of 8 KiB, a sixth of the capacity, then seven capacities of what is asked for once.
-    @Test("a scan of keys asked for once leaves what was asked for often, and a reopened store begins anew")
+    @Test("A scan of keys requested once keeps what is requested often, and a reopened store starts anew")
     func scan() async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         func open() async throws -> DiskStore {
@@ -96,7 +96,7 @@ struct StoreReplayTests {
         await again.close()
     }
 
-    @Test("on requests that were recorded", .enabled(if: hasTraces, "the open traces are not beside the package"))
+    @Test("On recorded requests", .enabled(if: hasTraces, "the open traces are not beside the package"))
     func recorded() async throws {
         let bytes = [UInt8](try Data(contentsOf: Self.traces.appendingPathComponent("bu98.trace")))
         let trace = RequestTrace(decoding: Array(bytes.prefix(20_000 * 12)))

@@ -74,13 +74,13 @@ struct RoomModelTests {
         #expect(outcome.states > 1_000)
     }
 
-    @Test("So it is after long random histories", arguments: 0..<60 as Range<UInt64>)
+    @Test("The same holds for long random histories", arguments: 0..<60 as Range<UInt64>)
     func holdsLong(seed: UInt64) {
         let found = Self.walk(.reserve, seed: seed, steps: 400)
         #expect(found == nil, "seed \(seed): \(found.map { "\($0)" } ?? "")")
     }
 
-    @Test("The rules of 0.1.0 end in a store that takes nothing more")
+    @Test("The rules of 0.1.0 end in a store that accepts nothing more")
     func oneKeptBack() {
         let found = (0..<60 as Range<UInt64>).compactMap { Self.walk(.oneKeptBack, seed: $0, steps: 400) }
         print("room model: 0.1.0,", found.count, "of 60 histories, the first after", found.first?.steps ?? 0, "steps")

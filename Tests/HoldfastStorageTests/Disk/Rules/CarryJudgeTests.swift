@@ -11,7 +11,7 @@ struct CarryJudgeTests {
     private typealias Candidate = CarryJudge.Candidate
 
     @Test(
-        "the small log gives while it holds more than its share of what the window should have",
+        "The small log is reclaimed while it holds more than its share of the window's size",
         arguments: [
             (9, 100, 0.1, true, true, LogKind.small), (8, 100, 0.1, true, true, .main),
             (60, 100, 0.7, true, true, .small),
@@ -34,7 +34,7 @@ struct CarryJudgeTests {
         }
     }
 
-    @Test("the bar lies where two fifths of the bytes do not reach it")
+    @Test("The threshold is where two fifths of the bytes do not reach it")
     func bar() {
         #expect(CarryJudge.bar(of: []) == .min)
         #expect(CarryJudge.bar(of: (0..<100).reversed().map { (score: $0, bytes: 10) }) == 39)
@@ -42,7 +42,7 @@ struct CarryJudgeTests {
         #expect(CarryJudge.bar(of: [(score: 3, bytes: 1), (score: 1, bytes: 100)]) == 1)
     }
 
-    @Test("what scores at the bar or above is carried, and what is pinned")
+    @Test("What scores at least the threshold is carried, and so is what is pinned")
     func carries() {
         var judge = CarryJudge(capacity: 1_000, segmentSize: 100)
         let candidates =
@@ -54,7 +54,7 @@ struct CarryJudgeTests {
     }
 
     @Test(
-        "where two fifths are dead there is no bar",
+        "If two fifths are dead there is no threshold",
         arguments: [(83, 0, 2), (84, 0, 4), (84, 2, 2), (200, 0, 4), (0, 0, 2), (.max, .max, 4)]
     )
     func dead(recordBytes: Int, blobBytes: Int, carried: Int) {
@@ -64,7 +64,7 @@ struct CarryJudgeTests {
         #expect(verdicts.count { $0 } == carried)
     }
 
-    @Test("where all fits into a sample, all is drawn; else as much as the sample, in proportion")
+    @Test("If everything fits into a sample, all is sampled; else as much as the sample, in proportion")
     func draws() {
         var random = PolicyRandom(seed: 3)
         #expect(CarryJudge.draws(from: [], using: &random) == [])
@@ -74,7 +74,7 @@ struct CarryJudgeTests {
         #expect((32...96).contains(draws[0]) && (140...244).contains(draws[2]), "\(draws)")
     }
 
-    @Test("three quarters of what is reclaimed may be carried, of four segments in advance, the best first")
+    @Test("Three quarters of what is reclaimed may be carried, four segments in advance, the best first")
     func credit() {
         var judge = CarryJudge(capacity: 10_000, segmentSize: 100)
         let full = (0..<10).map { Candidate(score: $0, recordBytes: 10) }
@@ -89,7 +89,7 @@ struct CarryJudgeTests {
         #expect(counts.suffix(20).reduce(0, +) == 150)
     }
 
-    @Test("a blob alone in its segment may be carried, but not for ever")
+    @Test("A blob alone in its segment may be carried, but not forever")
     func blobs() {
         var judge = CarryJudge(capacity: 1_000, segmentSize: 10)
         let blob = Candidate(score: 1, recordBytes: 0, blobBytes: 300)
@@ -103,7 +103,7 @@ struct CarryJudgeTests {
     }
 
     /// Room is found: however well everything scores, reclaiming enough gives back what is asked for.
-    @Test("of what is reclaimed a quarter is given back, less what may be carried in advance", arguments: 0..<20)
+    @Test("A quarter of what is reclaimed is freed, less what may be carried in advance", arguments: 0..<20)
     func givesBack(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
         let (capacity, segment) = (1 << 20, 1 << 12)
@@ -127,7 +127,7 @@ struct CarryJudgeTests {
         }
     }
 
-    @Test("hits for bytes decide, and between equal marks the key, never more than a step of a mark")
+    @Test("Hits per byte decide, and between equal marks the key, by less than one step of a mark")
     func score() {
         #expect(
             CarryJudge.score(weight: 0, bytes: 1 << 20, hash: 5) < CarryJudge.score(weight: 0, bytes: 1 << 4, hash: 5)

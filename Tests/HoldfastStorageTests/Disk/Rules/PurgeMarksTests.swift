@@ -13,7 +13,7 @@ struct PurgeMarksTests {
         marks.takes(order: order, tags: tags, key: StoreKey(Array(key.utf8)), hashing: hashing)
     }
 
-    @Test("a tag mark takes entries of a lower order that bear the tag")
+    @Test("A tag mark removes entries of a lower order that have the tag")
     func tags() {
         var marks = PurgeMarks()
         marks.add(tag: Self.hashing.tag("news"), order: 5, horizon: 3)
@@ -25,7 +25,7 @@ struct PurgeMarksTests {
         #expect(marks.newestOrder == 9)
     }
 
-    @Test("a prefix mark takes entries of a lower order whose key begins so")
+    @Test("A prefix mark removes entries of a lower order whose key begins with it")
     func prefixes() {
         var marks = PurgeMarks()
         marks.add(prefix: Array("https://a.example/".utf8), order: 5, horizon: 3)
@@ -34,7 +34,7 @@ struct PurgeMarksTests {
         #expect(!Self.takes(marks, order: 4, key: "https://b.example/1"))
     }
 
-    @Test("the newer of two marks stands for both, in whichever order they come")
+    @Test("The newer of two marks replaces both, in whichever order they come")
     func newerStands() {
         var marks = PurgeMarks()
         let tag = Self.hashing.tag("t")
@@ -48,7 +48,7 @@ struct PurgeMarksTests {
         #expect(!marks.isNewest(tag: tag, order: 5))
     }
 
-    @Test("marks go with the last segment up to their horizon")
+    @Test("Marks are dropped with the last segment up to their horizon")
     func prune() {
         var marks = PurgeMarks()
         marks.add(tag: 1, order: 5, horizon: 3)
@@ -61,7 +61,7 @@ struct PurgeMarksTests {
         #expect(marks.newestOrder == 0)
     }
 
-    @Test("the number of marks and the bytes of prefixes are bounded")
+    @Test("The number of marks and the bytes of prefixes are bounded")
     func bounds() {
         var marks = PurgeMarks()
         for number in 0..<UInt64(PurgeMarks.bound) {

@@ -30,7 +30,7 @@ struct RecoveryFoldTests {
         return all
     }
 
-    @Test("the highest order wins and shadows what it superseded")
+    @Test("The highest order wins and hides what it superseded")
     func highestOrderWins() {
         let winners = Self.winners([[Self.row(1, order: 5)], [Self.row(1, order: 3)]])
         #expect(winners.map(\.row.order) == [5])
@@ -39,14 +39,14 @@ struct RecoveryFoldTests {
         #expect(Self.winners([[Self.row(1, order: 5)]]).map(\.row.shadows) == [false])
     }
 
-    @Test("of two copies the one in the higher slot is taken, and it shadows the other")
+    @Test("Of two copies the one in the higher slot is used, and it hides the other")
     func copiesShadow() {
         let winners = Self.winners([[Self.row(1, order: 5)], [Self.row(1, order: 5, place: 99)]])
         #expect(winners.map(\.row.place) == [RecordPlace(slot: 1, unit: 99, units: 7)])
         #expect(winners.map(\.row.shadows) == [true])
     }
 
-    @Test("a tombstone kills its order and lower ones", arguments: [RecordKind.primaryTombstone, .variantTombstone])
+    @Test("A tombstone removes its order and lower ones", arguments: [RecordKind.primaryTombstone, .variantTombstone])
     func tombstonesKill(_ kind: RecordKind) {
         for (entry, survives) in [(4, false), (5, false), (6, true)] as [(UInt64, Bool)] {
             let winners = Self.winners([[Self.row(1, order: entry)], [Self.row(1, kind, order: 5)]])
@@ -54,7 +54,7 @@ struct RecoveryFoldTests {
         }
     }
 
-    @Test("a tombstone of a variant leaves the others, one of a primary key takes all, none takes another key")
+    @Test("A tombstone of a variant leaves the others, one of a primary key removes all, none affects another key")
     func reachOfTombstones() {
         let entries = [Self.row(1, order: 1), Self.row(1, order: 2, variant: 7), Self.row(2, order: 3, variant: 7)]
         let one = Self.winners([entries + [Self.row(1, .variantTombstone, order: 9, variant: 7)]])
@@ -63,13 +63,13 @@ struct RecoveryFoldTests {
         #expect(all.map(\.row.order) == [3])
     }
 
-    @Test("marks have no say, whatever hash stands in their rows")
+    @Test("Marks are ignored, whatever hash is in their rows")
     func marksSayNothing() {
         let marks = [Self.row(1, .tagMark, order: 9), Self.row(1, .prefixMark, order: 9)]
         #expect(Self.winners([[Self.row(1, order: 5)], marks]).map(\.row.order) == [5])
     }
 
-    @Test("keys that the index cannot tell apart are one identity")
+    @Test("Keys that the index cannot distinguish are one identity")
     func collidingKeys() {
         let other: UInt64 = 1 | 1 << 50
         let winners = Self.winners([[Self.row(1, order: 5)], [Self.row(other, order: 6)]])
@@ -78,7 +78,7 @@ struct RecoveryFoldTests {
         #expect(Self.winners([[Self.row(1, order: 5)], [Self.row(other, .primaryTombstone, order: 6)]]).isEmpty)
     }
 
-    @Test("random records fold as a dictionary does", arguments: 0..<20 as Range<UInt64>)
+    @Test("Random records fold like a dictionary", arguments: 0..<20 as Range<UInt64>)
     func agreesWithDictionary(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let keys = (0..<12).map { _ in UInt64.random(in: 0 ... .max, using: &generator) }

@@ -8,7 +8,7 @@ import Testing
 @testable import HoldfastStorage
 
 /// Readers, followers and cancelled tasks beside writers that make a tiny store reclaim all the time.
-@Suite("DiskStore: readers beside reclaim, purges and close", .timeLimit(.minutes(20)))
+@Suite("DiskStore: readers during reclaim, purges and close", .timeLimit(.minutes(20)))
 struct DiskStressTests {
     private static let capacity = 1 << 20
     private static let lengths = [500, 6_000, 30_000, 140_000]
@@ -106,7 +106,7 @@ struct DiskStressTests {
         await store.close()
     }
 
-    @Test("An open body is read to its end after eviction, a purge of all and close", arguments: [6_000, 140_000])
+    @Test("An open body can be read to its end after eviction, a full purge and close", arguments: [6_000, 140_000])
     func held(length: Int) async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         files.cachedReads = .none
@@ -124,7 +124,7 @@ struct DiskStressTests {
     }
 
     @Test(
-        "Close under load ends, and what was acknowledged is there for the next store",
+        "Close under load ends, and the next store has what was acknowledged",
         arguments: 0..<6 as Range<UInt64>
     )
     func closing(seed: UInt64) async throws {

@@ -68,7 +68,7 @@ struct DensityTinyLFUPolicyTests {
     }
 
     @Test(
-        "Never above capacity, no slot lost or doubled, the same for the same seed",
+        "Never above capacity, no slot lost or doubled, and the same result for the same seed",
         arguments: [1, 2, 3, 4] as [UInt64],
         [0, 0.5, 1]
     )
@@ -76,7 +76,7 @@ struct DensityTinyLFUPolicyTests {
         #expect(randomised(seed: seed, beta: beta) == randomised(seed: seed, beta: beta))
     }
 
-    @Test("A slot used over and over in the window leaves no trail of items")
+    @Test("A slot that is used repeatedly in the window leaves no trail of items")
     func trail() {
         var checked = Checked(policy: DensityTinyLFUPolicy(capacity: 1_000, beta: 0.5, seed: 1))
         for slot in 0..<20 as Range<UInt32> { checked.request(slot, 1) }
@@ -91,7 +91,7 @@ struct DensityTinyLFUPolicyTests {
     }
 
     @Test(
-        "What is asked for once does not take the place of what is asked for often, even where that fills the main part"
+        "Keys requested once do not displace popular ones, even if those fill the main part"
     )
     func admission() {
         var checked = Checked(policy: DensityTinyLFUPolicy(capacity: 200, beta: 0.5, seed: 1))
@@ -100,7 +100,7 @@ struct DensityTinyLFUPolicyTests {
         #expect((0..<175).filter { checked.policy.holds($0) }.count >= 168)
     }
 
-    @Test("A scan passes and leaves what is asked for often")
+    @Test("A scan passes and leaves the popular entries")
     func scan() {
         var checked = Checked(policy: DensityTinyLFUPolicy(capacity: 200, beta: 0.5, seed: 1))
         for _ in 0..<10 { for slot in 0..<100 as Range<UInt32> { checked.request(slot, 1) } }
@@ -109,7 +109,7 @@ struct DensityTinyLFUPolicyTests {
     }
 
     @Test(
-        "As often asked for, the small stay with beta 0.5; with beta 0 size does not matter",
+        "Of equally popular entries the small ones stay with beta 0.5; with beta 0 size does not matter",
         arguments: [(0.5, 0.9, 1.0), (0, 0.2, 0.8)]
     )
     func density(beta: Double, least: Double, most: Double) {
@@ -122,7 +122,7 @@ struct DensityTinyLFUPolicyTests {
         #expect(small >= least && small <= most, "\(small) of the small are held")
     }
 
-    @Test("What came into fashion takes the place of what went out of it")
+    @Test("Newly popular entries displace formerly popular ones")
     func forgets() {
         var checked = Checked(policy: DensityTinyLFUPolicy(capacity: 100, beta: 0.5, seed: 1))
         for _ in 0..<100 { for slot in 0..<80 as Range<UInt32> { checked.request(slot, 1) } }
@@ -130,7 +130,7 @@ struct DensityTinyLFUPolicyTests {
         #expect((100..<180).filter { checked.policy.holds($0) }.count >= 75)
     }
 
-    @Test("A change of capacity that asks nobody to leave changes nothing else")
+    @Test("A capacity change that evicts nothing changes nothing else")
     func smallChanges() {
         var plain = DensityTinyLFUPolicy(capacity: 1_000, beta: 0.5, seed: 1)
         var changed = plain
@@ -155,7 +155,7 @@ struct DensityTinyLFUPolicyTests {
     }
 
     @Test(
-        "A full cache takes 24 bytes an entry at most, sketch and trials included",
+        "A full cache takes at most 24 bytes per entry, sketch and trials included",
         arguments: [100_000, 110_000]
     )
     func memory(entries: Int) {
@@ -175,7 +175,7 @@ struct DensityTinyLFUPolicyTests {
         #expect(each <= 24, "\(each) bytes")
     }
 
-    @Test("Large candidates that lose to the last of many victims cost no more than their share")
+    @Test("Large candidates that lose to the last of many victims cost only their share")
     func flood() {
         // Three in five of 5,000 entries are used often; candidates of half the cache beat the other 2,000 and then lose.
         var policy = DensityTinyLFUPolicy(capacity: 5_000, beta: 0, seed: 1)
@@ -200,14 +200,17 @@ struct DensityTinyLFUPolicyTests {
     }
 
     @Test(
-        "Names there and back",
+        "Names survive a round trip",
         arguments: ["memory", "dtlfu-0.5", "dtlfu-0.1", "dtlfu-0.0", "dtlfu-1.0", "dtlfu-0.25"]
     )
     func names(name: String) {
         #expect(EvictionStrategy(named: name)?.description == name)
     }
 
-    @Test("No such names", arguments: ["dtlfu-", "dtlfu-1.1", "dtlfu--0.5", "dtlfu-nan", "dtlfu", "dtlfu-x"])
+    @Test(
+        "Unknown names are refused",
+        arguments: ["dtlfu-", "dtlfu-1.1", "dtlfu--0.5", "dtlfu-nan", "dtlfu", "dtlfu-x"]
+    )
     func noNames(name: String) {
         #expect(EvictionStrategy(named: name) == nil)
     }

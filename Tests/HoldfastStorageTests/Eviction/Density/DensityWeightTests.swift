@@ -8,7 +8,7 @@ import Testing
 @Suite("Density weights", .timeLimit(.minutes(20)))
 struct DensityWeightTests {
     @Test(
-        "One more than what a weight stands for",
+        "Adds one to the count that a weight represents",
         arguments: [(-4_096, 0), (-512, 300), (0, 512), (512, 812), (1_024, 1_189), (3_584, 3_590)]
     )
     func increments(weight: Int32, expected: Int32) {
@@ -16,7 +16,7 @@ struct DensityWeightTests {
         #expect(abs(DensityWeight.incremented(weight) - expected) <= 8)
     }
 
-    @Test("Uses in a row count up, to 256 at most")
+    @Test("Consecutive uses count up, to at most 256")
     func countsUp() {
         var weight: Int32 = 0
         for count in 2...15 {
@@ -28,18 +28,18 @@ struct DensityWeightTests {
         #expect(weight == DensityWeight.highest)
     }
 
-    @Test("Counts there and back", arguments: 1...15)
+    @Test("Counts survive a round trip", arguments: 1...15)
     func roundTrip(count: Int) {
         #expect(DensityWeight.count(of: DensityWeight.weight(ofCount: count)) == count)
     }
 
-    @Test("What was used long ago counts nothing", arguments: [(0, 1), (-512, 1), (-513, 0), (-100_000, 0)])
+    @Test("A use long ago counts nothing", arguments: [(0, 1), (-512, 1), (-513, 0), (-100_000, 0)])
     func old(weight: Int32, count: Int) {
         #expect(DensityWeight.count(of: weight) == count)
     }
 
     @Test(
-        "A weight falls by one doubling a half-life, also where the clock wraps",
+        "A weight halves each half-life, also if the clock wraps",
         arguments: [0, 1_000, 0xFF_FFFF, .max] as [UInt32]
     )
     func falls(start: UInt32) {
@@ -57,7 +57,7 @@ struct DensityWeightTests {
         #expect(entry.weight(at: start) == 1_000 && entry.isListed && entry.staleItems == 0)
     }
 
-    @Test("A size's weight is its logarithm, within a tenth, and never falls")
+    @Test("A size's weight is its logarithm, within a tenth, and is monotonic")
     func sizes() {
         for power in 0..<32 { #expect(DensityWeight.weight(ofSize: 1 << UInt32(power)) == power * 512) }
         #expect(DensityWeight.weight(ofSize: 0) == 0)

@@ -24,7 +24,7 @@ struct FrequencySketchTests {
         #expect(below.isEmpty, "seed \(seed)")
     }
 
-    @Test("With a quarter of its counters' worth of keys, nearly all estimates are exact")
+    @Test("With keys for a quarter of its counters, nearly all estimates are exact")
     func exact() {
         var sketch = FrequencySketch(words: 1_000)
         for key in 0..<4_000 as Range<UInt32> {
@@ -36,7 +36,7 @@ struct FrequencySketchTests {
         #expect(unknown < 1_200)
     }
 
-    @Test("Halving halves each count and leaves its neighbours alone", arguments: [1, 2, 3, 7, 8, 14, 15])
+    @Test("Halving halves each count and leaves adjacent ones alone", arguments: [1, 2, 3, 7, 8, 14, 15])
     func halves(count: Int) {
         var sketch = FrequencySketch(words: 16)
         sketch.raise(77, to: count)
@@ -46,7 +46,7 @@ struct FrequencySketchTests {
         #expect(sketch.estimate(77) == count / 4)
     }
 
-    @Test("Raising goes to the count, not beyond 15, and never down")
+    @Test("Raising sets the given count, up to 15, and never lowers it")
     func raises() {
         var sketch = FrequencySketch(words: 64)
         #expect(sketch.estimate(5) == 0)
@@ -61,7 +61,7 @@ struct FrequencySketchTests {
         #expect(sketch.estimate(6) == 0)
     }
 
-    @Test("It takes eight bytes a word, and one word at least", arguments: [(0, 1), (1, 1), (1_000, 1_000)])
+    @Test("It takes eight bytes a word, and at least one word", arguments: [(0, 1), (1, 1), (1_000, 1_000)])
     func memory(words: Int, expected: Int) {
         let sketch = FrequencySketch(words: words)
         #expect(sketch.count == expected)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("How often keys were asked for, in 8 bits")
+@Suite("Request frequencies of keys, in 8 bits")
 struct KeyFrequenciesTests {
-    @Test("a new key weighs 1, and uses count right on average", arguments: [1, 3, 10, 60])
+    @Test("A new key has weight 1, and uses count correctly on average", arguments: [1, 3, 10, 60])
     func counts(uses: Int) {
         var sum = 0.0
         for seed in 0..<64 as Range<UInt64> {
@@ -22,7 +22,7 @@ struct KeyFrequenciesTests {
         #expect(abs(sum / 64 - Double(expected)) < 64, "\(sum / 64), not \(expected)")
     }
 
-    @Test("a weight falls by a doubling for each half-life, 23 of them long")
+    @Test("A weight halves each half-life, for 23 half-lives")
     func falls() {
         var frequencies = KeyFrequencies(seed: 1)
         let mark = frequencies.noteMiss(1)
@@ -33,7 +33,7 @@ struct KeyFrequenciesTests {
         }
     }
 
-    @Test("no frequency counts for more than 256, and every mark and time give a weight in range")
+    @Test("No frequency counts above 256, and every mark and time give a valid weight")
     func range() {
         var frequencies = KeyFrequencies(seed: 2)
         frequencies.fit(keys: 1 << 16)
@@ -50,7 +50,7 @@ struct KeyFrequenciesTests {
         }
     }
 
-    @Test("a key that left and comes back weighs what it weighed, up to 15")
+    @Test("A key that left and comes back has its old weight, up to 15")
     func comesBack() {
         for (uses, least) in [(1, 0), (7, 7), (40, 15)] {
             var frequencies = KeyFrequencies(seed: 3)
@@ -63,7 +63,7 @@ struct KeyFrequenciesTests {
         }
     }
 
-    @Test("the sketch follows the number of keys, whatever it is", arguments: [-1, 0, 1, 1_000, 100_000])
+    @Test("The sketch follows the number of keys, whatever it is", arguments: [-1, 0, 1, 1_000, 100_000])
     func memory(keys: Int) {
         var frequencies = KeyFrequencies(seed: 4)
         frequencies.fit(keys: keys)

@@ -29,7 +29,7 @@ struct WindowTrialsTests {
     }
 
     @Test(
-        "Requests that come back once and soon make the window wide; a loop makes it narrow",
+        "Requests that return once and soon widen the window; a loop narrows it",
         arguments: [64, 128, 1_024]
     )
     func follows(capacity: Int) {
@@ -45,7 +45,7 @@ struct WindowTrialsTests {
     }
 
     @Test(
-        "The sample is halved until a trial holds 256 entries at most",
+        "The sample is halved until a trial holds at most 256 entries",
         arguments: [(100, 0), (257, 1), (1_000, 2), (100_000, 9)]
     )
     func sample(expected: Int, rarity: UInt32) {
@@ -82,7 +82,7 @@ struct WindowTrialsTests {
         #expect(trials.bytes < 150_000)
     }
 
-    @Test("Many keys seen and few held: the trials begin again, with every key in the sample", arguments: [0, 1, 31])
+    @Test("With many keys seen and few stored, the trials restart with every key in the sample", arguments: [0, 1, 31])
     func manySeenFewHeld(held: Int) {
         var trials = WindowTrials(beta: 512, seed: 1)
         for key in 0..<20_000 as Range<UInt64> {
@@ -102,7 +102,7 @@ struct WindowTrialsTests {
         #expect(share(after: recent, from: 0, capacity: 300, trials: &trials) == 0.70)
     }
 
-    @Test("The table of keys does what a dictionary does", arguments: [1, 2, 3] as [UInt64])
+    @Test("The table of keys behaves like a dictionary", arguments: [1, 2, 3] as [UInt64])
     func keys(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var keys = TrialKeys()

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Headroom")
 struct HeadroomTests {
-    @Test("It is the most that was in flight, an eighth of the capacity at most")
+    @Test("It is the maximum that was in flight, at most an eighth of the capacity")
     func peak() {
         var headroom = Headroom(capacity: 8_000)
         #expect(headroom.bytes == 0)
@@ -18,7 +18,7 @@ struct HeadroomTests {
         }
     }
 
-    @Test("A peak is forgotten after one to two windows of entries begun")
+    @Test("A peak is forgotten after one to two windows of started entries")
     func decay() {
         var headroom = Headroom(capacity: 8_000)
         headroom.note(inFlight: 900)
@@ -33,7 +33,7 @@ struct HeadroomTests {
         #expect(headroom.bytes == 50)
     }
 
-    @Test("What is in flight while windows change is remembered")
+    @Test("Bytes in flight while windows change are remembered")
     func carried() {
         var headroom = Headroom(capacity: 8_000)
         for _ in 0..<(5 * Headroom.window) {
@@ -43,7 +43,7 @@ struct HeadroomTests {
         #expect(headroom.bytes == 700)
     }
 
-    @Test("Capacities of no use give none", arguments: [0, -1, 7, .min])
+    @Test("Useless capacities give no headroom", arguments: [0, -1, 7, .min])
     func tiny(capacity: Int) {
         var headroom = Headroom(capacity: capacity)
         headroom.note(inFlight: .max)

@@ -56,7 +56,7 @@ struct MemoryLedgerTests {
         #expect(ledger.evicted == 1)
     }
 
-    @Test("A guest that is used is offered again, and may drive others out")
+    @Test("A guest that is used is offered again, and may evict others")
     func guestOfferedAgain() throws {
         var ledger = Self.picky(1_000)
         var leaving: Leaving = []
@@ -75,7 +75,7 @@ struct MemoryLedgerTests {
         #expect(ledger.used == 300)
     }
 
-    @Test("A ticket of an earlier life of a slot counts for nothing")
+    @Test("A ticket from an earlier use of a slot counts for nothing")
     func lives() throws {
         var ledger = Self.picky(1_000)
         var leaving: Leaving = []
@@ -92,7 +92,7 @@ struct MemoryLedgerTests {
         #expect(ledger.owner(of: .none) == nil)
     }
 
-    @Test("What is past use leaves before any victim, however lately it was used")
+    @Test("Useless entries leave before any victim, however recently they were used")
     func uselessFirst() throws {
         var ledger = Self.lru(1_000)
         var leaving: Leaving = []
@@ -113,7 +113,7 @@ struct MemoryLedgerTests {
         #expect(ledger.owner(of: next) != nil)
     }
 
-    @Test("What is written within the headroom drives nothing out before its commit; beyond it, it does")
+    @Test("Bytes within the headroom evict nothing before their commit; bytes beyond it do")
     func headroom() throws {
         var ledger = Self.lru(8_000)
         var leaving: Leaving = []
@@ -138,7 +138,7 @@ struct MemoryLedgerTests {
         #expect(ledger.policy.capacity == 7_000)
     }
 
-    @Test("Without hope of room nothing leaves")
+    @Test("If there can be no room, nothing is evicted")
     func nothingInVain() throws {
         var ledger = Self.lru(1_000)
         var leaving: Leaving = []

@@ -36,7 +36,7 @@ struct GroupTableTests {
         }
     }
 
-    @Test("It does what a dictionary does, however hashes meet", arguments: 0..<4, 1...3 as ClosedRange<UInt64>)
+    @Test("It behaves like a dictionary, even if hashes collide", arguments: 0..<4, 1...3 as ClosedRange<UInt64>)
     func model(meet: Int, seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var table = GroupTable()
@@ -70,7 +70,7 @@ struct GroupTableTests {
         #expect(table.place(of: StoreKey("key 1"), Self.hash(1, meet)) == nil)
     }
 
-    @Test("Keys are told apart by every byte", arguments: ["", "a", "12345678", "123456789", "1234567812345678"])
+    @Test("Keys are distinguished by every byte", arguments: ["", "a", "12345678", "123456789", "1234567812345678"])
     func keys(text: String) {
         var table = GroupTable()
         let key = StoreKey(text)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("Copies of what several threads want at once", .timeLimit(.minutes(20)))
+@Suite("Copies of entries that several threads want at once", .timeLimit(.minutes(20)))
 struct HotCopiesTests {
     private final class End: Sendable {
         let isReached = Atomic(false)
@@ -29,7 +29,7 @@ struct HotCopiesTests {
         return MemoryRecord(entry, HeldBody(ByteChunk([1]), ticket: ticket, in: owner)).entry
     }
 
-    @Test("A copy answers for its key and for as long as its shard has not changed")
+    @Test("A copy is valid for its key until its shard changes")
     func found() {
         var copies = HotCopiesState()
         copies.add(key, 7, change: 3, [entry(1)])
@@ -42,7 +42,7 @@ struct HotCopiesTests {
         #expect(copies.lookups == 1)
     }
 
-    @Test("A hit of the only variant is noted, of several none is before a body is opened")
+    @Test("A hit of the only variant is recorded; with several, none is before a body is opened")
     func notes() {
         var copies = HotCopiesState()
         copies.add(key, 7, change: 0, [entry(5)])
@@ -55,7 +55,7 @@ struct HotCopiesTests {
         #expect(tickets == [SlotTicket(slot: 5, life: 1)])
     }
 
-    @Test("A copy shares the fate of what it is a copy of")
+    @Test("A copy shares the fate of its original")
     func fate() throws {
         var copies = HotCopiesState()
         let shown = entry(1)
@@ -69,7 +69,7 @@ struct HotCopiesTests {
         #expect(copy.isGone && copy.hasSiblings)
     }
 
-    @Test("Only a key that was met twice with its lock taken is copied; what is out of date is dropped")
+    @Test("Only a key that was found locked twice is copied, and outdated copies are dropped")
     func bound() {
         var copies = HotCopiesState()
         let worth = [7, 7, 8, 7].map { copies.isWorth($0) }
@@ -84,7 +84,7 @@ struct HotCopiesTests {
         #expect(!isAnyLeftOfNone)
     }
 
-    @Test("What a change left is never seen again, however many ask meanwhile, and holds no memory", arguments: 1...4)
+    @Test("Outdated copies are never seen again, however many readers there are, and hold no memory", arguments: 1...4)
     func changes(round: Int) async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let end = End()
@@ -130,7 +130,7 @@ struct HotCopiesTests {
         }
     }
 
-    @Test("Copies answer until something of their shard changes, and are dropped with what they show")
+    @Test("Copies are valid until their shard changes, and are then dropped with their contents")
     func changesOneByOne() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         weak var first: HeldBody?

@@ -194,7 +194,7 @@ extension StoreBook {
         let writing = try writing(id)
         if writing.isSuperseded {
             end(id)
-            throw StoreError(.superseded, "The key was invalidated while this entry was written; fetch it again.")
+            throw StoreError(.superseded, "The key was invalidated while this entry was being written; fetch it again.")
         }
         let description = description.map(bounded) ?? writing.description
         let cost = StoreBook.cost(writing.key, writing.variant, description)

@@ -10,7 +10,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("DictionaryStore keeps the promises", .timeLimit(.minutes(20)))
+@Suite("DictionaryStore passes the store conformance suite", .timeLimit(.minutes(20)))
 struct DictionaryStoreTests {
     static let stores = StoreFactory("dictionary") { capacity in
         StoreSubject(DictionaryStore(capacity: capacity))
@@ -25,7 +25,7 @@ struct DictionaryStoreTests {
 
 @Suite("The page on writing a store", .timeLimit(.minutes(20)))
 struct WritingAStorePageTests {
-    @Test("A cache over the store of the page answers from it, and what is removed is asked for again")
+    @Test("A cache over the page's store answers from it, and removed entries are fetched again")
     func cache() async throws {
         let transport = ScriptedTransport(
             [.respond(200, ["Cache-Control": "max-age=60"], body: "hello")],

@@ -15,7 +15,7 @@ import Testing
 #endif
 
 /// Each of these let a response of one request reach another that it was not for.
-@Suite("What a response leaves behind is for those a 200 could be for", .timeLimit(.minutes(20)))
+@Suite("An update is stored for the same users as a 200 would be", .timeLimit(.minutes(20)))
 struct AdmissionFaultTests {
     private static let alice: [String: String] = ["Cookie": "sid=ALICE"]
 
@@ -36,7 +36,7 @@ struct AdmissionFaultTests {
     }
 
     @Test(
-        "RFC 9111 §3.5, §4.3.4, §5.2.2.7: a 304 to a user leaves nothing in what all are given",
+        "RFC 9111 §3.5, §4.3.4, §5.2.2.7: a user's 304 changes nothing in the shared entry",
         arguments: Way.allCases
     )
     func notModified(_ way: Way) async throws {
@@ -62,7 +62,7 @@ struct AdmissionFaultTests {
         #expect(guest.source != .fresh && bench.sends == sends + (isBackground ? 0 : 1))
     }
 
-    @Test("RFC 9111 §4.3.5: a HEAD of a user leaves nothing in what all are given", arguments: ["private, ", ""])
+    @Test("RFC 9111 §4.3.5: a user's HEAD changes nothing in the shared entry", arguments: ["private, ", ""])
     func head(_ more: String) async throws {
         let bench = Self.bench([
             .respond(200, ["Cache-Control": "max-age=1", "ETag": "\"v\""], body: "page"),
@@ -86,7 +86,7 @@ struct AdmissionFaultTests {
         return options
     }
 
-    @Test("A released response's 304 brings no cookie of one user to all, unless it says itself that it is for all")
+    @Test("The 304 for a shared response brings no user's cookie to all, unless the 304 says that it is for all")
     func cookieOfOne() async throws {
         for isReleased in [false, true] {
             var update: HeaderFields = ["ETag": "\"v\"", "Set-Cookie": "sid=ALICE"]
@@ -109,7 +109,7 @@ struct AdmissionFaultTests {
     enum News: String, CaseIterable, Sendable { case notModified, head }
 
     @Test(
-        "RFC 9111 §4.1, §4.3.4: a Vary that comes with news of a stored response holds from then on",
+        "RFC 9111 §4.1, §4.3.4: a Vary in an update applies from then on",
         arguments: News.allCases,
         [CacheOptions.Mode.private, .shared]
     )
@@ -139,7 +139,7 @@ struct AdmissionFaultTests {
     }
 
     @Test(
-        "RFC 9111 §4.1: after a 304 with `Vary: *` nothing is used without asking",
+        "RFC 9111 §4.1: after a 304 with `Vary: *` nothing is used without revalidation",
         arguments: [CacheOptions.Mode.private, .shared]
     )
     func laterVaryStar(_ mode: CacheOptions.Mode) async throws {
@@ -159,7 +159,10 @@ struct AdmissionFaultTests {
 
     // MARK: The key
 
-    @Test("RFC 9110 §9.3.1: what a GET with content got answers no other", arguments: ["reload", "condition"])
+    @Test(
+        "RFC 9110 §9.3.1: the response to a GET with content answers no other request",
+        arguments: ["reload", "condition"]
+    )
     func content(_ way: String) async throws {
         let bench = CacheBench(
             .init { _ in .respond(200, ["Cache-Control": "max-age=60"], body: "found") }
@@ -172,7 +175,7 @@ struct AdmissionFaultTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("RFC 9111 §5.2.2.5: a 304 that says no-store is not stored", arguments: [CacheOptions.Mode.private, .shared])
+    @Test("RFC 9111 §5.2.2.5: a 304 with no-store is not stored", arguments: [CacheOptions.Mode.private, .shared])
     func noStore(_ mode: CacheOptions.Mode) async throws {
         let bench = Self.bench(
             mode: mode,
@@ -194,7 +197,7 @@ struct AdmissionFaultTests {
     }
 
     @Test(
-        "RFC 3986 §6.2.2: what is keyed is what is sent",
+        "RFC 3986 §6.2.2: the key is made from what is sent",
         arguments: [
             ("/ugc/x/%2e%2e/%2E%2e/me", "/me"), ("/a/./b/../c", "/a/c"), ("/%6De?q=%7e%c3", "/me?q=~%C3"), ("", ""),
             ("/a?b=/../c", "/a?b=/../c"), ("/a%2Fb?x=%20", "/a%2Fb?x=%20"),
@@ -212,7 +215,7 @@ struct AdmissionFaultTests {
 
     // MARK: Parts
 
-    @Test("RFC 9110 §15.3.7.3: bytes of two codings are not joined by their date")
+    @Test("RFC 9110 §15.3.7.3: bytes of two codings are not combined by date")
     func codings() async throws {
         let dated: HeaderFields = [
             "Date": "Tue, 14 Nov 2023 22:13:20 GMT", "Last-Modified": "Mon, 13 Nov 2023 22:13:20 GMT",
@@ -239,7 +242,7 @@ struct AdmissionFaultTests {
     }
 
     @Test(
-        "RFC 9530 §2: digests of a 304 say nothing of the stored bytes",
+        "RFC 9530 §2: digests in a 304 do not describe the stored bytes",
         arguments: ["Content-Digest", "Repr-Digest", "Content-MD5"]
     )
     func digests(_ name: String) async throws {
@@ -263,7 +266,10 @@ struct AdmissionFaultTests {
 
     // MARK: Credentials that nobody named
 
-    @Test("A field that a prepare step adds makes the response one person's", arguments: ["X-Api-Key", "X-Whatever"])
+    @Test(
+        "A field that a prepare step adds makes the response private to the caller",
+        arguments: ["X-Api-Key", "X-Whatever"]
+    )
     func preparedField(_ name: String) async throws {
         let bench = CacheBench(
             ScriptedTransport { request in
@@ -287,7 +293,7 @@ struct AdmissionFaultTests {
         #expect(try await bench.load() == .fresh("nobody"))
     }
 
-    @Test("Userinfo that a prepare step writes makes the response one person's, whatever the transport makes of it")
+    @Test("Userinfo from a prepare step makes the response private, whatever the transport does with it")
     func preparedUserinfo() async throws {
         let bench = CacheBench(
             ScriptedTransport { request in
@@ -322,7 +328,7 @@ struct AdmissionFaultTests {
         #expect(try await bench.load() == .fresh("x"))
     }
 
-    @Test("A 304 that a prepare step's credential got answers nobody who waited for it")
+    @Test("A 304 to a prepare step's credential answers no waiting call")
     func sharedNotModified() async throws {
         let clock = ManualClock()
         let cache = HTTPCache(store: MemoryStore(capacity: 1 << 20))
@@ -353,7 +359,7 @@ struct AdmissionFaultTests {
         #expect(try await second.value == ByteChunk(copying: "for b".utf8))
     }
 
-    @Test("A call with no-cache does not ask with the date of what a guest was given")
+    @Test("A call with no-cache does not send the date of a guest's response as its condition")
     func borrowedValidator() async throws {
         let bench = CacheBench(
             ScriptedTransport { request in
@@ -371,7 +377,7 @@ struct AdmissionFaultTests {
         #expect(answer == .network("sid=ALICE"))
     }
 
-    @Test("RFC 9110 §13.1.2: a condition on an opted-in POST is the origin's to judge")
+    @Test("RFC 9110 §13.1.2: a condition on an opted-in POST is evaluated by the origin")
     func postCondition() async throws {
         let bench = CacheBench(.init { _ in .respond(200, ["Cache-Control": "max-age=60"], body: "x") })
         var request = URLRequest.get("http://origin.example/q")
@@ -387,7 +393,7 @@ struct AdmissionFaultTests {
     }
 
     @Test(
-        "RFC 9110 §8.8.2.2: a 304 by date to a credential that a prepare step adds confirms no response of a guest",
+        "RFC 9110 §8.8.2.2: a 304 by date to a prepare step's credential does not confirm a guest's response",
         arguments: [true, false]
     )
     func confirmedToAnother(hasStrongTag: Bool) async throws {

@@ -6,7 +6,7 @@ import HoldfastSemantics
 import Testing
 
 /// The rules of the model on courses written by hand: each forbidden one is seen, and each permitted one beside it is not.
-@Suite("The model of RFC 9111 sees each fault that it knows")
+@Suite("The model of RFC 9111 detects each known fault")
 struct AdmissionModelTests {
     /// A course of events, in the order in which its functions are called.
     struct Course: Sendable, CustomTestStringConvertible {

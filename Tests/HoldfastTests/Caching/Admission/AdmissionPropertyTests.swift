@@ -14,7 +14,7 @@ struct AdmissionPropertyTests {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
     }
 
-    @Test("Both modes, over memory, disk and both, and no answer that the RFC forbids")
+    @Test("In both modes, over memory, disk and both, no response breaks the RFC")
     func sequences() async throws {
         let count = UInt64(Self.number("HOLDFAST_ADMISSION_SEQUENCES") ?? 2_000)
         let first = UInt64(Self.number("HOLDFAST_ADMISSION_SEED") ?? 1)

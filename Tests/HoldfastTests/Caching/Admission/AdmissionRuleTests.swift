@@ -15,7 +15,7 @@ import Testing
 #endif
 
 /// Rules of admission that the random sequences seldom or never put to the test.
-@Suite("Each rule of admission is seen from outside", .timeLimit(.minutes(20)))
+@Suite("Each rule of admission, seen from outside", .timeLimit(.minutes(20)))
 struct AdmissionRuleTests {
     /// Adds a field to the calls that bear a tag, as a hook of the user's above the cache does.
     private struct NamingHook: ServiceHook {
@@ -33,7 +33,10 @@ struct AdmissionRuleTests {
         return options
     }
 
-    @Test("A field that a hook adds above the cache makes the response one person's", arguments: [false, true])
+    @Test(
+        "A field that a hook adds above the cache makes the response private to the caller",
+        arguments: [false, true]
+    )
     func fieldOfHook(_ isShared: Bool) async throws {
         let bench = CacheBench(
             ScriptedTransport { request in
@@ -70,7 +73,7 @@ struct AdmissionRuleTests {
     }
 
     @Test(
-        "RFC 9111 §5.2.2.4: what needs validation answers nobody who waited for it",
+        "RFC 9111 §5.2.2.4: a response that needs validation answers no waiting call",
         arguments: ["no-cache", "max-age=60"]
     )
     func waitingForNoCache(_ cacheControl: String) async throws {
@@ -79,7 +82,7 @@ struct AdmissionRuleTests {
     }
 
     @Test(
-        "RFC 9111 §5.2.2.4, §5.2.2.7: those who wait are not given what a qualified directive names",
+        "RFC 9111 §5.2.2.4, §5.2.2.7: waiting calls do not get fields that a qualified directive names",
         arguments: [
             (CacheOptions.Mode.private, "no-cache=\"x-own\", max-age=60"), (.shared, "no-cache=\"x-own\", max-age=60"),
             (.shared, "private=\"x-own\", max-age=60"),
@@ -116,7 +119,7 @@ struct AdmissionRuleTests {
     }
 
     @Test(
-        "RFC 9111 §4, §4.3.4, §4.3.5: news that was asked for first does not replace later news",
+        "RFC 9111 §4, §4.3.4, §4.3.5: an update that was requested first does not replace a later one",
         arguments: ["GET", "HEAD"]
     )
     func newsInOrder(_ method: String) async throws {
@@ -147,7 +150,7 @@ struct AdmissionRuleTests {
     }
 
     @Test(
-        "RFC 9111 §4.4: a HEAD that ends after a POST changes nothing that another process has stored since",
+        "RFC 9111 §4.4: a HEAD that ends after a POST changes nothing that another process stored since",
         arguments: ["\"v\"", "\"other\""]
     )
     func headAfterPostElsewhere(_ tag: String) async throws {
@@ -178,7 +181,7 @@ struct AdmissionRuleTests {
         _ = try await response.body.collect()
     }
 
-    @Test("RFC 9111 §4.4: a look-up waits for the invalidation that a cancelled POST has left behind")
+    @Test("RFC 9111 §4.4: a lookup waits for the invalidation by a cancelled POST")
     func lookUpAfterCancelledPost() async throws {
         let origin = GatedOrigin { _, number in .answer(200, cacheable, number == 1 ? "old" : "new") }
         let store = FaultyStore()

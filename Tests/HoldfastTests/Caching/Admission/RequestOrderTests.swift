@@ -14,7 +14,7 @@ import Testing
 #endif
 
 /// Which of two responses is the newer one goes by the order of their requests, whatever the clock says and wherever they lie.
-@Suite("What was asked for later is newer", .timeLimit(.minutes(20)))
+@Suite("The response that was requested later is newer", .timeLimit(.minutes(20)))
 struct RequestOrderTests {
     private static let fresh: HeaderFields = ["Cache-Control": "max-age=60"]
     private static let variance: HeaderFields = ["No-Vary-Search": "params=(\"s\")"]
@@ -58,7 +58,7 @@ struct RequestOrderTests {
         #expect(try await bench.hit() == "v3")
     }
 
-    @Test("No-Vary-Search: the newer of two equivalents answers, in whichever partition it lies")
+    @Test("No-Vary-Search: the newer of two equivalent responses is used, in whichever partition it is")
     func acrossPartitions() async throws {
         let bench = CacheBench(
             ScriptedTransport([
@@ -76,7 +76,7 @@ struct RequestOrderTests {
         #expect(try await bench.load(Self.one) == .fresh("v1"))
     }
 
-    @Test("No-Vary-Search: the newer of two equivalents answers, whatever the older one varies by")
+    @Test("No-Vary-Search: the newer of two equivalent responses is used, whatever the older one varies by")
     func acrossVariants() async throws {
         let bench = CacheBench([
             .respond(200, Self.fresh.merging(Self.variance).merging(["Vary": "X-A"]), body: "v1"),
@@ -91,7 +91,7 @@ struct RequestOrderTests {
         #expect(try await bench.load(one) == .fresh("v2"))
     }
 
-    @Test("No-Vary-Search: a response that answers for its own query alone takes the older equivalent along")
+    @Test("No-Vary-Search: a response for its own query only also removes the older equivalent one")
     func withoutVariance() async throws {
         let bench = CacheBench([
             .respond(200, Self.fresh.merging(Self.variance), body: "v1"), .respond(200, Self.fresh, body: "v2"),
@@ -102,7 +102,7 @@ struct RequestOrderTests {
         #expect(try await bench.load(Self.one, Self.options(.onlyIfCached)).status == 504)
     }
 
-    @Test("No-Vary-Search: an older equivalent that was under way is not stored")
+    @Test("No-Vary-Search: an older equivalent response still in transfer is not stored")
     func equivalentUnderWay() async throws {
         let bench = OrderBench([Self.answer("v1", Self.variance), Self.answer("v2", Self.variance)])
         let first = try await bench.begin(Self.one, number: 1)
@@ -112,7 +112,7 @@ struct RequestOrderTests {
         #expect(try await bench.hit(Self.three) == "v2")
     }
 
-    @Test("RFC 9111 §4.3.5: what a HEAD has removed is not stored by an older GET that was under way")
+    @Test("RFC 9111 §4.3.5: what a HEAD removed is not stored again by an older GET in progress")
     func removedByHead() async throws {
         let bench = OrderBench([
             Self.answer("v1", ["ETag": "\"1\"", "Cache-Control": "max-age=1"]), Self.answer("v1", ["ETag": "\"1\""]),
@@ -126,7 +126,7 @@ struct RequestOrderTests {
         #expect(try await bench.hit() == nil)
     }
 
-    @Test("RFC 9111 §4.3.5: a HEAD that was sent before a GET removes nothing of that, though the clock stands still")
+    @Test("RFC 9111 §4.3.5: a HEAD that was sent before a GET removes nothing of it, although the clock stands still")
     func headBeforeGet() async throws {
         let bench = OrderBench([
             Self.answer("v1", ["ETag": "\"1\""]),
@@ -141,7 +141,7 @@ struct RequestOrderTests {
     }
 
     @Test(
-        "A user's HEAD removes what is stored for all where it says itself that it is for all",
+        "A user's HEAD removes what is stored for all if the HEAD says that it is for all",
         arguments: [true, false]
     )
     func headOfUser(isForAll: Bool) async throws {
@@ -159,7 +159,7 @@ struct RequestOrderTests {
         #expect(try await bench.hit() == (isForAll ? nil : "v1"))
     }
 
-    @Test("A part that was asked for later goes before an older whole response of another variant")
+    @Test("A part that was requested later precedes an older whole response of another variant")
     func newerPart() async throws {
         let part: HeaderFields = ["ETag": "\"2\"", "Vary": "X-A", "Content-Range": "bytes 0-2/6"]
         let bench = OrderBench([
@@ -176,7 +176,7 @@ struct RequestOrderTests {
         #expect(String(decoding: try await response.body.collect(), as: UTF8.self) == "ABCDEF")
     }
 
-    @Test("A clock that is set back makes no older variant the newer one")
+    @Test("After the clock is set back, an older variant does not count as newer")
     func clockSetBack() async throws {
         let bench = CacheBench([
             .respond(200, Self.fresh.merging(["Vary": "X-A"]), body: "v1"), .respond(200, Self.fresh, body: "v2"),
@@ -188,7 +188,7 @@ struct RequestOrderTests {
         #expect(try await bench.load(one) == .fresh("v2"))
     }
 
-    @Test("What another process asked for by a clock ahead of ours is updated all the same")
+    @Test("What another process with a fast clock requested is still updated")
     func observed() async throws {
         let bench = CacheBench([
             .respond(200, ["Cache-Control": "max-age=1", "ETag": "\"1\""], body: "v1"),
@@ -210,7 +210,7 @@ struct RequestOrderTests {
     // MARK: What came and is not kept
 
     @Test(
-        "A 304 that finds an older response in the place of what it confirms takes that one along",
+        "A 304 that finds an older response in the place of what it confirms also removes that one",
         arguments: ["200", "304"]
     )
     func lostConfirmation(_ way: String) async throws {
@@ -235,7 +235,7 @@ struct RequestOrderTests {
         response.body.discard()
     }
 
-    @Test("A newer response that is too large for the store leaves no older one, and no call joins an older exchange")
+    @Test("A newer response that is too large leaves no older one stored, and no call joins an older exchange")
     func tooLarge() async throws {
         let large = String(repeating: "x", count: 400_000)
         let bench = OrderBench([Self.answer("v1"), Self.answer("old"), Self.answer(large), Self.answer("v4")])
@@ -249,7 +249,7 @@ struct RequestOrderTests {
         #expect(try await bench.hit() == "v4")
     }
 
-    @Test("What an invalidation keeps out of the store lets no older response in")
+    @Test("What an invalidation keeps out of the store does not let an older response in")
     func refusedByInvalidation() async throws {
         let bench = OrderBench([
             { _ in .stream(200, Self.fresh, chunks: ["v", "1"]) }, Self.answer("v2"), { _ in .respond(204) },
@@ -267,7 +267,7 @@ struct RequestOrderTests {
         #expect(try await bench.hit(alice) == nil)
     }
 
-    @Test("A response whose body is still coming is newer than an exchange that was under way before")
+    @Test("A response still in transfer is newer than an exchange that began before it")
     func bodyUnderWay() async throws {
         let bench = OrderBench([
             Self.answer("v1"), { _ in .stream(200, Self.fresh, chunks: ["v", "2"]) }, Self.answer("v3"),
@@ -287,7 +287,7 @@ struct RequestOrderTests {
         #expect(try await bench.hit() == "v3")
     }
 
-    @Test("Which request a response answers is told by what was sent, prepare steps included")
+    @Test("Which request a response belongs to follows from what was sent, prepare steps included")
     func prepared() async throws {
         let clock = ManualClock()
         let gate = CountWatch()
@@ -315,7 +315,7 @@ struct RequestOrderTests {
         #expect(try await bench.load(german) == .fresh("v2"))
     }
 
-    @Test("No call joins an exchange of its own that is older than what it was lent")
+    @Test("No call joins an exchange of its own partition that is older than its borrowed response")
     func lent() async throws {
         let bench = OrderBench([
             Self.answer("v1"), Self.answer("v2", ["Cache-Control": "max-age=2"]), Self.answer("v3"),
@@ -336,7 +336,7 @@ struct RequestOrderTests {
     }
 
     @Test(
-        "What a reload brings is newer than what is found, though another process wrote that by a clock ahead of ours"
+        "A reload's response is newer than the stored one, even if another process with a fast clock wrote that"
     )
     func reloadAfterClockAhead() async throws {
         let fields: HeaderFields = Self.fresh.merging(Self.variance)

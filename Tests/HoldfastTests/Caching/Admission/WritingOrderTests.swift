@@ -46,7 +46,7 @@ struct WritingOrderTests {
         #expect(try await bench.hit() == "v2")
     }
 
-    @Test("Variants are told apart, and one without Vary replaces none that is newer")
+    @Test("Variants are kept apart, and one without Vary does not replace a newer one")
     func variants() async throws {
         let vary: HeaderFields = ["Vary": "X-A"]
         let bench = Bench([Self.answer("1", vary), Self.answer("2", vary), Self.answer("old"), Self.answer("3", vary)])
@@ -84,7 +84,7 @@ struct WritingOrderTests {
         _ = try await response.body.collect()
     }
 
-    @Test("A HEAD that was sent before a reload changes nothing of what that brought")
+    @Test("A HEAD that was sent before a reload changes nothing in the reload's response")
     func headBeforeReload() async throws {
         let bench = Bench([
             Self.answer("old", ["ETag": "\"v\""]),
@@ -102,7 +102,7 @@ struct WritingOrderTests {
         _ = try await response.body.collect()
     }
 
-    @Test("No-Vary-Search: what a POST to an equivalent query made invalid is not stored, though it was under way")
+    @Test("No-Vary-Search: a response in transfer that a POST to an equivalent query invalidates is not stored")
     func searchVariance() async throws {
         let bench = Bench([
             Self.answer("old", ["No-Vary-Search": "params=(\"s\")"]), { _ in .respond(204) },
@@ -114,7 +114,7 @@ struct WritingOrderTests {
         #expect(try await bench.hit(.get("http://origin.example/?q=a&s=9")) == nil)
     }
 
-    @Test("RFC 9111 §4.4: what follows a cancelled POST is no answer from before it")
+    @Test("RFC 9111 §4.4: after a cancelled POST no earlier response is used")
     func cancelledPost() async throws {
         let executor = GatedExecutor()
         let transport = ScriptedTransport { request in
@@ -137,7 +137,7 @@ struct WritingOrderTests {
         #expect(try await get.value == .network("x"))
     }
 
-    @Test("RFC 9111 §5.2.1.4: what asks for the origin's word waits for no request that was sent before it")
+    @Test("RFC 9111 §5.2.1.4: a call that demands the origin does not join a request sent before it")
     func revalidating() async throws {
         let bench = Bench([Self.answer("before"), Self.answer("after")])
         let first = try await bench.begin(number: 1)
@@ -158,7 +158,7 @@ struct WritingOrderTests {
         #expect(try await bench.hit() == "after")
     }
 
-    @Test("RFC 5861 §3: a caller's newer tag does not keep what is stale alive")
+    @Test("RFC 5861 §3: a caller's newer tag does not keep a stale response in use")
     func newerTag() async throws {
         let clock = ManualClock()
         let transport = ScriptedTransport { request in
@@ -178,7 +178,7 @@ struct WritingOrderTests {
         #expect(try await bench.load() == .fresh("two"))
     }
 
-    @Test("A newer response that cannot be kept takes the older one along", arguments: ["post", "tag"])
+    @Test("A newer response that cannot be kept also removes the older one", arguments: ["post", "tag"])
     func overtakenReload(_ way: String) async throws {
         let bench = Bench([Self.answer("v1"), Self.answer("v2"), { _ in .respond(204) }])
         let own = URLRequest.get("http://origin.example/a", ["Authorization": "A"])
@@ -193,7 +193,10 @@ struct WritingOrderTests {
         #expect(try await bench.hit(own) == nil)
     }
 
-    @Test("What is refused, or replaced by a part, uncovers no older variant", arguments: ["refused", "broken"])
+    @Test(
+        "A refused response, or one replaced by a part, does not bring an older variant back",
+        arguments: ["refused", "broken"]
+    )
     func uncovered(_ way: String) async throws {
         let clock = ManualClock()
         let numbers = AnswerNumbers()
@@ -222,7 +225,7 @@ struct WritingOrderTests {
         #expect(try await bench.load().body != "v1")
     }
 
-    @Test("Nothing is remembered of an exchange that is over")
+    @Test("Nothing is remembered of a finished exchange")
     func rows() async throws {
         let bench = Bench([Self.answer("1"), Self.answer("2"), { _ in .respond(204) }])
         _ = try await bench.end(1, try await bench.begin(number: 1))
@@ -234,7 +237,7 @@ struct WritingOrderTests {
     }
 
     @Test(
-        "What another principal is given meanwhile overtakes nobody's own response",
+        "Another principal's response in between supersedes nobody else's",
         arguments: ["private, max-age=60", "max-age=60"]
     )
     func ofAnother(_ guest: String) async throws {
@@ -253,7 +256,7 @@ struct WritingOrderTests {
         #expect(try await bench.hit(bob) == (guest.contains("private") ? "new" : "guest"))
     }
 
-    @Test("A newer response for all takes along the requester's own older one")
+    @Test("A newer response for all also removes the caller's own older one")
     func ownBesideShared() async throws {
         let transport = ScriptedTransport([
             .respond(200, Self.fresh, body: "old"), .respond(200, ["Cache-Control": "public, max-age=60"], body: "new"),
@@ -271,7 +274,7 @@ struct WritingOrderTests {
         #expect(try await bench.load(bob) == .network("newest"))
     }
 
-    @Test("A part that a reload brings under another Vary takes the older whole along")
+    @Test("A part that a reload brings with another Vary also removes the older whole")
     func reloadedPart() async throws {
         let part: HeaderFields = [
             "Cache-Control": "max-age=60", "ETag": "\"2\"", "Vary": "X-A", "Content-Range": "bytes 0-2/6",
@@ -289,7 +292,7 @@ struct WritingOrderTests {
         #expect(try await bench.load().body == "ABCDEF")
     }
 
-    @Test("RFC 9111 §4.4: what answers for a query is not stored where another query's URI was changed as it came")
+    @Test("RFC 9111 §4.4: a response for a query is not stored if an equivalent URI was changed while it arrived")
     func changedWhileStored() async throws {
         let bench = Bench([
             { _ in

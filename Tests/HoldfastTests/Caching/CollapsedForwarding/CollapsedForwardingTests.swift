@@ -37,7 +37,7 @@ struct CollapsedForwardingTests {
         #expect(counted.misses == 1 && counted.collapsed == 49 && counted.collapsedBytes == 49 * 3)
     }
 
-    @Test("The first caller is cancelled before the head: the others get the answer of the one request")
+    @Test("If the first caller is cancelled before the head, the others get the response to the one request")
     func firstCancelledBeforeHead() async throws {
         let bench = FlightBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         let first = bench.call()
@@ -53,7 +53,7 @@ struct CollapsedForwardingTests {
         #expect(try await bench.load() == .fresh("one"))
     }
 
-    @Test("The first caller leaves after the head: the others get the whole body, and it is stored")
+    @Test("If the first caller leaves after the head, the others get the whole body, and it is stored")
     func firstLeavesAfterHead() async throws {
         let source = GatedSource([ByteChunk([1]), ByteChunk([2])])
         let bench = FlightBench(GatedOrigin { _, _ in .stream(200, cacheable, source, nil) })
@@ -75,7 +75,7 @@ struct CollapsedForwardingTests {
         #expect(bench.sends == 1)
     }
 
-    @Test("A typed call that opened the flight and is cancelled does not keep the response out of the store")
+    @Test("A cancelled typed call that started the fetch does not keep the response out of the store")
     func cancelledTypedCall() async throws {
         let bench = FlightBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         var options = CallOptions()
@@ -91,7 +91,10 @@ struct CollapsedForwardingTests {
         #expect(try await bench.load() == .fresh("one"))
     }
 
-    @Test("What one caller's acceptance refuses in an attempt is no failure of the others", arguments: [true, false])
+    @Test(
+        "What one caller's acceptance refuses in an attempt is not a failure for the others",
+        arguments: [true, false]
+    )
     func acceptances(_ judgesAttempts: Bool) async throws {
         let bench = FlightBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         var options = CallOptions()
@@ -133,7 +136,7 @@ struct CollapsedForwardingTests {
         #expect(bench.cache.statistics.collapsed == 49)
     }
 
-    @Test("A failure status is shared among those present", arguments: [500, 502, 503, 504, 429], [true, false])
+    @Test("A failure status is shared among waiting callers", arguments: [500, 502, 503, 504, 429], [true, false])
     func failureStatus(_ status: Int, _ streams: Bool) async throws {
         let bench = FlightBench(
             GatedOrigin { _, _ in
@@ -179,7 +182,7 @@ struct CollapsedForwardingTests {
     }
 
     @Test(
-        "Of a failure that is its client's alone others learn that it failed, and when to come back",
+        "If a failure concerns one client only, the others learn only that it failed and when to come back",
         arguments: [
             (503, ["Cache-Control": "no-store", "Set-Cookie": "s=1"], CacheOptions.Mode.shared, false),
             (429, ["Cache-Control": "private", "X-Name": "first"], .shared, false),
@@ -215,7 +218,7 @@ struct CollapsedForwardingTests {
     }
 
     @Test(
-        "A failure that a step's credential met is nobody else's, whatever else is wrong with it",
+        "A failure with a prepare step's credential is not shared, whatever else is wrong with it",
         arguments: [true, false]
     )
     func preparedFailure(_ isSynthesized: Bool) async throws {
@@ -234,7 +237,7 @@ struct CollapsedForwardingTests {
         #expect(told.map(\.body) == ["alice's", "all's"])
     }
 
-    @Test("After a POST to an equivalent URI no call is answered by what was sent before it (No-Vary-Search)")
+    @Test("After a POST to an equivalent URI no call uses a response sent before it (No-Vary-Search)")
     func equivalentInvalidated() async throws {
         let held = CountWatch()
         let bench = FlightBench(
@@ -256,7 +259,7 @@ struct CollapsedForwardingTests {
         #expect(try await before.value.body == "answer 1")
     }
 
-    @Test("A store that cannot take the response does not keep it from those who wait", arguments: [true, false])
+    @Test("A store that cannot take the response does not withhold it from waiting callers", arguments: [true, false])
     func storeCannotTake(_ fails: Bool) async throws {
         let store = FaultyStore()
         if fails { store.fault.withLock { $0 = .write } }
@@ -274,7 +277,7 @@ struct CollapsedForwardingTests {
         }
     }
 
-    @Test("Two pipelines that share a cache share the exchange; nested ones do not wait for themselves")
+    @Test("Two pipelines with one cache share the exchange; nested ones do not wait for themselves")
     func pipelines() async throws {
         let bench = FlightBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         var configuration = PipelineConfiguration()
@@ -294,7 +297,7 @@ struct CollapsedForwardingTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("A look-up that a landing overtook looks again instead of sending")
+    @Test("A lookup that a finished fetch overtook looks again instead of sending")
     func overtakenLookUp() async throws {
         let store = FaultyStore()
         let bench = FlightBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") }, store: store)

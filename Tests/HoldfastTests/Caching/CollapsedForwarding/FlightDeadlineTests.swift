@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Waiting in a flight: retries, deadlines and leaving (RETRY §3.6)", .timeLimit(.minutes(20)))
+@Suite("Waiting for a fetch: retries, deadlines and leaving (RETRY §3.6)", .timeLimit(.minutes(20)))
 struct FlightDeadlineTests {
     static let dead = ServiceError(.connectionLost, "scripted", progress: .headSent)
 
@@ -34,7 +34,7 @@ struct FlightDeadlineTests {
     }
 
     @Test(
-        "50 callers of a dead origin: one retry schedule, and a failure for all, or what is stale",
+        "50 callers of a dead origin cause one retry schedule, and all get the failure or a stale response",
         arguments: [true, false]
     )
     func deadOrigin(_ hasStale: Bool) async throws {
@@ -66,7 +66,7 @@ struct FlightDeadlineTests {
         #expect(bench.clock.waits == [.seconds(1), .seconds(2)])
     }
 
-    @Test("A caller that comes during the backoff joins and does not reset it")
+    @Test("A caller that arrives during the backoff joins and does not reset it")
     func joinsDuringBackoff() async throws {
         let bench = FlightBench(
             GatedOrigin { _, number in
@@ -88,7 +88,7 @@ struct FlightDeadlineTests {
     }
 
     @Test(
-        "Each caller keeps its own deadline: the early one leaves, the others get the answer",
+        "Each caller keeps its own deadline: the early one leaves, the others get the response",
         arguments: [true, false]
     )
     func earlyDeadline(_ hasStale: Bool) async throws {
@@ -137,7 +137,7 @@ struct FlightDeadlineTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("An attempt that takes too long for itself is everybody's failure, deadlines or none")
+    @Test("An attempt that exceeds its own timeout fails all callers, with or without deadlines")
     func attemptTimeout() async throws {
         let bench = FlightBench(GatedOrigin { _, _ in .answer() }) { $0.attemptTimeout = .seconds(10) }
         let first = bench.call(.get(), Self.options(100))
@@ -150,7 +150,7 @@ struct FlightDeadlineTests {
         #expect(bench.sends == 1)
     }
 
-    @Test("The deadline that all relied on moves on with a caller who has more time, and still ends theirs")
+    @Test("The shared deadline is extended for a caller with more time, and still applies to the others")
     func deadlineMovesOn() async throws {
         let bench = FlightBench(GatedOrigin { _, _ in .answer() })
         let early = bench.calls(5, .get(), Self.options(10))
@@ -182,7 +182,7 @@ struct FlightDeadlineTests {
         #expect(bench.cache.statistics.misses == 5)
     }
 
-    @Test("The last reader to leave ends the backoff, and a later call begins anew")
+    @Test("The last reader to leave ends the backoff, and a later call starts anew")
     func lastLeavesBackoff() async throws {
         let bench = FlightBench(
             GatedOrigin { _, number in

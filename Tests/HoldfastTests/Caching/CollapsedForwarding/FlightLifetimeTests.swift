@@ -14,7 +14,7 @@ import Testing
 /// What a call carries with it, so that a test can see whether the call was let go.
 private final class Luggage: Sendable {}
 
-@Suite("Nothing holds on to a call that is over", .timeLimit(.minutes(20)))
+@Suite("Nothing keeps a finished call in memory", .timeLimit(.minutes(20)))
 struct FlightLifetimeTests {
     struct Way: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -93,7 +93,7 @@ struct FlightLifetimeTests {
         ),
     ]
 
-    @Test("A call is let go once its response is read and dropped", arguments: ways)
+    @Test("A call is released once its response is read and dropped", arguments: ways)
     func released(_ way: Way) async throws {
         let bench = CacheBench(ScriptedTransport(way.steps))
         weak var luggage: Luggage?

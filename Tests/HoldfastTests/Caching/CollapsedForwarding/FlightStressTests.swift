@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Flights under load", .timeLimit(.minutes(20)))
+@Suite("Fetches under load", .timeLimit(.minutes(20)))
 struct FlightStressTests {
     /// A body of equal bytes, whose chunks come whenever the task gets its turn.
     private final class YieldingSource: ByteSource {
@@ -73,7 +73,7 @@ struct FlightStressTests {
     }
 
     @Test(
-        "Hundreds of callers, cancellations, streams, invalidations: nothing is left over, every whole body is right",
+        "Hundreds of callers, cancellations, streams, invalidations: nothing is left over, every complete body is right",
         arguments: [1, 2, 3] as [UInt64]
     )
     func stress(_ seed: UInt64) async throws {

@@ -17,7 +17,7 @@ import Testing
 @Suite("Calls that do not share an exchange", .timeLimit(.minutes(20)))
 struct SeparateExchangeTests {
     @Test(
-        "A response that may not be shared releases the followers at once, and nobody waits for 60 s",
+        "A response that may not be shared releases the waiters at once, and nobody waits for 60 s",
         arguments: [("no-store", CacheOptions.Mode.private), ("private, max-age=9", .shared), ("no-store", .shared)]
     )
     func unshareable(_ cacheControl: String, _ mode: CacheOptions.Mode) async throws {
@@ -46,7 +46,7 @@ struct SeparateExchangeTests {
         for call in again { _ = try await call.value }
     }
 
-    @Test("A follower whose nominated fields differ gets an exchange of its own, and shares it with its like")
+    @Test("A waiter with different nominated fields gets its own exchange, shared with similar ones")
     func vary() async throws {
         let bench = FlightBench(
             GatedOrigin { request, _ in
@@ -94,7 +94,7 @@ struct SeparateExchangeTests {
         #expect(bodies.count == 10)
     }
 
-    @Test("Later callers do not join what went out before an invalidation or a purge", arguments: [true, false])
+    @Test("Later callers do not join a request sent before an invalidation or a purge", arguments: [true, false])
     func invalidated(_ byPurge: Bool) async throws {
         let bench = FlightBench(
             GatedOrigin { request, number in .answer(request.httpMethod == "PUT" ? 204 : 200, cacheable, "\(number)") }
@@ -124,7 +124,7 @@ struct SeparateExchangeTests {
     }
 
     @Test(
-        "What is no plain GET goes out for itself",
+        "A request that is not a plain GET is sent on its own",
         arguments: [
             .request("HEAD", "http://origin.example/a"), .get("http://origin.example/a", ["Range": "bytes=0-1"]),
             .get("http://origin.example/a", ["If-None-Match": "\"x\""]), .request("POST", "http://origin.example/a"),
@@ -138,7 +138,7 @@ struct SeparateExchangeTests {
         for call in calls { _ = try await call.value }
     }
 
-    @Test("reload and noStore go out for themselves", arguments: [CacheDirective.reload, .noStore])
+    @Test("reload and noStore are sent on their own", arguments: [CacheDirective.reload, .noStore])
     func directives(_ directive: CacheDirective) async throws {
         let bench = FlightBench(GatedOrigin { _, _ in .answer(200, ["Cache-Control": "no-cache"], "one") })
         var options = CallOptions()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Holdfast
 
-@Suite("Where the readers of one body stand", .timeLimit(.minutes(20)))
+@Suite("The positions of one body's readers", .timeLimit(.minutes(20)))
 struct SharedBodyStateTests {
     /// What each reader has got so far, against all that came: as simple as can be.
     private struct Model {
@@ -16,7 +16,7 @@ struct SharedBodyStateTests {
         var reserved = 0
     }
 
-    @Test("Any interleaving: every reader that stays gets exactly the bytes", arguments: 0..<300)
+    @Test("Any interleaving: every reader that stays gets exactly the body's bytes", arguments: 0..<300)
     func interleavings(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let limit = Int.random(in: 1...40, using: &random)
@@ -102,7 +102,7 @@ struct SharedBodyStateTests {
         }
     }
 
-    @Test("What the pump does next")
+    @Test("What the transfer does next")
     func demand() {
         var state = SharedBodyState(limit: 2)
         state.open(readers: 2, goesOn: false)
@@ -126,7 +126,7 @@ struct SharedBodyStateTests {
         expect(state.demand(canFollow: true), .stop)
     }
 
-    @Test("A seat that is not taken yet holds the beginning; only those who stood still are given up")
+    @Test("A reserved reader keeps the beginning of the body; only readers that stand still are given up")
     func seats() {
         var state = SharedBodyState(limit: 2)
         state.open(readers: 2, goesOn: false)

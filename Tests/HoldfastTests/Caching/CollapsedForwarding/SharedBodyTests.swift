@@ -53,7 +53,7 @@ struct SharedBodyTests {
     }
 
     @Test(
-        "okhttp#2504: late readers get the body from its start, past the window too, while others are ahead",
+        "okhttp#2504: late readers get the body from its start, even beyond the window, while others are ahead",
         arguments: [true, false]
     )
     func lateReaders(_ onDisk: Bool) async throws {
@@ -86,7 +86,7 @@ struct SharedBodyTests {
         await store.close()
     }
 
-    @Test("A reader that neither reads nor leaves holds nobody up while the body is stored")
+    @Test("A reader that neither reads nor leaves blocks nobody while the body is stored")
     func idleReader() async throws {
         let source = GatedSource(Self.chunks)
         source.open(9)
@@ -98,7 +98,7 @@ struct SharedBodyTests {
         #expect(try await idle.body.data() == Self.whole)
     }
 
-    @Test("A reader that stands still while nothing is stored is left behind after 30 s, newcomers and others are not")
+    @Test("If nothing is stored, a reader that stands still is given up after 30 s; new readers and others are not")
     func stalledReader() async throws {
         let store = FaultyStore()
         store.fault.withLock { $0 = .append }
@@ -133,7 +133,7 @@ struct SharedBodyTests {
         for call in calls { #expect(try await call.value == Self.whole) }
     }
 
-    @Test("A reader who is cancelled while it waits leaves the others their bytes")
+    @Test("A reader that is cancelled while it waits leaves the bytes to the others")
     func cancelledReader() async throws {
         let source = GatedSource(Self.chunks)
         let bench = Self.bench(source)
@@ -148,7 +148,7 @@ struct SharedBodyTests {
         #expect(try await second.body.data() == Self.whole)
     }
 
-    @Test("discard() from another task ends a waiting read as a cancellation")
+    @Test("discard() from another task ends a waiting read with a cancellation")
     func discarded() async throws {
         let source = GatedSource(Self.chunks)
         let bench = Self.bench(source)
@@ -190,7 +190,7 @@ struct SharedBodyTests {
         #expect((bench.cache.store.statistics.bytesUsed > 0) == isStored)
     }
 
-    @Test("A body that is being fetched for the store alone is given up when the store fails")
+    @Test("A body that is fetched for the store alone is abandoned when the store fails")
     func storeFailsWithoutReaders() async throws {
         var options = CacheOptions()
         options.abandonedBodyAllowance = 1 << 30
@@ -211,7 +211,7 @@ struct SharedBodyTests {
         #expect(source.pulled.count < 8)
     }
 
-    @Test("A response that is not reusable as it is answers nobody who comes after its head", arguments: [0, 70])
+    @Test("A response that is not reusable is not shared with callers after its head", arguments: [0, 70])
     func lateUnusable(_ later: Int) async throws {
         let source = GatedSource(Self.chunks)
         let bench = Self.bench(source, ["Cache-Control": later == 0 ? "no-cache" : "max-age=60"])
@@ -221,7 +221,7 @@ struct SharedBodyTests {
         first.body.discard()
     }
 
-    @Test("A body that breaks breaks for all, after the bytes that came")
+    @Test("A broken body fails for all, after the bytes that arrived")
     func broken() async throws {
         let source = GatedSource(
             [ByteChunk([1])],
@@ -241,7 +241,7 @@ struct SharedBodyTests {
     }
 
     @Test(
-        "Nothing keeps a body alive that is dropped unread, or was read",
+        "Nothing keeps a body in memory that was dropped unread, or read",
         arguments: ["max-age=60", "no-store"],
         [true, false]
     )

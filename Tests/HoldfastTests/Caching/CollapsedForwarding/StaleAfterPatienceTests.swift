@@ -13,9 +13,12 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Stale answers after a patience", .timeLimit(.minutes(20)))
+@Suite("Stale responses after a wait", .timeLimit(.minutes(20)))
 struct StaleAfterPatienceTests {
-    @Test("staleAfter: stale after the patience, and what comes then is stored", arguments: [true, false])
+    @Test(
+        "serveStaleAfter: a stale response after the wait, and the later response is stored",
+        arguments: [true, false]
+    )
     func patience(_ byCall: Bool) async throws {
         var options = CacheOptions()
         if !byCall { options.serveStaleAfter = .seconds(3) }
@@ -38,7 +41,7 @@ struct StaleAfterPatienceTests {
         #expect(bench.cache.statistics.backgroundRevalidations == 1)
     }
 
-    @Test("staleAfter: at once when the next backoff is longer than the patience")
+    @Test("serveStaleAfter: at once if the next backoff is longer than the wait")
     func impatientOfBackoff() async throws {
         var options = CacheOptions()
         options.serveStaleAfter = .milliseconds(500)
@@ -58,7 +61,7 @@ struct StaleAfterPatienceTests {
         #expect(try await bench.load() == .fresh("new"))
     }
 
-    @Test("staleAfter: what goes on in the background is bounded; beyond that the exchange ends with its last reader")
+    @Test("serveStaleAfter: background work is bounded; beyond that the exchange ends with its last reader")
     func boundedPatience() async throws {
         var options = CacheOptions()
         options.serveStaleAfter = .zero
@@ -77,7 +80,7 @@ struct StaleAfterPatienceTests {
         #expect(bench.cache.statistics.backgroundRevalidations == 1)
     }
 
-    @Test("staleAfter: a caller who relied on the exchange's deadline still has it when another lets it go on")
+    @Test("serveStaleAfter: a caller still has the exchange's deadline when another lets it continue")
     func patienceAndDeadline() async throws {
         let bench = try await StaleAnswerTests.bench(
             ["Cache-Control": "max-age=10"],

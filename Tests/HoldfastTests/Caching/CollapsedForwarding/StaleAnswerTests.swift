@@ -15,7 +15,7 @@ import Testing
 
 // lysine-dev/okhttp#1083, karpetrosyan/hishel#306, nodejs/undici#4471, Alamofire/Alamofire#1669,
 // sourcelevel/faraday-http-cache#84: no stale-while-revalidate or stale-if-error, or half of it.
-@Suite("Stale answers (RFC 5861, RFC 9111 §4.2.4)", .timeLimit(.minutes(20)))
+@Suite("Stale responses (RFC 5861, RFC 9111 §4.2.4)", .timeLimit(.minutes(20)))
 struct StaleAnswerTests {
     static let whileRevalidating: HeaderFields = [
         "Cache-Control": "max-age=10, stale-while-revalidate=1000", "ETag": "\"a\"",
@@ -44,7 +44,7 @@ struct StaleAnswerTests {
         return bench
     }
 
-    @Test("A refresh that a HEAD or a condition began is no exchange for a call that needs the whole response")
+    @Test("A refresh started by a HEAD or a condition is not used for a call that needs the whole response")
     func refreshOfAnotherKind() async throws {
         let others: [URLRequest] = [
             .request("HEAD", "http://origin.example/a"), .get("http://origin.example/a", ["If-None-Match": "\"b\""]),
@@ -67,7 +67,7 @@ struct StaleAnswerTests {
     }
 
     @Test(
-        "nodejs/undici#4471, karpetrosyan/hishel#306: one refresh in the background, however many stale hits",
+        "nodejs/undici#4471, karpetrosyan/hishel#306: one background refresh, however many stale hits",
         arguments: [304, 200]
     )
     func oneRefresh(_ status: Int) async throws {
@@ -88,7 +88,7 @@ struct StaleAnswerTests {
         #expect(counted.networkBytes == 3 && counted.revalidatedBytes == 0)
     }
 
-    @Test("A failed refresh is no error of anybody, and the next one waits 10 s", arguments: [500, 429, 0, -1])
+    @Test("A failed refresh fails no call, and the next one waits 10 s", arguments: [500, 429, 0, -1])
     func failedRefresh(_ status: Int) async throws {
         let bench = try await Self.bench(Self.whileRevalidating) { number in
             if number > 1 { return .answer(304, Self.whileRevalidating) }
@@ -110,7 +110,7 @@ struct StaleAnswerTests {
         #expect(bench.cache.statistics.backgroundFailures == 1)
     }
 
-    @Test("No more refreshes at once than allowed; beyond that something stale all the same")
+    @Test("No more refreshes run at once than allowed; beyond that stale responses are still served")
     func boundedRefreshes() async throws {
         var options = CacheOptions()
         options.maximumBackgroundRevalidations = 2
@@ -129,7 +129,7 @@ struct StaleAnswerTests {
         #expect(bench.sends == 9 || bench.sends == 10)
     }
 
-    @Test("A cancelled caller does not end the refresh; drain() waits for it, a body included")
+    @Test("A cancelled caller does not end the refresh; drain() waits for it, including its body")
     func drains() async throws {
         let source = GatedSource([ByteChunk(copying: "new".utf8)])
         let bench = try await Self.bench(Self.whileRevalidating) { _ in .stream(200, cacheable, source, nil) }
@@ -144,7 +144,7 @@ struct StaleAnswerTests {
         #expect(try await bench.load() == .fresh("new"))
     }
 
-    @Test("must-revalidate wins over stale-while-revalidate and stale-if-error", arguments: [200, 503])
+    @Test("must-revalidate overrides stale-while-revalidate and stale-if-error", arguments: [200, 503])
     func mustRevalidate(_ status: Int) async throws {
         let fields: HeaderFields = [
             "Cache-Control": "max-age=10, must-revalidate, stale-while-revalidate=1000, stale-if-error=1000"
@@ -159,7 +159,11 @@ struct StaleAnswerTests {
         case response, request, options, none
     }
 
-    @Test("RFC 5861 §4: an error of the origin is replaced", arguments: [500, 502, 503, 504, 501, 404], Leave.allCases)
+    @Test(
+        "RFC 5861 §4: a stale response replaces an origin error",
+        arguments: [500, 502, 503, 504, 501, 404],
+        Leave.allCases
+    )
     func staleIfError(_ status: Int, _ leave: Leave) async throws {
         var options = CacheOptions()
         if leave == .options { options.staleIfError = .seconds(100) }
@@ -185,7 +189,7 @@ struct StaleAnswerTests {
     }
 
     @Test(
-        "RFC 9111 §4.2.4: where the origin cannot be reached what is stale stands in, but not for a refused certificate",
+        "RFC 9111 §4.2.4: a stale response is served if the origin is unreachable, but not after a refused certificate",
         arguments: [
             (ServiceError.Code.connect, true), (.resolve, true), (.timeout, true), (.connectionLost, true),
             (.tls, true),
@@ -216,7 +220,7 @@ struct StaleAnswerTests {
         #expect(await FlightDeadlineTests.code(bench.call()) == .connectionLost)
     }
 
-    @Test("RETRY §3.6: retries come first, then what is stale")
+    @Test("RETRY §3.6: retries come first, then a stale response")
     func retriesFirst() async throws {
         let bench = try await Self.bench(
             ["Cache-Control": "max-age=10, stale-if-error=100"],

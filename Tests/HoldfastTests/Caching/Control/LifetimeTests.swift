@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Steering freshness and single calls", .timeLimit(.minutes(20)))
+@Suite("Controlling freshness and single calls", .timeLimit(.minutes(20)))
 struct LifetimeTests {
     static func options(_ directive: CacheDirective) -> CallOptions {
         var options = CallOptions()
@@ -20,7 +20,7 @@ struct LifetimeTests {
         return options
     }
 
-    @Test("A call's lifetime is kept with the entry, through validation and restarts", arguments: EachStore.allCases)
+    @Test("A call's lifetime is stored with the entry, through validation and restarts", arguments: EachStore.allCases)
     func given(kind: EachStore) async throws {
         try await kind.with { store in
             let transport = ScriptedTransport { request in
@@ -43,7 +43,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("A call that gives a lifetime is still heard by its cachePolicy")
+    @Test("A call with a lifetime still obeys its cachePolicy")
     func givenWithPolicy() async throws {
         let bench = CacheBench(ScriptedTransport([.respond(200, body: "x")], repeatsLastStep: true))
         let given = Self.options(.lifetime(.seconds(30)))
@@ -69,7 +69,7 @@ struct LifetimeTests {
     }
 
     @Test(
-        "Errors are held for a while where that is asked, and else are not",
+        "Errors are kept for a while only if configured",
         arguments: [(500, true), (403, true), (404, true), (429, false), (401, false)],
         [false, true]
     )
@@ -87,7 +87,7 @@ struct LifetimeTests {
     }
 
     @Test(
-        "A failure does not take the place of a stored response that is none; a 404 does, and one failure another's",
+        "A failure does not replace a stored success; a 404 does, and one failure replaces another",
         arguments: [(200, 503, false), (200, 404, true), (404, 503, true)]
     )
     func negativeOverStored(first: Int, second: Int, replaces: Bool) async throws {
@@ -106,7 +106,7 @@ struct LifetimeTests {
         #expect(try await bench.load() == (replaces ? .fresh("second", second) : .revalidated("first")))
     }
 
-    @Test("RETRY.md §3.6.5: a stored 503 says how long is left to wait, not how long it was")
+    @Test("RETRY.md §3.6.5: a stored 503 gives the remaining wait, not the original one")
     func retryAfter() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60", "Retry-After": "50"]
         let bench = CacheBench([.respond(503, fields, body: "down")])
@@ -118,7 +118,7 @@ struct LifetimeTests {
         #expect(response.fields[.age] == "20")
     }
 
-    @Test("reload skips the look-up and stores; noStore neither looks up nor stores")
+    @Test("reload skips the lookup and stores; noStore neither looks up nor stores")
     func reloadAndNoStore() async throws {
         let steps = (0..<3).map { ScriptedTransport.Step.respond(200, ["Cache-Control": "max-age=60"], body: "\($0)") }
         let bench = CacheBench(steps)
@@ -130,7 +130,7 @@ struct LifetimeTests {
     }
 
     @Test(
-        "maxStale accepts so much staleness, minFresh asks for so much freshness (RFC 9111 §5.2.1.2, §5.2.1.3)",
+        "maxStale accepts the given staleness, minFresh requires the given freshness (RFC 9111 §5.2.1.2, §5.2.1.3)",
         arguments: [
             (CacheDirective.maxStale(.seconds(10)), 70, ResponseSource.stale),
             (.maxStale(.seconds(10)), 71, .network(attempts: 1)), (.maxStale(.seconds(-1)), 60, .network(attempts: 1)),

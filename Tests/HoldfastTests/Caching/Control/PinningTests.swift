@@ -18,7 +18,7 @@ struct PinningTests {
     static let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\""]
     static let pinned = CacheSelection.matching { $0.isPinned }
 
-    @Test("A pin survives freshening, replacement and a soft purge; unpin releases it", arguments: EachStore.allCases)
+    @Test("A pin survives freshening, replacement and a soft purge; unpin removes it", arguments: EachStore.allCases)
     func survives(kind: EachStore) async throws {
         try await kind.with { store in
             let bench = CacheBench(
@@ -43,7 +43,7 @@ struct PinningTests {
         }
     }
 
-    @Test("What is pinned stays while other responses push each other out", arguments: EachStore.allCases)
+    @Test("Pinned entries stay while other responses evict each other", arguments: EachStore.allCases)
     func eviction(kind: EachStore) async throws {
         try await kind.with(capacity: 1 << 20) { store in
             let transport = ScriptedTransport(
@@ -60,7 +60,10 @@ struct PinningTests {
         }
     }
 
-    @Test("Pins take half of the capacity at most; the report tells what found no room", arguments: EachStore.allCases)
+    @Test(
+        "Pins take at most half of the capacity, and the report names what had no room",
+        arguments: EachStore.allCases
+    )
     func bounded(kind: EachStore) async throws {
         try await kind.with(capacity: 1 << 20) { store in
             let transport = ScriptedTransport(
@@ -77,7 +80,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A purge by hand takes what is pinned, too", arguments: EachStore.allCases)
+    @Test("An explicit purge removes pinned entries too", arguments: EachStore.allCases)
     func purged(kind: EachStore) async throws {
         try await kind.with { store in
             let bench = CacheBench([.respond(200, Self.fields, body: "x")], store: store)
@@ -87,7 +90,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A pin outlives the process")
+    @Test("A pin survives the process")
     func restart() async throws {
         let transport = ScriptedTransport([.respond(200, Self.fields, body: "x")])
         try await DiskCacheTests.withDirectory { directory in
@@ -101,7 +104,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A store that fails says so")
+    @Test("A store failure is reported")
     func failure() async throws {
         let store = FaultyStore()
         let bench = CacheBench([.respond(200, Self.fields, body: "x")], store: store)

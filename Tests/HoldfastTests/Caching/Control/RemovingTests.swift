@@ -97,7 +97,7 @@ struct RemovingTests {
         return try await bench.load(request, options)
     }
 
-    @Test("Hard: gone, and nothing else with it", arguments: EachStore.allCases, cases)
+    @Test("Hard: the selected entries are gone, and nothing else", arguments: EachStore.allCases, cases)
     func hard(kind: EachStore, example: Case) async throws {
         try await kind.with { store in
             let bench = try await Self.fill(store)
@@ -115,7 +115,7 @@ struct RemovingTests {
     }
 
     @Test(
-        "Softly: kept, and confirmed before it is used again; the rest stays fresh (RFC 9111 §4.4)",
+        "Softly: kept, and revalidated before the next use; the rest stays fresh (RFC 9111 §4.4)",
         arguments: EachStore.allCases,
         cases
     )
@@ -137,7 +137,7 @@ struct RemovingTests {
         }
     }
 
-    @Test("Of responses that are being stored a predicate takes those it is true of", arguments: ["/a", "/b"])
+    @Test("A predicate also removes responses that are being stored if it is true for them", arguments: ["/a", "/b"])
     func beingStored(path: String) async throws {
         let transport = ScriptedTransport { _ in .stream(200, ["Cache-Control": "max-age=60"], chunks: ["x"]) }
         let bench = CacheBench(transport)
@@ -153,7 +153,7 @@ struct RemovingTests {
         }
     }
 
-    @Test("One call empties a user's cache at logout, and nobody else's")
+    @Test("One call removes a user's entries at logout, and nobody else's")
     func logout() async throws {
         let bench = try await Self.fill(MemoryStore(capacity: 1 << 20))
         #expect(try await bench.cache.removeAll(principal: "ann") == 1)
@@ -161,7 +161,7 @@ struct RemovingTests {
         #expect(try await Self.load("user", bench).source == .fresh)
     }
 
-    @Test("What is marked says so; a 304 lifts the mark")
+    @Test("A marked entry says so, and a 304 removes the mark")
     func info() async throws {
         let bench = try await Self.fill(MemoryStore(capacity: 1 << 20))
         try await bench.cache.remove(.tag("t"), softly: true)

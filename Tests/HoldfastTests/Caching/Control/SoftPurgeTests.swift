@@ -13,13 +13,13 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What a soft purge keeps from being used", .timeLimit(.minutes(20)))
+@Suite("What a soft purge prevents from being used", .timeLimit(.minutes(20)))
 struct SoftPurgeTests {
     static let tagged: HeaderFields = [
         "Cache-Control": "max-age=60, stale-if-error=600, stale-while-revalidate=600", "ETag": "\"v\"",
     ]
 
-    @Test("The condition goes out, the body stays, and a new response replaces it", arguments: EachStore.allCases)
+    @Test("The request is conditional, the body stays, and a new response replaces it", arguments: EachStore.allCases)
     func confirmation(kind: EachStore) async throws {
         try await kind.with { store in
             let bench = CacheBench(
@@ -39,7 +39,7 @@ struct SoftPurgeTests {
     }
 
     @Test(
-        "It stands in for nothing: not for a failing origin, and not for a caller that takes anything stored",
+        "It is never served stale: not for a failing origin, nor to a caller that accepts anything stored",
         arguments: [
             ScriptedTransport.Step.fail(progress: .notSent), .respond(503, body: "down"),
         ]
@@ -59,7 +59,7 @@ struct SoftPurgeTests {
         #expect(bench.sends == 3)
     }
 
-    @Test("Without a validator the response is fetched anew")
+    @Test("Without a validator the response is fetched again")
     func withoutValidator() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60"]
         let bench = CacheBench([.respond(200, fields, body: "one"), .respond(200, fields, body: "two")])
@@ -70,7 +70,7 @@ struct SoftPurgeTests {
     }
 
     @Test(
-        "A stored part is confirmed like a whole, before it answers its range and before it is completed (RFC 9111 §3.4)"
+        "A stored part is revalidated like a whole, before it answers its range or is completed (RFC 9111 §3.4)"
     )
     func parts() async throws {
         let part: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\"", "Content-Range": "bytes 0-3/8"]
@@ -88,7 +88,7 @@ struct SoftPurgeTests {
         #expect(try await bench.load() == .fresh("abcdefgh"))
     }
 
-    @Test("The mark is there after a restart")
+    @Test("The mark survives a restart")
     func restart() async throws {
         let transport = ScriptedTransport([.respond(200, Self.tagged, body: "one"), .respond(304)])
         try await DiskCacheTests.withDirectory { directory in
@@ -122,7 +122,7 @@ struct SoftPurgeTests {
         }
     }
 
-    @Test("A response whose request was under way when its URL was purged is not stored", arguments: [false, true])
+    @Test("A response to a request in progress when its URL was purged is not stored", arguments: [false, true])
     func whileSending(softly: Bool) async throws {
         let bench = CacheBench([
             .respond(200, Self.tagged, body: "old").delayed(by: .seconds(5)), .respond(200, Self.tagged, body: "new"),
@@ -137,7 +137,7 @@ struct SoftPurgeTests {
         #expect(try await bench.load() == .network("new"))
     }
 
-    @Test("A 304 to a request that went out before the purge does not lift the mark")
+    @Test("A 304 to a request that was sent before the purge does not remove the mark")
     func whileValidating() async throws {
         let bench = CacheBench([
             .respond(200, Self.tagged, body: "one"), .respond(304).delayed(by: .seconds(5)), .respond(304),
@@ -156,7 +156,7 @@ struct SoftPurgeTests {
     }
 
     @Test(
-        "An entry that is freshened, replaced or gone between the look and the mark: marked all the same, or left gone"
+        "An entry that is freshened or replaced before it is marked is still marked, and a removed one stays removed"
     )
     func meanwhile() async throws {
         let store = FaultyStore()
@@ -186,7 +186,7 @@ struct SoftPurgeTests {
     }
 
     @Test(
-        "A store that fails: the purge says so and nothing is lost; what could be marked is",
+        "If the store fails, the purge says so, nothing is lost, and what can be marked is",
         arguments: [false, true]
     )
     func failure(softly: Bool) async throws {

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Cache-Status tells what this cache did (RFC 9211)", .timeLimit(.minutes(20)))
+@Suite("Cache-Status describes what this cache did (RFC 9211)", .timeLimit(.minutes(20)))
 struct StatusReportTests {
     private func bench(
         _ transport: ScriptedTransport,
@@ -36,7 +36,7 @@ struct StatusReportTests {
         return response.fields[.cacheStatus]
     }
 
-    @Test("A miss, a hit, a stale response and a 304, one after another")
+    @Test("A miss, a hit, a stale response and a 304, one after the other")
     func life() async throws {
         let transport = ScriptedTransport { request in
             let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"a\""]
@@ -56,7 +56,7 @@ struct StatusReportTests {
     }
 
     @Test(
-        "RFC 9211 §2.2: why the store was passed by",
+        "RFC 9211 §2.2: why the store was bypassed",
         arguments: [
             ("POST", CacheDirective.default, "Holdfast;fwd=method"),
             ("GET", .reload, "Holdfast;fwd=bypass;stored;detail=reload"),
@@ -68,7 +68,7 @@ struct StatusReportTests {
         #expect(try await status(bench, .request(method, "http://origin.example/a"), directive) == expected)
     }
 
-    @Test("A stored response stands in for a 503 and says so")
+    @Test("A stored response that replaces a 503 says so")
     func standIn() async throws {
         let numbers = AnswerNumbers()
         let bench = bench(
@@ -83,7 +83,7 @@ struct StatusReportTests {
     }
 
     @Test(
-        "RFC 9211 §2: upstream's entries stay in their order, and this cache's own exchange of storing is not replayed"
+        "RFC 9211 §2: entries of other caches stay in order, and this cache's entry from storing is not repeated"
     )
     func upstream() async throws {
         let bench = bench(
@@ -100,13 +100,13 @@ struct StatusReportTests {
         }
     }
 
-    @Test("A 504 of this side is no cache's response and bears no entry")
+    @Test("A 504 made on this side is not a cache's response and has no entry")
     func unsatisfiable() async throws {
         let bench = bench(.counting())
         #expect(try await status(bench, .get(), .onlyIfCached) == nil)
     }
 
-    @Test("Without a name nothing is written; the key shows on request only, and never the partition")
+    @Test("Without a name nothing is written; the key appears only on request, and the partition never")
     func optIn() async throws {
         let silent = bench(.counting()) { $0.cacheName = nil }
         #expect(try await status(silent) == nil)

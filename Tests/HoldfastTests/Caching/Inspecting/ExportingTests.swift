@@ -54,7 +54,7 @@ struct ExportingTests {
         }
     }
 
-    @Test("A Content-Length that the origin gave stands once, and none where the status allows none (RFC 9110 §8.6)")
+    @Test("The origin's Content-Length appears once, and not if the status allows none (RFC 9110 §8.6)")
     func lengths() async throws {
         let given: HeaderFields = ["Cache-Control": "max-age=60", "Content-Length": "3"]
         let bench = CacheBench([.respond(200, given, body: "abc")])
@@ -68,7 +68,7 @@ struct ExportingTests {
         #expect(try await Self.text(none.message).hasSuffix("\r\n\r\n"))
     }
 
-    @Test("A large body comes in chunks, and stays readable when the entry is gone", arguments: EachStore.allCases)
+    @Test("A large body comes in chunks, and stays readable when the entry is removed", arguments: EachStore.allCases)
     func large(kind: EachStore) async throws {
         try await kind.with { store in
             let content = RangeOrigin.content(version: 1, length: 700_000)
@@ -87,7 +87,10 @@ struct ExportingTests {
         }
     }
 
-    @Test("The newest version is taken: freshened or replaced since it was listed", arguments: EachStore.allCases)
+    @Test(
+        "The newest version is exported, if it was freshened or replaced since it was listed",
+        arguments: EachStore.allCases
+    )
     func newest(kind: EachStore) async throws {
         try await kind.with { store in
             let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\""]
@@ -111,7 +114,7 @@ struct ExportingTests {
         }
     }
 
-    @Test("One stored part is exported as a 206 with its place (RFC 9110 §15.3.7.1)")
+    @Test("One stored part is exported as a 206 with its range (RFC 9110 §15.3.7.1)")
     func onePart() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -125,7 +128,7 @@ struct ExportingTests {
         #expect(try await Self.text(exported.body) == origin.bytes(10..<20))
     }
 
-    @Test("Several stored parts are exported as a 206 of parts (RFC 9110 §15.3.7.2)", arguments: EachStore.allCases)
+    @Test("Several stored parts are exported as a multipart 206 (RFC 9110 §15.3.7.2)", arguments: EachStore.allCases)
     func severalParts(kind: EachStore) async throws {
         try await kind.with { store in
             let origin = RangeOrigin()
@@ -146,7 +149,7 @@ struct ExportingTests {
         }
     }
 
-    @Test("Two variants of one URL are exported each for itself")
+    @Test("Two variants of one URL are exported separately")
     func variants() async throws {
         let transport = ScriptedTransport { request in
             .respond(
@@ -165,7 +168,7 @@ struct ExportingTests {
         #expect(found == ["accept-language: de": "de", "accept-language: en": "en"])
     }
 
-    @Test("A store's failure is the export's error, and a body that is gone by then is no entry")
+    @Test("A store failure is the export's error, and a missing body counts as no entry")
     func failures() async throws {
         let store = FaultyStore()
         let bench = CacheBench([.respond(200, ["Cache-Control": "max-age=60"], body: "x")], store: store)

@@ -73,7 +73,7 @@ struct InspectingPageTests {
         #expect(try await packing(bench.cache).bytesFreed == 0)
     }
 
-    @Test("Each line of the page's snippets stands in this file")
+    @Test("Each line of the page's snippets is in this file")
     func lines() throws {
         let here = URL(filePath: #filePath)
         let root = (0..<5).reduce(here) { url, _ in url.deletingLastPathComponent() }

@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Listing what a cache holds", .timeLimit(.minutes(20)))
+@Suite("Listing the entries of a cache", .timeLimit(.minutes(20)))
 struct ListingTests {
     private static let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\""]
 
@@ -43,7 +43,7 @@ struct ListingTests {
         try await all(entries).map { $0.target.path }.sorted()
     }
 
-    @Test("Every response is listed once, whatever the pages", arguments: EachStore.allCases, [-1, 1, 2, 7, 256])
+    @Test("Every response is listed once, whatever the page size", arguments: EachStore.allCases, [-1, 1, 2, 7, 256])
     func pages(kind: EachStore, pageSize: Int) async throws {
         try await kind.with { store in
             let bench = try await Self.filled(store)
@@ -64,7 +64,7 @@ struct ListingTests {
         }
     }
 
-    @Test("An entry tells where it is from, how large it is and how fresh", arguments: EachStore.allCases)
+    @Test("An entry says where it is from, how large it is and how fresh", arguments: EachStore.allCases)
     func told(kind: EachStore) async throws {
         try await kind.with { store in
             let fields: HeaderFields = [
@@ -124,7 +124,7 @@ struct ListingTests {
         }
     }
 
-    @Test("What must be confirmed says so: removed softly, or the store cannot vouch for it")
+    @Test("An entry that needs validation says so, after a soft purge or if the store cannot vouch for it")
     func confirmation() async throws {
         let bench = try await Self.filled(MemoryStore(capacity: 1 << 20))
         try await bench.cache.remove(.tag("even"), softly: true, now: bench.time)
@@ -151,7 +151,7 @@ struct ListingTests {
         )
     }
 
-    @Test("What is no response of the cache is left out: another's entries, and the keys of No-Vary-Search")
+    @Test("Keys that are not responses of this cache are left out: foreign entries, and those of No-Vary-Search")
     func foreign() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let writer = try await store.write(
@@ -170,7 +170,7 @@ struct ListingTests {
     }
 
     @Test(
-        "Entries that go while they are listed end nothing; those that stay are listed",
+        "Entries that are removed during a listing do not end it, and those that stay are listed",
         arguments: EachStore.allCases
     )
     func removedMeanwhile(kind: EachStore) async throws {
@@ -206,7 +206,7 @@ struct ListingTests {
         #expect(code == .cancelled)
     }
 
-    @Test("A store that fails ends the listing with its error, once")
+    @Test("A store failure ends the listing with its error, once")
     func failing() async throws {
         let store = FaultyStore()
         let bench = CacheBench([.respond(200, Self.fields, body: "x")], store: store)

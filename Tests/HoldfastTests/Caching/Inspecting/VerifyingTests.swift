@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Verifying and compacting a cache", .timeLimit(.minutes(20)))
 struct VerifyingTests {
-    @Test("The store does it, and tells how far it is")
+    @Test("The store does the work and reports progress")
     func passedOn() async throws {
         let bench = CacheBench([.respond(200, ["Cache-Control": "max-age=60"], body: "abc")])
         try await bench.load()
@@ -25,7 +25,7 @@ struct VerifyingTests {
         #expect(try await bench.cache.compact().bytesAfter == bench.cache.store.statistics.bytesUsed)
     }
 
-    @Test("A store that has no such operation is named in the error")
+    @Test("A store without the operation is named in the error")
     func unsupported() async throws {
         let cache = HTTPCache(store: FaultyStore())
         for error in [

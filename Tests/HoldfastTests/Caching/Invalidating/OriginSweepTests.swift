@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Groups of an origin, and all of it", .timeLimit(.minutes(20)))
+@Suite("Groups of an origin, and the whole origin", .timeLimit(.minutes(20)))
 struct OriginSweepTests {
     private static func origin(
         answering: @escaping @Sendable (URLRequest) -> HeaderFields?
@@ -30,7 +30,7 @@ struct OriginSweepTests {
         origin { $0.httpMethod == "POST" || $0.url?.lastPathComponent == "logout" ? fields : nil }
     }
 
-    @Test("RFC 9875 §3: an unsafe request invalidates the groups it names, of its origin, and cascades no further")
+    @Test("RFC 9875 §3: an unsafe request invalidates the groups it names, of its origin, and nothing further")
     func groups() async throws {
         let bench = CacheBench(Self.invalidating(["Cache-Group-Invalidation": "\"x\""]))
         let urls = ["http://h.example/x1", "http://h.example/x2", "http://h.example/y1", "http://i.example/x1"]
@@ -54,7 +54,7 @@ struct OriginSweepTests {
         #expect(try await bench.load(.get("http://h.example/x1")) == .fresh("one"))
     }
 
-    @Test("A caller's tag that names a group does not make its entry one of it, and a purge by tag still works")
+    @Test("A caller's tag with a group's name does not add its entry to the group, and a purge by tag still works")
     func callersTags() async throws {
         let bench = CacheBench(
             ScriptedTransport { request in
@@ -71,7 +71,7 @@ struct OriginSweepTests {
         #expect(try await bench.cache.removeAll(tag: "group x") == 1)
     }
 
-    @Test("A 304 that changes the groups changes the words, and keeps the caller's")
+    @Test("A 304 that changes the groups changes their tags and keeps the caller's")
     func freshened() async throws {
         let bench = CacheBench(
             ScriptedTransport { request in
@@ -102,7 +102,10 @@ struct OriginSweepTests {
         #expect(try await bench.cache.removeAll(tag: "mine") == 1)
     }
 
-    @Test("Both sweep the principal's and the shared partition, and no other principal's", arguments: [true, false])
+    @Test(
+        "Both invalidate the principal's and the shared partition, and no other principal's",
+        arguments: [true, false]
+    )
     func partitions(byGroup: Bool) async throws {
         let bench = CacheBench(
             Self.invalidating(
@@ -120,7 +123,7 @@ struct OriginSweepTests {
     }
 
     @Test(
-        "Clear-Site-Data empties its own https origin, by any method, unless that is switched off",
+        "Clear-Site-Data clears its own https origin, for any method, unless turned off",
         arguments: [
             ("https", "\"cache\"", true), ("https", "\"*\"", true), ("https", "\"storage\"", false),
             ("http", "\"cache\"", false),
@@ -139,7 +142,7 @@ struct OriginSweepTests {
         #expect(try await bench.load(.get("https://i.example/x1")).source == .fresh)
     }
 
-    @Test("Groups survive a restart with a store on disk")
+    @Test("Groups survive a restart with a disk store")
     func disk() async throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-groups-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: path) }

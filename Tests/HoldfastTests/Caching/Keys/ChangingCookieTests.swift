@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Cookies that change with every response do not empty the cache", .timeLimit(.minutes(20)))
+@Suite("Cookies that change with every response do not make every request a miss", .timeLimit(.minutes(20)))
 struct ChangingCookieTests {
     /// What a client sends beside the cookie of the load balancer.
     enum Client: String, CaseIterable, Sendable {
@@ -84,7 +84,7 @@ struct ChangingCookieTests {
     }
 
     @Test(
-        "20 URLs, 5 rounds, a new AWSALB with every response: all that can be a hit is one",
+        "20 URLs, 5 rounds, a new AWSALB in every response: every possible hit is a hit",
         arguments: Client.allCases
     )
     func ignored(_ client: Client) async throws {
@@ -93,7 +93,10 @@ struct ChangingCookieTests {
         #expect(misses.allSatisfy { $0 == .notStored })
     }
 
-    @Test("With an empty list the same load misses, and says that it is the partition", arguments: Client.allCases)
+    @Test(
+        "With an empty list the same load misses, and the decision names the partition as the reason",
+        arguments: Client.allCases
+    )
     func counted(_ client: Client) async throws {
         let (hits, misses) = try await hits(client, bench { $0.ignoredCookies = [] })
         // The first response alone was to a client without cookies, and is lent to those with some.

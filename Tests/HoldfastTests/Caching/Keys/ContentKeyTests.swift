@@ -34,7 +34,7 @@ struct ContentKeyTests {
         )
     }
 
-    @Test("What a QUERY or POST stored never answers a GET, nor the other way round", arguments: ["QUERY", "POST"])
+    @Test("A stored QUERY or POST never answers a GET, nor the reverse", arguments: ["QUERY", "POST"])
     func apart(method: String) async throws {
         let bench = CacheBench(.counting())
         let asking = URLRequest.asking(method, "a=1")
@@ -47,7 +47,7 @@ struct ContentKeyTests {
     }
 
     @Test(
-        "lysine-dev/okhttp#1969, #2945, karpetrosyan/hishel#203: POST is cached where the call or a rule says it only asks"
+        "lysine-dev/okhttp#1969, #2945, karpetrosyan/hishel#203: POST is cached if a call or a rule says it only queries"
     )
     func post() async throws {
         let bench = CacheBench(.counting())
@@ -70,7 +70,7 @@ struct ContentKeyTests {
         #expect(try await ruled.load(.asking("POST", "http://origin.example/a", "{}")) == .network("4"))
     }
 
-    @Test("An unsafe request removes what was stored under its URI's contents, and no other URI's (RFC 9111 §4.4)")
+    @Test("An unsafe request removes what was stored under all contents of its URI, and no other URI's (RFC 9111 §4.4)")
     func invalidation() async throws {
         let bench = CacheBench(.counting())
         try await bench.load(.asking("QUERY", "a=1"))
@@ -82,7 +82,7 @@ struct ContentKeyTests {
         #expect(try await bench.load(.asking("QUERY", "http://origin.example/ab", "a=1")) == .fresh("3"))
     }
 
-    @Test("Content beyond the cap, in a file or a stream passes the cache by, and says why")
+    @Test("Content above the limit, in a file or in a stream bypasses the cache and says why")
     func bypasses() async throws {
         var options = CacheOptions()
         options.maximumKeyContent = 8
@@ -101,7 +101,7 @@ struct ContentKeyTests {
         }
     }
 
-    @Test("A user's QUERY answers nobody else, and no-store keeps it out")
+    @Test("A user's QUERY is used for nobody else, and no-store keeps it out")
     func rules() async throws {
         let bench = CacheBench(.counting())
         try await bench.load(.asking("QUERY", "http://h.example/", "a", ["Authorization": "a"]))
@@ -113,7 +113,7 @@ struct ContentKeyTests {
         #expect(try await secret.load(.asking("QUERY", "a")) == .network("2"))
     }
 
-    @Test("A prepare step that changes the content's type keeps the response out of the store")
+    @Test("If a prepare step changes the content type, the response is not stored")
     func prepared() async throws {
         let transport = ScriptedTransport.counting()
         let bench = CacheBench(transport) { configuration in
@@ -123,7 +123,7 @@ struct ContentKeyTests {
         #expect(bench.cache.store.statistics.entryCount == 0)
     }
 
-    @Test("A stale QUERY is confirmed by a conditional QUERY with its content")
+    @Test("A stale QUERY is revalidated by a conditional QUERY with its content")
     func validation() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=1", "ETag": "\"a\""]
         let bench = CacheBench(
@@ -138,7 +138,7 @@ struct ContentKeyTests {
         #expect(bench.transport.sent.last?.body?.array == Array("a".utf8))
     }
 
-    @Test("Equal QUERYs share one exchange, others do not")
+    @Test("Equal QUERY requests share one exchange, others do not")
     func collapsed() async throws {
         let numbers = AnswerNumbers()
         let transport = ScriptedTransport { _ in

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What was stored for nobody in particular may answer a Cookie, in private mode", .timeLimit(.minutes(20)))
+@Suite("Anonymous responses may be used for requests with a Cookie in private mode", .timeLimit(.minutes(20)))
 struct CookieReuseTests {
     /// Who asks, and whether an entry of an anonymous request may answer.
     enum Asker: String, CaseIterable, Sendable {
@@ -35,7 +35,10 @@ struct CookieReuseTests {
         }
     }
 
-    @Test("RFC 9111 §4: an anonymous response answers a Cookie and no other credential", arguments: Asker.allCases)
+    @Test(
+        "RFC 9111 §4: an anonymous response is used for a Cookie and for no other credential",
+        arguments: Asker.allCases
+    )
     func borrowing(_ asker: Asker) async throws {
         let bench = CacheBench(.counting())
         try await bench.load(.get("http://h.example/a"))
@@ -43,7 +46,7 @@ struct CookieReuseTests {
         #expect(try await bench.load(asker.request, asker.options) == (borrowed ? .fresh("1") : .network("2")))
     }
 
-    @Test("What was stored for a Cookie answers neither anonymous requests nor another Cookie")
+    @Test("A response stored for a Cookie is used neither for anonymous requests nor for another Cookie")
     func neverBack() async throws {
         let bench = CacheBench(.counting())
         try await bench.load(.get("http://h.example/a", ["Cookie": "id=1"]))
@@ -53,7 +56,7 @@ struct CookieReuseTests {
     }
 
     @Test(
-        "A response that is private, varies by Cookie or is stale stays with the anonymous",
+        "A response that is private, varies by Cookie or is stale is used for anonymous requests only",
         arguments: [
             ["Cache-Control": "private, max-age=60"], ["Cache-Control": "private=\"x\", max-age=60"],
             ["Cache-Control": "max-age=60", "Vary": "Cookie"], ["Cache-Control": "max-age=0", "ETag": "\"a\""],
@@ -66,7 +69,7 @@ struct CookieReuseTests {
         #expect(bench.sent("If-None-Match").compactMap { $0 }.isEmpty)
     }
 
-    @Test("A 304 to a Cookie leaves the anonymous entry as it was, Set-Cookie included")
+    @Test("A 304 to a request with a Cookie leaves the anonymous entry unchanged, Set-Cookie included")
     func notModified() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"a\""]
         let transport = ScriptedTransport { request in
@@ -81,7 +84,7 @@ struct CookieReuseTests {
         #expect(anonymous.source == .fresh && anonymous.fields[.setCookie] == nil)
     }
 
-    @Test("A HEAD with a Cookie leaves the anonymous entry as it was")
+    @Test("A HEAD with a Cookie leaves the anonymous entry unchanged")
     func head() async throws {
         let bench = CacheBench(
             ScriptedTransport { request in
@@ -95,7 +98,7 @@ struct CookieReuseTests {
         #expect(try await bench.load(.get("http://h.example/a")) == .fresh("one"))
     }
 
-    @Test("An unsafe request with a Cookie removes the anonymous entry as well (RFC 9111 §4.4)")
+    @Test("An unsafe request with a Cookie removes the anonymous entry too (RFC 9111 §4.4)")
     func invalidation() async throws {
         let bench = CacheBench(.counting())
         try await bench.load(.get("http://h.example/a"))
@@ -103,7 +106,7 @@ struct CookieReuseTests {
         #expect(try await bench.load(.get("http://h.example/a")) == .network("3"))
     }
 
-    @Test("With cookiesMayBorrow off, a Cookie sees its own partition alone")
+    @Test("With cookiesMayBorrow off, a request with a Cookie uses only its own partition")
     func switchedOff() async throws {
         var options = CacheOptions()
         options.cookiesMayBorrow = false

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Fields that a call names as credentials keep users apart as Authorization does", .timeLimit(.minutes(20)))
+@Suite("Fields declared as credentials separate users like Authorization", .timeLimit(.minutes(20)))
 struct CredentialFieldTests {
     private static let url = "http://h.example/a"
     private static let fields: HeaderFields = ["Cache-Control": "max-age=60"]
@@ -39,7 +39,7 @@ struct CredentialFieldTests {
     }
 
     @Test(
-        "S-T30: two users with different keys never share an entry, nor one with the anonymous",
+        "S-T30: two users with different keys never share an entry, nor does a user with anonymous callers",
         arguments: [CacheOptions.Mode.private, .shared]
     )
     func users(_ mode: CacheOptions.Mode) async throws {
@@ -63,7 +63,7 @@ struct CredentialFieldTests {
         #expect(try await bench.load(Self.key("carol")) == .fresh("nobody"))
     }
 
-    @Test("In shared mode a `public` response is everybody's, as it is with Authorization (RFC 9111 §3.5)")
+    @Test("In shared mode a `public` response is shared, as with Authorization (RFC 9111 §3.5)")
     func shared() async throws {
         let bench = CacheBench(Self.echo(["Cache-Control": "public, max-age=60"]), mode: .shared)
         try await bench.load(Self.key("alice"), Self.naming)
@@ -71,7 +71,7 @@ struct CredentialFieldTests {
         #expect(try await bench.load(Self.key(nil), Self.naming) == .fresh("alice"))
     }
 
-    @Test("An anonymous entry is lent to a Cookie, and not to a Cookie beside a key")
+    @Test("An anonymous entry is used for a Cookie, but not for a Cookie beside a key")
     func borrowing() async throws {
         let bench = CacheBench(Self.echo())
         try await bench.load(Self.key(nil), Self.naming)
@@ -80,7 +80,7 @@ struct CredentialFieldTests {
         #expect(try await bench.load(Self.key("alice", adding: cookie), Self.naming) == .network("alice"))
     }
 
-    @Test("What the transport adds beneath the hooks counts, and an explicit principal replaces it all")
+    @Test("A key that the transport adds below the hooks counts, and an explicit principal overrides everything")
     func implicitAndExplicit() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let alice = CacheBench(Self.echo(implicit: "alice"), store: store)
@@ -94,7 +94,7 @@ struct CredentialFieldTests {
         #expect(try await bob.load(Self.key("new"), options) == .fresh("old"))
     }
 
-    @Test("Law 3: where what was sent shows another key than what was looked up, nothing is stored")
+    @Test("Law 3: if the request was sent with another key than looked up, nothing is stored")
     func prepared() async throws {
         let bench = CacheBench(Self.echo()) { configuration in
             configuration.prepare = [{ request, _ in request.setValue("late", forHTTPHeaderField: "X-API-Key") }]
@@ -106,7 +106,7 @@ struct CredentialFieldTests {
         #expect(bench.cache.store.statistics.entryCount == 0)
     }
 
-    @Test("Law 3: what revalidates for another key freshens nothing of this one's")
+    @Test("Law 3: a revalidation for another key freshens nothing of this one's")
     func preparedValidation() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\""]
@@ -124,7 +124,7 @@ struct CredentialFieldTests {
         #expect(try await plain.load(Self.key("early"), Self.naming) == .revalidated("x"))
     }
 
-    @Test("Calls with different keys never share a flight; those with one key do", arguments: [200, 429, 503])
+    @Test("Calls with different keys never share a fetch; calls with the same key do", arguments: [200, 429, 503])
     func fetches(_ status: Int) async throws {
         let origin = GatedOrigin { request, _ in
             .answer(status, Self.fields, request.value(forHTTPHeaderField: "X-API-Key") ?? "nobody")
@@ -145,7 +145,7 @@ struct CredentialFieldTests {
         if status == 200 { #expect(origin.asked.count == 2) }
     }
 
-    @Test("A redirect to another origin leaves the field behind, so that its response is the anonymous one's")
+    @Test("A redirect to another origin drops the field, so its response is stored as anonymous")
     func redirect() async throws {
         let transport = ScriptedTransport { request in
             request.url?.host() == "h.example"
@@ -160,7 +160,7 @@ struct CredentialFieldTests {
         #expect(try await bench.load(direct, Self.naming) == .network("alice"))
     }
 
-    @Test("One user's entries are removed by that user's key")
+    @Test("One user's entries can be removed by that user's key")
     func removing() async throws {
         let bench = CacheBench(Self.echo())
         for key in ["alice", "bob"] { try await bench.load(Self.key(key), Self.naming) }
@@ -172,7 +172,7 @@ struct CredentialFieldTests {
         #expect(try await bench.load(Self.key("alice"), Self.naming) == .network("alice"))
     }
 
-    @Test("A key that Vary nominates is kept as a digest: selected by, and neither stored nor shown")
+    @Test("A key that Vary nominates is kept as a digest: used for selection, never stored or shown")
     func nominated() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60", "Vary": "X-API-Key"]
         let bench = CacheBench(Self.echo(fields))
@@ -191,7 +191,7 @@ struct CredentialFieldTests {
         #expect(seen == 2)
     }
 
-    @Test("A gate that a server closes for one key stays open for another")
+    @Test("A gate that a server closes for one key stays open for others")
     func gates() async throws {
         let transport = ScriptedTransport { request in
             request.value(forHTTPHeaderField: "X-API-Key") == "alice"

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ignored cookies take no part in whose response it is, and are never stored", .timeLimit(.minutes(20)))
+@Suite("Ignored cookies do not affect whose response it is, and are never stored", .timeLimit(.minutes(20)))
 struct IgnoredCookieTests {
     private static let url = "http://h.example/a"
     private static let fresh: HeaderFields = ["Cache-Control": "max-age=60"]
@@ -29,7 +29,7 @@ struct IgnoredCookieTests {
 
     // MARK: Whose it is
 
-    @Test("A request with ignored cookies alone is anonymous", arguments: [CacheOptions.Mode.private, .shared])
+    @Test("A request with only ignored cookies is anonymous", arguments: [CacheOptions.Mode.private, .shared])
     func anonymous(_ mode: CacheOptions.Mode) async throws {
         let bench = CacheBench(.counting(), mode: mode) { _ in
         } options: {
@@ -48,7 +48,7 @@ struct IgnoredCookieTests {
         }
     }
 
-    @Test("What is sent keeps every cookie")
+    @Test("Every cookie is sent")
     func sent() async throws {
         let bench = CacheBench(.counting { _ in ["Cache-Control": "max-age=0", "ETag": "\"a\""] })
         for cookie in ["AWSALB=1; sid=a", "AWSALB=2"] {
@@ -58,7 +58,7 @@ struct IgnoredCookieTests {
     }
 
     @Test(
-        "The cookies beside them part users as before",
+        "Other cookies still separate users",
         arguments: [
             ("AWSALB=1; sid=a", "sid=a; AWSALB=2", true), ("AWSALB=1; sid=a", "AWSALB=1; sid=b", false),
             // Where a server might read another cookie in what looks like one.
@@ -71,7 +71,7 @@ struct IgnoredCookieTests {
         #expect(try await bench.load(Self.get(second)) == (isSame ? .fresh("1") : .network("2")))
     }
 
-    @Test("Vary: Cookie selects by the others")
+    @Test("Vary: Cookie uses the other cookies")
     func vary() async throws {
         let bench = CacheBench(.counting { _ in ["Cache-Control": "max-age=60", "Vary": "Cookie"] })
         var options = CallOptions()
@@ -83,7 +83,7 @@ struct IgnoredCookieTests {
         #expect(try await bench.load(Self.get(nil), options) == .fresh("3"))
     }
 
-    @Test("A request that gains such a cookie on its way down is stored all the same")
+    @Test("The response is still stored if such a cookie is added below")
     func prepared() async throws {
         let bench = CacheBench(.counting()) { configuration in
             configuration.prepare = [{ request, _ in request.setValue("AWSALB=late", forHTTPHeaderField: "Cookie") }]
@@ -92,7 +92,7 @@ struct IgnoredCookieTests {
         #expect(try await bench.load(Self.get(nil)) == .fresh("1"))
     }
 
-    @Test("Removing by a request's credentials goes by the cookies that count")
+    @Test("Removing by a request's credentials uses the cookies that count")
     func removing() async throws {
         let bench = CacheBench(.counting())
         for cookie in ["sid=a; AWSALB=1", "sid=b; AWSALB=1", "AWSALB=1"] { try await bench.load(Self.get(cookie)) }
@@ -103,7 +103,7 @@ struct IgnoredCookieTests {
         #expect(bench.cache.store.statistics.entryCount == 2)
     }
 
-    @Test("A cache above one that ignores more still knows whose response it got")
+    @Test("A cache above one that ignores more cookies still knows whose response it got")
     func nested() async throws {
         let transport = ScriptedTransport.counting()
         let inner = Pipeline(transport: transport, cache: .inMemory())
@@ -123,7 +123,7 @@ struct IgnoredCookieTests {
     // MARK: What is stored
 
     @Test(
-        "Who asked sees all Set-Cookie lines, who is answered from the store those that are stored",
+        "The requester sees all Set-Cookie lines, and a hit sees the stored ones",
         arguments: [
             ["AWSALB=1; Path=/", "sid=2; Path=/"],
             ["AWSALB=1; Expires=Thu, 01 Jan 2099 00:00:00 GMT; Path=/, sid=2; Path=/"],
@@ -136,7 +136,7 @@ struct IgnoredCookieTests {
         #expect(again.source == .fresh && again.fields.values(of: .setCookie) == ["sid=2; Path=/"])
     }
 
-    @Test("A 304 brings its cookies to who asked, and the ignored ones into no store")
+    @Test("A 304 delivers its cookies to the requester, and the ignored ones are not stored")
     func notModified() async throws {
         let bench = CacheBench(
             ScriptedTransport { request in
@@ -158,7 +158,7 @@ struct IgnoredCookieTests {
         #expect(hit.source == .fresh && hit.fields.values(of: .setCookie) == ["sid=1"])
     }
 
-    @Test("A HEAD brings none into the store")
+    @Test("A HEAD stores none of them")
     func head() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"a\""]
         let bench = CacheBench(
@@ -174,7 +174,7 @@ struct IgnoredCookieTests {
         #expect(hit.source == .fresh && hit.fields["X-New"] == "1" && !hit.fields.contains(.setCookie))
     }
 
-    @Test("A part that completes another brings them to who asked alone")
+    @Test("A part that completes another delivers them to the requester alone")
     func parts() async throws {
         let bench = CacheBench(
             ScriptedTransport { request in
@@ -199,7 +199,7 @@ struct IgnoredCookieTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("Who shares an exchange is handed none of them")
+    @Test("Callers that share an exchange get none of them")
     func collapsed() async throws {
         let origin = GatedOrigin { _, _ in .answer(200, Self.setCookies(["AWSALB=1", "sid=2"]), "x") }
         let pipeline = Pipeline(transport: origin, cache: .inMemory())

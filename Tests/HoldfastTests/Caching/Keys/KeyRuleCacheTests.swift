@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Key rules change keys and nothing that is sent", .timeLimit(.minutes(20)))
+@Suite("Key rules change keys and nothing in the request", .timeLimit(.minutes(20)))
 struct KeyRuleCacheTests {
     private func bench() throws -> CacheBench {
         var options = CacheOptions()
@@ -26,7 +26,7 @@ struct KeyRuleCacheTests {
     }
 
     @Test(
-        "requests-cache/requests-cache#29, #499: order and tracking parameters are left out, the request goes out as it is"
+        "requests-cache/requests-cache#29, #499: order and tracking parameters are ignored; the request stays unchanged"
     )
     func merged() async throws {
         let bench = try bench()
@@ -38,7 +38,7 @@ struct KeyRuleCacheTests {
         #expect(bench.transport.sent.first?.request.url?.absoluteString == "http://h.example/a?b=1&a=2&utm_x=y")
     }
 
-    @Test("An unsafe request and a purge reach the same key, whatever the spelling (RFC 9111 §4.4)")
+    @Test("An unsafe request and a purge use the same key, whatever the spelling (RFC 9111 §4.4)")
     func invalidated() async throws {
         let bench = try bench()
         try await bench.load(.get("http://h.example/a?b=1&a=2&utm_x=y"))

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A miss that comes from the partition says so", .timeLimit(.minutes(20)))
+@Suite("A miss because of the partition says so", .timeLimit(.minutes(20)))
 struct OtherPrincipalTests {
     private static let url = "http://h.example/a"
 
@@ -28,7 +28,7 @@ struct OtherPrincipalTests {
         return response.cacheDecision?.reason
     }
 
-    @Test("Stored for another principal, and for nobody")
+    @Test("Stored for another principal, and for nobody else")
     func users() async throws {
         let bench = CacheBench(.counting())
         #expect(try await reason(bench, Self.get("alice")) == .notStored)
@@ -40,7 +40,7 @@ struct OtherPrincipalTests {
         #expect(bench.events.events.contains { $0.cacheDecision?.reason == .otherPrincipal })
     }
 
-    @Test("Where nothing may be sent, the 504 says so as well")
+    @Test("If nothing may be sent, the 504 says so too")
     func onlyIfCached() async throws {
         let bench = CacheBench(.counting())
         try await bench.load(Self.get("alice"))
@@ -50,14 +50,14 @@ struct OtherPrincipalTests {
         #expect(try await reason(bench, Self.get("bob", "http://h.example/b"), options) == .notStored)
     }
 
-    @Test("Another variant of one's own is no other principal's")
+    @Test("Another variant of the caller's own does not count as another principal's")
     func variants() async throws {
         let bench = CacheBench(.counting { _ in ["Cache-Control": "max-age=60", "Vary": "X-A"] })
         try await bench.load(.get(Self.url, ["X-A": "1"]))
         #expect(try await reason(bench, .get(Self.url, ["X-A": "2"])) == .noVariant)
     }
 
-    @Test("What was one's own and is gone is not stored")
+    @Test("A removed response of the caller's own does not count as stored")
     func gone() async throws {
         let bench = CacheBench(.counting())
         try await bench.load(Self.get("alice"))
@@ -65,7 +65,7 @@ struct OtherPrincipalTests {
         #expect(try await reason(bench, Self.get("alice")) == .notStored)
     }
 
-    @Test("What was everyone's and is gone was looked up, so it is nobody else's")
+    @Test("A removed shared response was looked up, so it does not count as another principal's")
     func everyones() async throws {
         let bench = CacheBench(.counting { _ in ["Cache-Control": "public, max-age=60"] }, mode: .shared)
         try await bench.load(Self.get("alice"))
@@ -74,7 +74,7 @@ struct OtherPrincipalTests {
         #expect(try await reason(bench, Self.get("bob")) == .notStored)
     }
 
-    @Test("A purge forgets who stored")
+    @Test("A purge also forgets who stored")
     func purged() async throws {
         let bench = CacheBench(.counting())
         try await bench.load(Self.get("alice"))
@@ -99,7 +99,7 @@ struct OtherPrincipalTests {
         #expect(try await reason(bench, Self.get("bob")) == .otherPrincipal)
     }
 
-    @Test("Cache-Status tells nobody downstream that another one asked for the URI (RFC 9211 §2)")
+    @Test("Cache-Status does not reveal downstream that another principal requested the URI (RFC 9211 §2)")
     func cacheStatus() async throws {
         let bench = CacheBench(.counting()) { _ in
         } options: {

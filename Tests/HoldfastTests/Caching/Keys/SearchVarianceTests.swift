@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("No-Vary-Search: an equivalent query finds what another one stored", .timeLimit(.minutes(20)))
+@Suite("No-Vary-Search: an equivalent query finds what was stored for another", .timeLimit(.minutes(20)))
 struct SearchVarianceTests {
     private static func origin(_ value: String?, _ more: HeaderFields = [:]) -> ScriptedTransport {
         .counting { _ in
@@ -42,7 +42,7 @@ struct SearchVarianceTests {
         }
     }
 
-    @Test("A purge by URL takes what answers for the URL, and nothing else", arguments: [false, true])
+    @Test("A purge by URL removes what answers for the URL, and nothing else", arguments: [false, true])
     func purged(softly: Bool) async throws {
         let bench = CacheBench(Self.origin("params=(\"u\")", ["ETag": "\"v\""]))
         try await bench.load(.get("http://h.example/a?a=1&u=2"))
@@ -56,7 +56,7 @@ struct SearchVarianceTests {
         #expect(try await bench.load(.get("http://h.example/a?a=1")) == .network("2"))
     }
 
-    @Test("Neither another user's nor another variant's response answers")
+    @Test("Another user's or another variant's response is not used")
     func rules() async throws {
         let bench = CacheBench(Self.origin("key-order", ["Vary": "X"]))
         try await bench.load(.get("http://h.example/a?b&c", ["Authorization": "a"]))
@@ -66,7 +66,7 @@ struct SearchVarianceTests {
         )
     }
 
-    @Test("What a newer response says of itself holds")
+    @Test("What a newer response says about itself applies")
     func withdrawn() async throws {
         let numbers = AnswerNumbers()
         let bench = CacheBench(
@@ -92,7 +92,7 @@ struct SearchVarianceTests {
         #expect(try await bench.load(.get("http://h.example/a?b&c")) == .network("3"))
     }
 
-    @Test("A purge by URL counts responses and leaves what is remembered of the path")
+    @Test("A purge by URL counts responses and keeps what is remembered of the path")
     func purged() async throws {
         let bench = CacheBench(Self.origin("key-order"))
         try await bench.load(.get("http://h.example/a?b&c"))
@@ -102,7 +102,7 @@ struct SearchVarianceTests {
         #expect(try await bench.load(.get("http://h.example/a?c&b")) == .fresh("1"))
     }
 
-    @Test("It is there again after a restart with a store on disk")
+    @Test("It survives a restart with a disk store")
     func disk() async throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-nvs-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: path) }
@@ -116,7 +116,7 @@ struct SearchVarianceTests {
         await second.close()
     }
 
-    @Test("RFC 9111 §4, §4.4: of two equivalent URIs that are both stored neither outlives a newer response or a PUT")
+    @Test("RFC 9111 §4, §4.4: of two equivalent stored URIs neither survives a newer response or a PUT")
     func bothStored() async throws {
         for isReloaded in [false, true] {
             let bench = CacheBench(Self.origin("params=(\"s\")"))
@@ -137,7 +137,7 @@ struct SearchVarianceTests {
         }
     }
 
-    @Test("Ever new queries that mean the same leave little behind")
+    @Test("Endless new queries with the same meaning leave little behind")
     func boundedQueries() async throws {
         let bench = CacheBench(Self.origin("params=(\"s\")"))
         var reload = CallOptions()
@@ -147,7 +147,7 @@ struct SearchVarianceTests {
         #expect(bench.cache.store.statistics.entryCount <= 2 + 9)
     }
 
-    @Test("Ever new field values stay within the store's bounds")
+    @Test("Endless new field values stay within the store's bounds")
     func bounded() async throws {
         let numbers = AnswerNumbers()
         let bench = CacheBench(
@@ -165,7 +165,7 @@ struct SearchVarianceTests {
     }
 
     @Test(
-        "RFC 9111 §4.4: an unsafe request to an equivalent URI removes what came as a part, by a 304, by a HEAD, or for its content",
+        "RFC 9111 §4.4: an unsafe request to an equivalent URI removes what a part, a 304, a HEAD or content stored",
         arguments: Arrival.allCases
     )
     func invalidated(_ arrival: Arrival) async throws {

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("One fill for a fleet: what goes wrong costs a bounded wait and never an answer", .timeLimit(.minutes(20)))
+@Suite("One fill for a fleet: failures cost a bounded wait and never a response", .timeLimit(.minutes(20)))
 struct FleetFailureTests {
     private static let lost = ServiceError(.connectionLost, "scripted", progress: .headSent)
 
@@ -24,7 +24,7 @@ struct FleetFailureTests {
         }
     }
 
-    @Test("The holder fails: exactly one of those who wait takes over, and the others wait on")
+    @Test("If the holder fails, exactly one waiter takes over, and the others keep waiting")
     func takeOver() async throws {
         let bench = FleetBench(Self.failing(1), processes: 4)
         let call = bench.one.call()
@@ -50,7 +50,7 @@ struct FleetFailureTests {
         #expect(bench.processes.dropFirst().map(\.waits).joined().sorted() == ["failed", "stored", "stored"])
     }
 
-    @Test("An answer of the origin that is a failure lets one of the others try", arguments: [503, 429])
+    @Test("After a failure response of the origin, one of the others tries", arguments: [503, 429])
     func failureStatus(_ status: Int) async throws {
         let bench = FleetBench(
             GatedOrigin { _, number in number == 1 ? .answer(status, [:], "no") : .answer(200, cacheable, "2") }
@@ -66,7 +66,7 @@ struct FleetFailureTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("A holder that dies delays the others by one lease at most")
+    @Test("A holder that dies delays the others by at most one lease")
     func crash() async throws {
         var options = CacheOptions()
         options.fillLease = .seconds(2)
@@ -86,7 +86,7 @@ struct FleetFailureTests {
         #expect(bench.sends == 1)
     }
 
-    @Test("A holder that takes long is waited for once and no longer than allowed; then the call goes for itself")
+    @Test("A slow holder is waited for once and no longer than allowed; then the call is sent on its own")
     func patience() async throws {
         let bench = FleetBench(Self.failing(0))
         let held = await bench.takeLease(for: .seconds(600))
@@ -105,7 +105,7 @@ struct FleetFailureTests {
         held?.end(.failed)
     }
 
-    @Test("Who has waited joins nobody who still waits")
+    @Test("A call that has waited joins no call that still waits")
     func noSecondWait() async throws {
         let bench = FleetBench(Self.failing(0))
         let held = await bench.takeLease(for: .seconds(600))
@@ -147,7 +147,7 @@ struct FleetFailureTests {
         held?.end(.failed)
     }
 
-    @Test("A call whose time is over while it waits fails by its deadline, and nothing is left over")
+    @Test("A call that runs out of time while waiting fails by its deadline, and nothing is left over")
     func overdue() async throws {
         let bench = FleetBench(Self.failing(0))
         let held = await bench.takeLease(for: .seconds(600))
@@ -168,7 +168,7 @@ struct FleetFailureTests {
     }
 
     @Test(
-        "A response that is for one alone: the others send for themselves at once, side by side, and are not asked to wait again",
+        "If a response is for one caller only, the others send at once, in parallel, and do not wait again",
         arguments: [("no-store", CacheOptions.Mode.private), ("private, max-age=9", .shared), ("no-store", .shared)]
     )
     func unshareable(_ cacheControl: String, _ mode: CacheOptions.Mode) async throws {
@@ -197,7 +197,7 @@ struct FleetFailureTests {
     }
 
     @Test(
-        "What must be confirmed at each use, or does not fit the store, is not waited for twice",
+        "A response that is revalidated at each use, or does not fit the store, is not waited for twice",
         arguments: [true, false]
     )
     func unusable(_ refusesWrites: Bool) async throws {
@@ -234,7 +234,7 @@ struct FleetFailureTests {
     }
 
     @Test(
-        "Something stale is at hand, and the other process takes longer than the caller's patience: it is served stale"
+        "If the other process takes longer than serveStaleAfter, a stale response is served"
     )
     func stalePatience() async throws {
         var options = CacheOptions()

@@ -13,9 +13,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("One fill for a fleet: what another process fetches is waited for (RFC 9111 §4)", .timeLimit(.minutes(20)))
+@Suite("One fill for a fleet: waiting for what another process fetches (RFC 9111 §4)", .timeLimit(.minutes(20)))
 struct FleetFillTests {
-    @Test("50 callers each of two processes make one request for a cold key, and are counted as collapsed")
+    @Test("50 callers in each of two processes make one request for a cold key, and count as collapsed")
     func coldKey() async throws {
         let bench = FleetBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         let calls = bench.one.calls(50)
@@ -38,7 +38,7 @@ struct FleetFillTests {
         #expect(bench.leases.asked.count == 2)
     }
 
-    @Test("A stored response of another process says in Cache-Status that it was waited for (RFC 9211 §2.6)")
+    @Test("Cache-Status says that another process's stored response was waited for (RFC 9211 §2.6)")
     func status() async throws {
         var options = CacheOptions()
         options.cacheName = "edge"
@@ -77,7 +77,7 @@ struct FleetFillTests {
         #expect(bench.sends == 1 && bench.leases.count == 0)
     }
 
-    @Test("What was stored between the look-up and the lease is found, and nothing is sent")
+    @Test("What was stored between the lookup and the lease is found, and nothing is sent")
     func filledBetween() async throws {
         let bench = FleetBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         bench.other.store.stallsAnswers = true
@@ -91,7 +91,7 @@ struct FleetFillTests {
         #expect(bench.leases.count == 0)
     }
 
-    @Test("A stored response that varies by another value is none for who waited: it sends, and does not wait again")
+    @Test("A stored response that varies by another value does not serve a waiter: it sends, and does not wait again")
     func variance() async throws {
         let bench = FleetBench(
             GatedOrigin { request, _ in
@@ -110,7 +110,7 @@ struct FleetFillTests {
         #expect(bench.sends == 2 && bench.leases.waits.count == 1)
     }
 
-    @Test("Requests that one response cannot be known to answer alike do not wait for each other")
+    @Test("Requests that may need different responses do not wait for each other")
     func negotiation() async throws {
         let bench = FleetBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         let call = bench.one.call(.get(with: ["Accept-Language": "de"]))
@@ -121,7 +121,7 @@ struct FleetFillTests {
         #expect(try await other.value == .network("one"))
     }
 
-    @Test("Callers with credentials of their own neither wait for each other nor get each other's response")
+    @Test("Callers with different credentials neither wait for each other nor get each other's response")
     func principals() async throws {
         let bench = FleetBench(
             GatedOrigin { request, _ in
@@ -141,7 +141,7 @@ struct FleetFillTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("One process revalidates in the background, the other one serves stale and leaves it at that")
+    @Test("One process revalidates in the background, and the other only serves stale")
     func refresh() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=10, stale-while-revalidate=60", "ETag": "\"a\""]
         let bench = FleetBench(GatedOrigin { _, number in .answer(200, fields, "\(number)") })
@@ -164,7 +164,7 @@ struct FleetFillTests {
         #expect(bench.other.cache.statistics.backgroundFailures == 0)
     }
 
-    @Test("A validation is shared as a fill is", arguments: [304, 200])
+    @Test("A validation is shared like a fill", arguments: [304, 200])
     func validation(_ status: Int) async throws {
         let bench = FleetBench(
             GatedOrigin { _, number in
@@ -189,7 +189,7 @@ struct FleetFillTests {
     }
 
     @Test(
-        "A caller that must accept the response first keeps the others waiting for its verdict",
+        "If a caller must accept the response first, the others wait for its decision",
         arguments: [true, false]
     )
     func acceptance(_ accepts: Bool) async throws {
@@ -207,7 +207,7 @@ struct FleetFillTests {
         #expect(bench.leases.count == 0)
     }
 
-    @Test("Nothing is asked on a hit, for what goes by the store, and where no other process is waited for")
+    @Test("No lease is requested on a hit, for calls that bypass the store, or if waiting is turned off")
     func cost() async throws {
         var options = CacheOptions()
         options.longestFillWait = .zero
@@ -229,7 +229,7 @@ struct FleetFillTests {
         #expect(bench.leases.asked.count == 1)
     }
 
-    @Test("A store over another one hands its leases on; a store of one process has none")
+    @Test("A store over another one passes its leases on; a store of one process has none")
     func tiers() {
         let leases = SimulatedLeases(clock: ManualClock())
         let tiered = TieredStore(memory: 1 << 20, over: FleetStore(MemoryStore(capacity: 1 << 20), leases))

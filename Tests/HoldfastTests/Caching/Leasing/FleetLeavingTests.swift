@@ -13,13 +13,13 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("One fill for a fleet: callers that leave, and stores that do", .timeLimit(.minutes(20)))
+@Suite("One fill for a fleet: callers and stores that go away", .timeLimit(.minutes(20)))
 struct FleetLeavingTests {
     private static func cacheableOrigin() -> GatedOrigin {
         GatedOrigin { _, number in .answer(200, cacheable, "\(number)") }
     }
 
-    @Test("The holder's callers all leave: another process takes over")
+    @Test("If all callers of the holder leave, another process takes over")
     func cancelledHolder() async throws {
         let bench = FleetBench(Self.cacheableOrigin())
         let calls = bench.one.calls(5)
@@ -33,7 +33,7 @@ struct FleetLeavingTests {
         #expect(try await other.value == .network("2"))
     }
 
-    @Test("Who is cancelled while it waits leaves at once, and asks for nothing more")
+    @Test("A call that is cancelled while waiting ends at once, and requests nothing more")
     func cancelledWaiter() async throws {
         let bench = FleetBench(Self.cacheableOrigin())
         let held = await bench.takeLease(for: .seconds(600))
@@ -48,7 +48,7 @@ struct FleetLeavingTests {
         #expect(bench.clock.sleeperCount == 0)
     }
 
-    @Test("A store that loses its leases while one waits: the call goes on at once", arguments: [true, false])
+    @Test("If a store loses its leases while a call waits, the call continues at once", arguments: [true, false])
     func lostStore(_ isWaiting: Bool) async throws {
         let bench = FleetBench(Self.cacheableOrigin())
         let held = await bench.takeLease(for: .seconds(600))
@@ -65,7 +65,7 @@ struct FleetLeavingTests {
         held?.end(.failed)
     }
 
-    @Test("Who holds a lease and never comes to an end keeps it for a minute and a lease at most")
+    @Test("A holder that never ends keeps its lease for a minute and one lease at most")
     func bound() async throws {
         let bench = FleetBench(Self.cacheableOrigin())
         let call = bench.one.call()

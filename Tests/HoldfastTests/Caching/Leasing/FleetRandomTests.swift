@@ -30,7 +30,7 @@ struct FleetRandomTests {
 
     /// Processes come and go, leases are lost, time passes, callers leave.
     @Test(
-        "Every call is answered, waits once at most, and no lease is left over",
+        "Every call gets a response, waits at most once, and no lease is left over",
         arguments: 1...40 as ClosedRange<UInt64>
     )
     func interleavings(_ seed: UInt64) async throws {

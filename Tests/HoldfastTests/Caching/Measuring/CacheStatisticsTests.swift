@@ -13,9 +13,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What is counted", .timeLimit(.minutes(20)))
+@Suite("Cache statistics", .timeLimit(.minutes(20)))
 struct CacheStatisticsTests {
-    @Test("Hits, revalidations, misses and bypasses, each request exactly one of them")
+    @Test("Each request is exactly one of hit, revalidation, miss and bypass")
     func kinds() async throws {
         let transport = ScriptedTransport { request in
             if request.value(forHTTPHeaderField: "If-None-Match") != nil { return .respond(304) }
@@ -45,7 +45,7 @@ struct CacheStatisticsTests {
         #expect(counted.byteHitRatio == 10.0 / 35.0)
     }
 
-    @Test("An exchange that is cancelled beneath the cache, its caller being there still, is a miss")
+    @Test("An exchange that is cancelled below the cache while its caller is still there is a miss")
     func cancelledBeneath() async throws {
         let bench = CacheBench([.fail(URLError(.cancelled))])
         await #expect(throws: CancellationError.self) { try await bench.load() }
@@ -53,7 +53,7 @@ struct CacheStatisticsTests {
         #expect(bench.cache.statistics.misses == 1)
     }
 
-    @Test("A retry is no second request, and a validation without an answer is a miss")
+    @Test("A retry is not a second request, and a validation without a response is a miss")
     func retriesAndFailures() async throws {
         let bench = CacheBench(
             ScriptedTransport([
@@ -70,7 +70,7 @@ struct CacheStatisticsTests {
         #expect(bench.cache.statistics.misses == 2)
     }
 
-    @Test("A validation that is cancelled was a miss")
+    @Test("A cancelled validation is a miss")
     func cancelledValidation() async throws {
         let bench = CacheBench([.respond(200, ["Cache-Control": "no-cache", "ETag": "\"v\""], body: "x"), .silence])
         try await bench.load()
@@ -81,7 +81,7 @@ struct CacheStatisticsTests {
         #expect(bench.cache.statistics.misses == 2)
     }
 
-    @Test("Nothing asked: both ratios are 0")
+    @Test("Without requests both ratios are 0")
     func empty() {
         #expect(CacheStatistics().hitRatio == 0)
         #expect(CacheStatistics().byteHitRatio == 0)

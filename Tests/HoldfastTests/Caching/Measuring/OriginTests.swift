@@ -19,7 +19,7 @@ struct OriginTests {
         CountedOrigin(of: try TargetURI("http://h\(number).example/path"))
     }
 
-    @Test("Scheme, host and port tell origins apart, and nothing else does")
+    @Test("Scheme, host and port identify an origin, and nothing else does")
     func kinds() async throws {
         let bench = CacheBench(
             ScriptedTransport { request in
@@ -53,7 +53,7 @@ struct OriginTests {
         #expect(sum == cache.statistics)
     }
 
-    @Test("A URL that is no key belongs to the others")
+    @Test("A URL that cannot be a key counts under the others")
     func noKey() async throws {
         let bench = CacheBench(ScriptedTransport { _ in .respond(200, [:], body: "1") })
         _ = try? await bench.load(.get("ftp://a.example/"))
@@ -62,7 +62,7 @@ struct OriginTests {
         #expect(bench.cache.statistics.requests == 1)
     }
 
-    @Test("There are no more places than stated; what loses its place goes to the others, and the sum stays")
+    @Test("The number of origins is limited; one that loses its place moves to the others, and the sum stays")
     func bound() throws {
         var state = MeterState(places: 8)
         for number in 0..<1000 {
@@ -78,7 +78,7 @@ struct OriginTests {
         #expect(sum.misses == 1000)
     }
 
-    @Test("An origin with more than its share of the requests keeps its place, whatever else comes by")
+    @Test("An origin with more than its share of the requests keeps its place, whatever else is requested")
     func heavy() throws {
         var state = MeterState(places: 8)
         // A quarter each, and the rest of the requests to origins that are seen once.
@@ -92,7 +92,7 @@ struct OriginTests {
         }
     }
 
-    @Test("What was much asked for long ago gives way to what is asked for now")
+    @Test("An origin that was popular long ago gives way to one that is popular now")
     func recent() throws {
         var state = MeterState(places: 2)
         for _ in 0..<4000 { state.arrive(from: try Self.origin(0), in: 0) }
@@ -104,7 +104,7 @@ struct OriginTests {
         #expect(Set(state.origins.map(\.name)) == ["http://h2.example", "http://h3.example"])
     }
 
-    @Test("A cache shows 64 origins and the others, in four stripes or not")
+    @Test("A cache shows 64 origins and the others, with and without four stripes")
     func manyOrigins() async throws {
         let bench = CacheBench(ScriptedTransport { _ in .respond(200, ["Cache-Control": "no-store"], body: "1") })
         for number in 0..<300 { try await bench.load(.get("http://h\(number).example/")) }
@@ -118,7 +118,7 @@ struct OriginTests {
         #expect(sum == bench.cache.statistics)
     }
 
-    @Test("Many tasks at once: nothing is lost, and no call counts in two places")
+    @Test("With many tasks at once nothing is lost, and no call counts twice")
     func together() async throws {
         let meter = CacheMeter()
         let clock = ManualClock()
@@ -152,7 +152,7 @@ struct OriginTests {
         }
     }
 
-    @Test("The hash of an origin is that of its text, and of nothing else of the URL")
+    @Test("The hash of an origin depends on its text and on nothing else in the URL")
     func hashes() throws {
         let hashes = try ["http://a.example/1", "http://u:p@A.example:80/2?q", "http://a.example"].map {
             try TargetURI($0).originHash

@@ -26,7 +26,7 @@ struct SavingTests {
         return CacheBench(transport) { $0.clock = clock }
     }
 
-    @Test("Each fresh hit saves the time that its response had taken to come")
+    @Test("Each fresh hit saves the time that its response took to arrive")
     func fresh() async throws {
         let bench = Self.bench(.milliseconds(120), ["Cache-Control": "max-age=60"])
         for _ in 0..<4 { try await bench.load() }
@@ -37,7 +37,7 @@ struct SavingTests {
         #expect(bench.cache.statistics(of: "http://origin.example").timeSaved == .milliseconds(360))
     }
 
-    @Test("A 304 saves bytes and no time, and afterwards a hit saves the time of the 304")
+    @Test("A 304 saves bytes but no time, and afterwards a hit saves the time of the 304")
     func revalidated() async throws {
         let bench = Self.bench(.milliseconds(80), ["Cache-Control": "no-cache", "ETag": "\"v\""])
         for _ in 0..<4 { try await bench.load() }
@@ -50,7 +50,7 @@ struct SavingTests {
         #expect(counted.bytesFromStore == 15)
     }
 
-    @Test("An origin that seems to have taken longer than a minute counts as a minute: the clock was set")
+    @Test("An origin that seems to take longer than a minute counts as a minute, because the clock was set")
     func longest() async throws {
         let bench = Self.bench(.seconds(3000), ["Cache-Control": "max-age=86400"])
         for _ in 0..<2 { try await bench.load() }
@@ -58,7 +58,7 @@ struct SavingTests {
     }
 
     @Test(
-        "The time of the hit itself is taken off, and less than nothing is nothing",
+        "The time of the hit itself is subtracted, and the saving is never negative",
         arguments: [(0, 100), (30, 70), (100, 0), (5000, 0)]
     )
     func timeOfHit(took: Int, saved: Int) throws {
@@ -76,7 +76,7 @@ struct SavingTests {
         #expect(meter.total.hits == 1)
     }
 
-    @Test("A clock that was set back between sending and receiving saves nothing")
+    @Test("A clock that was set back between request and response saves nothing")
     func negative() throws {
         let clock = ManualClock()
         let meter = CacheMeter()
@@ -89,7 +89,7 @@ struct SavingTests {
         #expect(meter.total.reasons == [.fresh: 3])
     }
 
-    @Test("Ratios by hand: ten requests, a bypass among them")
+    @Test("Ratios computed manually: ten requests, including a bypass")
     func ratios() {
         var counts = CacheStatistics()
         (counts.requests, counts.bypasses, counts.hits, counts.staleHits) = (11, 1, 3, 1)
@@ -102,7 +102,7 @@ struct SavingTests {
         #expect(counts.bytesFromStore == 70)
     }
 
-    @Test("Sums and differences take every figure along")
+    @Test("Sums and differences include every figure")
     func sums() {
         var one = CacheStatistics()
         for (index, figure) in [

@@ -22,7 +22,7 @@ struct WindowTests {
     }
 
     @Test(
-        "A window is what was counted in its minutes, those without a count included",
+        "A window contains its minutes, including those without requests",
         arguments: [
             (0..<1, 1), (0..<2, 3), (1..<2, 2), (2..<5, 0), (2..<6, 4), (5..<6, 4), (5..<90, 4), (0..<90, 7),
             (6..<90, 0),
@@ -33,7 +33,7 @@ struct WindowTests {
         #expect(ring.counts(in: minutes).hits == hits)
     }
 
-    @Test("What is older than the ring is left out, and the sum since the start stays")
+    @Test("Minutes older than the ring are left out, and the sum since the start stays")
     func bound() {
         let ring = Self.ring(3, (0..<10).map { (minute: Int64($0), hits: 1) })
         #expect(ring.counts(in: 0..<10).hits == 4)
@@ -42,14 +42,14 @@ struct WindowTests {
         #expect(ring.counts.hits == 10)
     }
 
-    @Test("A minute that is over counts as the running one: another pipeline's clock may be behind")
+    @Test("A minute that has ended counts as the current one, because another pipeline's clock may be behind")
     func backwards() {
         let ring = Self.ring(3, [(5, 1), (4, 1)])
         #expect(ring.counts(in: 5..<6).hits == 2)
         #expect(ring.counts(in: 4..<5).hits == 0)
     }
 
-    @Test("Against a plain list of counts, whatever comes (seeded)", arguments: [1, 2, 3, 4, 5] as [UInt64])
+    @Test("It agrees with a plain list of counts for random input (seeded)", arguments: [1, 2, 3, 4, 5] as [UInt64])
     func model(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let length = Int.random(in: 1...7, using: &random)
@@ -69,7 +69,7 @@ struct WindowTests {
         }
     }
 
-    @Test("A cache tells the last minutes and minute by minute, by the pipeline's clock")
+    @Test("A cache reports the last minutes, in total and one by one, by the pipeline's clock")
     func cache() async throws {
         let bench = CacheBench(
             ScriptedTransport { _ in .respond(200, ["Cache-Control": "max-age=86400"], body: "12345") }
@@ -97,7 +97,7 @@ struct WindowTests {
         #expect(cache.statistics(overLast: .seconds(1_000_000), now: bench.clock.now) == CacheStatistics())
     }
 
-    @Test("Reasons are of the window as well")
+    @Test("Reasons are counted per window too")
     func reasons() async throws {
         let bench = CacheBench(ScriptedTransport { _ in .respond(200, ["Cache-Control": "no-store"], body: "1") })
         try await bench.load()

@@ -44,7 +44,7 @@ struct CallerConditionTests {
 
     static var origin: RangeOrigin { RangeOrigin { $0.fields["Last-Modified"] = modified } }
 
-    @Test("A fresh entry answers them", arguments: ["GET", "HEAD"], cases)
+    @Test("A fresh entry answers the caller's conditions", arguments: ["GET", "HEAD"], cases)
     func fresh(_ method: String, _ item: Case) async throws {
         let origin = Self.origin
         let bench = CacheBench(origin.transport)
@@ -133,7 +133,7 @@ struct CallerConditionTests {
         ),
     ]
 
-    @Test("A stale entry is validated with the merged conditions", arguments: stales)
+    @Test("A stale entry is revalidated with the merged conditions", arguments: stales)
     func stale(_ item: Stale) async throws {
         let origin = Self.origin
         let transport = ScriptedTransport { request in
@@ -162,7 +162,7 @@ struct CallerConditionTests {
     }
 
     @Test(
-        "If-Match and If-Unmodified-Since are the origin's to judge, and their 412 is not stored",
+        "If-Match and If-Unmodified-Since are evaluated by the origin, and their 412 is not stored",
         arguments: [["If-Match": "\"x\""], ["If-Match": "\"x\"", "Range": "bytes=0-9"]]
     )
     func forwarded(_ fields: [String: String]) async throws {
@@ -182,7 +182,7 @@ struct CallerConditionTests {
         #expect(bench.sent("If-Unmodified-Since") == [nil, Self.date])
     }
 
-    @Test("A condition on content that lacks bytes goes to the origin as it came, whose 304 is the caller's")
+    @Test("A condition on incomplete content is sent to the origin unchanged, and its 304 goes to the caller")
     func partial() async throws {
         let origin = Self.origin
         let bench = CacheBench(origin.transport)
@@ -194,7 +194,7 @@ struct CallerConditionTests {
         #expect(try await bench.range(nil).body == origin.bytes())
     }
 
-    @Test("A 304 after which a stored part is no longer what was asked for: the call is sent as it came")
+    @Test("If a stored part no longer fits after a 304, the call is sent unchanged")
     func otherDate() async throws {
         let origin = Self.origin
         let bench = CacheBench(origin.transport)

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A long stored body that turns out damaged while it is read", .timeLimit(.minutes(20)))
+@Suite("A long stored body with damage found while reading", .timeLimit(.minutes(20)))
 struct HealingBodyTests {
     static func withDamaged(_ origin: RangeOrigin, _ body: (CacheBench) async throws -> Void) async throws {
         try await DiskCacheTests.withDirectory { directory in
@@ -26,7 +26,7 @@ struct HealingBodyTests {
     }
 
     @Test(
-        "The rest comes from the network, past the store, where the content is the same",
+        "If the content is the same, the rest comes from the network instead of the store",
         arguments: [nil, "1000-899999"]
     )
     func healed(_ range: String?) async throws {
@@ -48,7 +48,7 @@ struct HealingBodyTests {
     }
 
     @Test(
-        "The reader fails where the rest is of other content, not to be had, or may not be asked for",
+        "The reader fails if the rest has other content, cannot be fetched, or may not be requested",
         arguments: 0..<5
     )
     func notHealed(_ item: Int) async throws {

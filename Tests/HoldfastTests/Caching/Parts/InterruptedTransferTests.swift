@@ -12,10 +12,10 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("An interrupted download goes on where it stopped (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(20)))
+@Suite("An interrupted download continues where it stopped (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(20)))
 struct InterruptedTransferTests {
     @Test(
-        "The connection breaks after n bytes: the next call asks for the rest (lysine-dev/okhttp#1997, nodejs/undici#4334)",
+        "The connection breaks after n bytes: the next call gets the rest (lysine-dev/okhttp#1997, nodejs/undici#4334)",
         arguments: StoreKind.allCases,
         [1, 4_000, 99_999]
     )
@@ -33,7 +33,7 @@ struct InterruptedTransferTests {
         }
     }
 
-    @Test("It breaks again and again, and no byte comes twice", arguments: StoreKind.allCases)
+    @Test("It breaks repeatedly, and no byte is transferred twice", arguments: StoreKind.allCases)
     func brokenAgain(_ kind: StoreKind) async throws {
         let origin = RangeOrigin(length: 100_000) { $0.chunkSize = 1_000 }
         try await kind.withBench(origin) { bench in
@@ -77,7 +77,7 @@ struct InterruptedTransferTests {
         }
     }
 
-    @Test("The rest is asked for after a restart of the disk store too")
+    @Test("The rest is also requested after a restart with a disk store")
     func restart() async throws {
         let origin = RangeOrigin(length: 500_000)
         try await DiskCacheTests.withDirectory { directory in
@@ -96,7 +96,7 @@ struct InterruptedTransferTests {
         }
     }
 
-    @Test("A beginning answers ranges within it, and content that changed meanwhile comes whole")
+    @Test("A partial body answers ranges within it, and content that changed meanwhile is fetched whole")
     func beginning() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -108,7 +108,7 @@ struct InterruptedTransferTests {
         #expect(bench.sent("Range").last == "bytes=40-99")
     }
 
-    @Test("Without a strong validator nothing of it is kept", arguments: [true, false])
+    @Test("Without a strong validator nothing is kept", arguments: [true, false])
     func notKept(_ isWeak: Bool) async throws {
         let origin = RangeOrigin { $0.validator = isWeak ? .weak : .none }
         let bench = CacheBench(origin.transport)
@@ -118,7 +118,7 @@ struct InterruptedTransferTests {
         #expect(try await bench.range(nil) == .network(origin.bytes()))
     }
 
-    @Test("A part that breaks off is kept as far as it came, alone or joined", arguments: StoreKind.allCases)
+    @Test("A truncated part is kept as far as it came, alone or combined", arguments: StoreKind.allCases)
     func brokenPart(_ kind: StoreKind) async throws {
         let origin = RangeOrigin { $0.chunkSize = 5 }
         try await kind.withBench(origin) { bench in
@@ -133,7 +133,7 @@ struct InterruptedTransferTests {
         }
     }
 
-    @Test("Over real sockets: the connection ends half-way, and the rest is fetched")
+    @Test("Over real sockets: the connection ends in the middle, and the rest is fetched")
     func sockets() async throws {
         let content = RangeOrigin.content(version: 1, length: 400_000)
         let server = try LoopbackServer.start { request in

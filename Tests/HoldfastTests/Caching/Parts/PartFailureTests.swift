@@ -13,9 +13,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Parts and a store that fails, forgets or is damaged", .timeLimit(.minutes(20)))
+@Suite("Parts, and stores that fail, lose or damage entries", .timeLimit(.minutes(20)))
 struct PartFailureTests {
-    @Test("A store that fails at any step costs no caller a byte", arguments: FaultyStore.Fault.allCases)
+    @Test("A store that fails at any step costs no caller any bytes", arguments: FaultyStore.Fault.allCases)
     func faults(_ fault: FaultyStore.Fault) async throws {
         for load in ["10-19", "5-30", nil] {
             let origin = RangeOrigin { $0.chunkSize = 4 }
@@ -33,7 +33,7 @@ struct PartFailureTests {
         }
     }
 
-    @Test("An entry that is purged between look-up and join: the answer is whole, and nothing old is stored")
+    @Test("If an entry is purged between lookup and combining, the response is complete and nothing old is stored")
     func purged() async throws {
         let origin = RangeOrigin()
         let cache = Mutex<HTTPCache?>(nil)
@@ -51,7 +51,7 @@ struct PartFailureTests {
     }
 
     @Test(
-        "An entry that is replaced between look-up and join: each answer is of one version",
+        "If an entry is replaced between lookup and combining, each response has one version",
         arguments: StoreKind.allCases
     )
     func replaced(_ kind: StoreKind) async throws {
@@ -78,7 +78,7 @@ struct PartFailureTests {
         }
     }
 
-    @Test("An entry whose body is not as long as its ranges is damage: it is removed, and nothing of it served")
+    @Test("An entry whose body does not match its ranges is damaged: it is removed, and none of it is served")
     func wrongLength() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -109,7 +109,7 @@ struct PartFailureTests {
     }
 
     @Test(
-        "A stored part that turns unreadable fails the store and not the caller of another part",
+        "An unreadable stored part counts as a store failure and does not fail the caller of another part",
         arguments: [("0-599999", 700_000..<800_000), ("400000-999999", 0..<100_000)]
     )
     func damagedBase(_ base: String, _ wanted: Range<Int>) async throws {
@@ -137,7 +137,7 @@ struct PartFailureTests {
         try file.close()
     }
 
-    @Test("A part that breaks off early does not replace more than it brings")
+    @Test("A part that is cut short replaces no more than it brings")
     func keepsMore() async throws {
         let origin = RangeOrigin { $0.chunkSize = 5 }
         let bench = CacheBench(origin.transport)
@@ -149,7 +149,7 @@ struct PartFailureTests {
         #expect(try await bench.range("0-29").body == origin.bytes(0..<30))
     }
 
-    @Test("A typed call's verdict is on what the caller gets, never on the part that the cache asked for")
+    @Test("A typed call checks what the caller gets, never the part that the cache requested")
     func acceptance() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)

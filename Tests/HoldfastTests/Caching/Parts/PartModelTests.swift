@@ -101,7 +101,7 @@ struct PartModelTests {
         }
     }
 
-    @Test("Hundreds of random calls a seed", arguments: StoreKind.allCases, UInt64(1)...10)
+    @Test("Hundreds of random calls for each seed", arguments: StoreKind.allCases, UInt64(1)...10)
     func anySequence(_ kind: StoreKind, _ seed: UInt64) async throws {
         var model = Model(seed: seed)
         let origin = model.origin

@@ -12,9 +12,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Parts stored, joined and completed (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(20)))
+@Suite("Parts stored, combined and completed (RFC 9111 §3.3, §3.4)", .timeLimit(.minutes(20)))
 struct StoredPartTests {
-    @Test("A 206 is stored and replayed, and answers ranges within it", arguments: StoreKind.allCases)
+    @Test("A 206 is stored and reused, and answers ranges within it", arguments: StoreKind.allCases)
     func replayed(_ kind: StoreKind) async throws {
         let origin = RangeOrigin()
         try await kind.withBench(origin) { bench in
@@ -59,7 +59,7 @@ struct StoredPartTests {
         Join(loads: ["0-9", "5-"], sent: ["bytes=0-9", "bytes=10-99"], conditions: [nil, "\"1\""]),
     ]
 
-    @Test("Parts are joined, and a gap is filled by one request with If-Range", arguments: StoreKind.allCases, joins)
+    @Test("Parts are combined, and a gap is filled by one request with If-Range", arguments: StoreKind.allCases, joins)
     func joined(_ kind: StoreKind, _ item: Join) async throws {
         let origin = RangeOrigin()
         try await kind.withBench(origin) { bench in
@@ -82,7 +82,7 @@ struct StoredPartTests {
     }
 
     @Test(
-        "A joined answer has the fields of one response: the whole's length, the part's age",
+        "A combined response has the fields of one response: the whole's length, the part's age",
         arguments: StoreKind.allCases
     )
     func fields(_ kind: StoreKind) async throws {
@@ -107,7 +107,7 @@ struct StoredPartTests {
         }
     }
 
-    @Test("A stale part is confirmed before it answers, and completed without a validation of its own")
+    @Test("A stale part is revalidated before use, and completed without a separate validation")
     func stale() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -125,7 +125,7 @@ struct StoredPartTests {
     }
 
     @Test(
-        "Parts without a strong validator are replayed and never joined (RFC 9110 §15.3.7.3)",
+        "Parts without a strong validator are reused and never combined (RFC 9110 §15.3.7.3)",
         arguments: [true, false]
     )
     func notJoined(_ isWeak: Bool) async throws {
@@ -139,7 +139,7 @@ struct StoredPartTests {
         #expect(bench.sent("If-Range") == [nil, nil, nil, nil])
     }
 
-    @Test("Parts are joined by a strong Last-Modified as well")
+    @Test("Parts are combined by a strong Last-Modified too")
     func byDate() async throws {
         let origin = RangeOrigin { $0.validator = .date }
         let bench = CacheBench(origin.transport)
@@ -149,7 +149,7 @@ struct StoredPartTests {
         #expect(try await bench.range(nil) == .fresh(origin.bytes()))
     }
 
-    @Test("The length of the whole may be unknown until a part tells it")
+    @Test("The length of the whole may be unknown until a part gives it")
     func unknownLength() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -168,7 +168,7 @@ struct StoredPartTests {
         #expect(try await bench.range(nil) == .fresh(origin.bytes()))
     }
 
-    @Test("A HEAD says nothing against a part of the same content, and removes one of other content")
+    @Test("A HEAD does not affect a part of the same content, and removes one of other content")
     func head() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -181,7 +181,7 @@ struct StoredPartTests {
         #expect(bench.sends == 4)
     }
 
-    @Test("A part of what is stored whole brings newer fields and no bytes")
+    @Test("A part of a response that is stored whole updates fields but no bytes")
     func partOfWhole() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -196,7 +196,7 @@ struct StoredPartTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("No part is stored with no-store, and none read with reload")
+    @Test("With no-store no part is stored, and with reload none is read")
     func directives() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)

@@ -43,7 +43,7 @@ struct StoredRangeTests {
         Case(range: "0-9", status: 200, ifRange: "Tue, 14 Nov 2023 20:00:01 GMT"),
     ]
 
-    @Test("One range, a suffix, one beyond the end, If-Range", arguments: StoreKind.allCases, cases)
+    @Test("One range, a suffix, a range beyond the end, If-Range", arguments: StoreKind.allCases, cases)
     func oneRange(_ kind: StoreKind, _ item: Case) async throws {
         let origin = RangeOrigin()
         try await kind.withBench(origin) { bench in
@@ -67,7 +67,7 @@ struct StoredRangeTests {
         }
     }
 
-    @Test("If-Range with a date holds for a strong Last-Modified only", arguments: ["01", "02"])
+    @Test("If-Range with a date matches only a strong Last-Modified", arguments: ["01", "02"])
     func ifRangeDate(_ second: String) async throws {
         let origin = RangeOrigin { $0.validator = .date }
         let bench = CacheBench(origin.transport)
@@ -105,7 +105,7 @@ struct StoredRangeTests {
         }
     }
 
-    @Test("HEAD knows no ranges, and neither does content whose coding was undone or another status")
+    @Test("Ranges do not apply to HEAD, to decoded content or to other statuses")
     func whole() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -121,7 +121,7 @@ struct StoredRangeTests {
         #expect(try await missing.range("0-1") == .fresh("nothing here", 404))
     }
 
-    @Test("An empty body has no range to give")
+    @Test("An empty body has no ranges")
     func empty() async throws {
         let bench = CacheBench(RangeOrigin(length: 0).transport)
         try await bench.range(nil)
@@ -131,7 +131,9 @@ struct StoredRangeTests {
         #expect(try await bench.range(nil) == .fresh(""))
     }
 
-    @Test("A Range request finds what varies by Accept-Encoding, whole or in parts, and asks for no coding itself")
+    @Test(
+        "A Range request finds responses that vary by Accept-Encoding, whole or in parts, and asks for no coding itself"
+    )
     func acceptEncoding() async throws {
         let origin = RangeOrigin { $0.fields["Vary"] = "Accept-Encoding" }
         let bench = CacheBench(origin.transport)
@@ -144,7 +146,7 @@ struct StoredRangeTests {
         #expect(try await bench.range(nil, ["Accept-Encoding": "br"]) == .network(origin.bytes()))
     }
 
-    @Test("Nothing is sent for a part that is asked for with only-if-cached; one that is stored answers")
+    @Test("With only-if-cached nothing is sent for a part; a stored one is used")
     func onlyIfCached() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -159,7 +161,7 @@ struct StoredRangeTests {
         #expect(bench.sends == 1)
     }
 
-    @Test("A large stored body streams in small pieces, its ranges too", arguments: StoreKind.allCases)
+    @Test("A large stored body is streamed in small pieces, its ranges too", arguments: StoreKind.allCases)
     func large(_ kind: StoreKind) async throws {
         let origin = RangeOrigin(length: 3 << 20)
         try await kind.withBench(origin) { bench in

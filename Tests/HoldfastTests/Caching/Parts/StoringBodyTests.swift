@@ -33,7 +33,7 @@ struct StoringBodyTests {
         func follow() -> any StoredBody { inner.follow() }
     }
 
-    @Test("The entry says as many bytes as it has")
+    @Test("The entry has exactly as many bytes as it says")
     func cancelledInAppend() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let now = StoreInstant(milliseconds: 0)

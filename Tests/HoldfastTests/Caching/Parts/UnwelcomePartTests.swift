@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Parts that do not fit what was asked for or what is stored", .timeLimit(.minutes(20)))
+@Suite("Parts that match neither the request nor the stored response", .timeLimit(.minutes(20)))
 struct UnwelcomePartTests {
     struct Answer: Sendable, CustomTestStringConvertible {
         var name: String
@@ -48,7 +48,7 @@ struct UnwelcomePartTests {
         answer("304", ["Content-Range": ""], status: 304, body: ""),
     ]
 
-    @Test("The call is sent once more as it came, and gets one whole version", arguments: misfits)
+    @Test("The call is sent again unchanged and gets one complete version", arguments: misfits)
     func misfit(_ answer: Answer) async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -63,7 +63,7 @@ struct UnwelcomePartTests {
         #expect(try await bench.range(nil) == .fresh(Self.content))
     }
 
-    @Test("Content that changed comes whole as a 200 and replaces the parts", arguments: StoreKind.allCases)
+    @Test("Changed content arrives whole as a 200 and replaces the parts", arguments: StoreKind.allCases)
     func changed(_ kind: StoreKind) async throws {
         let origin = RangeOrigin()
         try await kind.withBench(origin) { bench in
@@ -77,7 +77,7 @@ struct UnwelcomePartTests {
         }
     }
 
-    @Test("A part of other content replaces what is stored and is not mixed with it")
+    @Test("A part of other content replaces the stored one and is not mixed with it")
     func otherVersion() async throws {
         let origin = RangeOrigin { $0.fields["Cache-Control"] = "max-age=60" }
         let bench = CacheBench(origin.transport)
@@ -88,7 +88,7 @@ struct UnwelcomePartTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("A part whose framing is whole and which is yet too short or too long moves no byte", arguments: [5, 15])
+    @Test("A well-framed part that is too short or too long shifts no bytes", arguments: [5, 15])
     func miscounted(_ count: Int) async throws {
         for isCompletion in [true, false] {
             let origin = RangeOrigin()
@@ -114,7 +114,7 @@ struct UnwelcomePartTests {
     }
 
     @Test(
-        "A 206 that nobody asked for, several parts in one message, and a part of nothing known are handed up, not stored"
+        "An unrequested 206, several parts in one message, or a part of unknown content is returned and not stored"
     )
     func notStored() async throws {
         let parts: HeaderFields = [
@@ -136,7 +136,7 @@ struct UnwelcomePartTests {
         }
     }
 
-    @Test("Nothing is kept of a part whose server miscounts")
+    @Test("Nothing is kept of a part with a wrong length from its server")
     func miscountedGap() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -151,7 +151,7 @@ struct UnwelcomePartTests {
         #expect(bench.sent("Range").suffix(2) == ["bytes=10-89", "bytes=10-89"])
     }
 
-    @Test("A part that contradicts itself is not taken for a piece of what bears the same tag")
+    @Test("A part that contradicts itself is not combined with content of the same tag")
     func contradiction() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -163,7 +163,7 @@ struct UnwelcomePartTests {
         #expect(try await bench.range(nil) == .network(Self.content))
     }
 
-    @Test("A 416 is nobody else's answer, however fresh it says it is (RFC 9110 §15.5.17)")
+    @Test("A 416 answers no other request, however fresh it claims to be (RFC 9110 §15.5.17)")
     func unsatisfiable() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -172,7 +172,7 @@ struct UnwelcomePartTests {
         #expect(try await bench.range(nil) == .fresh(origin.bytes()))
     }
 
-    @Test("A part that varies by more than what is stored does not join it (RFC 9111 §4.1)")
+    @Test("A part that varies by more than the stored response is not combined with it (RFC 9111 §4.1)")
     func vary() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport)
@@ -183,7 +183,7 @@ struct UnwelcomePartTests {
         for accept in ["a/a", "b/b"] { #expect(try await bench.range(nil, ["Accept": accept]).body == origin.bytes()) }
     }
 
-    @Test("In a shared cache a part for one only does not join what is for all where others read it")
+    @Test("In a shared cache a private part is not combined with a shared response that others read")
     func sharedScope() async throws {
         let origin = RangeOrigin { $0.fields["Cache-Control"] = "public, max-age=60" }
         let bench = CacheBench(origin.transport, mode: .shared)
@@ -203,7 +203,7 @@ struct UnwelcomePartTests {
         #expect(try await bench.range("10-19", ["Cookie": "a=2"]).source == .network(attempts: 1))
     }
 
-    @Test("In a shared cache a part for all does not make what was for one only everybody's")
+    @Test("In a shared cache a shared part does not make a private response shared")
     func sharedPart() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport, mode: .shared)
@@ -214,7 +214,7 @@ struct UnwelcomePartTests {
         #expect(try await bench.range("0-9", ["Cookie": "a=2"]).source == .network(attempts: 1))
     }
 
-    @Test("In a shared cache a part for one only says nothing to others of what is stored whole for all")
+    @Test("In a shared cache a private part does not update a shared whole response for others")
     func sharedWhole() async throws {
         let origin = RangeOrigin { $0.fields["Cache-Control"] = "public, max-age=60" }
         let bench = CacheBench(origin.transport, mode: .shared)
@@ -230,7 +230,7 @@ struct UnwelcomePartTests {
         #expect(other.fields["Set-Cookie"] == nil)
     }
 
-    @Test("Parts of two users are not joined, and a token that changes on the way sends the call as it came")
+    @Test("Parts of two users are not combined, and if the token changes below, the call is sent unchanged")
     func principals() async throws {
         let origin = RangeOrigin()
         let bench = CacheBench(origin.transport) { configuration in

@@ -5,6 +5,7 @@ import Foundation
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
+import Synchronization
 import Testing
 
 @testable import Holdfast
@@ -13,9 +14,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ready answers: what a request says", .timeLimit(.minutes(20)))
+@Suite("Ready answers: what the request says", .timeLimit(.minutes(20)))
 struct ReadyAnswerTests {
-    @Test("The third of equal plain requests is answered at once, in every chain", arguments: ReadyChain.allCases)
+    @Test("The third of equal plain requests is answered at once, with any hooks", arguments: ReadyChain.allCases)
     func plain(_ chain: ReadyChain) async {
         let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "X-A": "1"] }
         let seen = await twins.warm()
@@ -26,7 +27,7 @@ struct ReadyAnswerTests {
     }
 
     @Test(
-        "A request with a field that bears on reuse goes the long way",
+        "A request with a field that affects reuse takes the full path",
         arguments: [
             ["Cache-Control": "no-cache"], ["Cache-Control": "max-age=0"], ["cache-control": "no-store"],
             ["Pragma": "no-cache"], ["Range": "bytes=0-0"], ["If-None-Match": "\"v1\""], ["If-None-Match": "\"other\""],
@@ -43,7 +44,7 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
-    @Test("A field that bears on nothing does not matter")
+    @Test("A field without effect does not matter")
     func otherFields() async {
         let twins = ReadyTwins()
         await twins.warm()
@@ -52,7 +53,60 @@ struct ReadyAnswerTests {
         #expect(seen.presented == ["Accept": "text/html", "X-Trace": "1"])
     }
 
-    @Test("Only the values that Vary nominates find the ready answer of a variant, absent apart from empty")
+    @Test(
+        "Options that do not affect a hit leave the answer ready, and the others are obeyed",
+        arguments: [
+            ("none", true), ("timeout", true), ("interim", true), ("name", true), ("shown", true), ("no time", true),
+            ("lower case", false), ("other target", false), ("accepted", true), ("principal", false), ("reload", false),
+        ]
+    )
+    func options(_ kind: String, _ isReady: Bool) async throws {
+        let twins = ReadyTwins()
+        await twins.warm()
+        var options = CallOptions()
+        switch kind {
+        case "timeout": options.timeout = .seconds(9)
+        case "no time": options.timeout = .zero
+        case "interim": options.onInterimResponse = { _ in }
+        case "name": options.operationName = "list"
+        case "accepted": options.acceptance = .successful
+        case "principal": options.principal = "alice"
+        case "reload": options.cache = .reload
+        case "shown": options.exactHead = try .init(method: .get, origin: "http://origin.example", requestTarget: "/a")
+        case "lower case":
+            options.exactHead = try .init(method: "get", origin: "http://origin.example", requestTarget: "/a")
+        case "other target":
+            options.exactHead = try .init(method: .get, origin: "http://origin.example", requestTarget: "/%61")
+        default: break
+        }
+        let request = options.exactHead?.makeRequest() ?? .get("http://origin.example/a")
+        let seen = await twins.ask(request, options, note: kind)
+        #expect(seen.isReady == isReady)
+        twins.expectSameCounts(note: kind)
+    }
+
+    @Test("An observer gets only the events that it names, and those of a hit if it asks for all")
+    func observedEvents() async throws {
+        let named = NamedEvents([.attemptStarted, .storeFailed])
+        let all = EventRecorder()
+        let sets: [[any EventObserver]] = [[named], [named, all]]
+        for observers in sets {
+            let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: "1")])
+            var configuration = PipelineConfiguration()
+            configuration.observers = observers
+            let cache = HTTPCache(store: MemoryStore(capacity: 1 << 20))
+            let pipeline = Pipeline(transport: transport, cache: cache, configuration: configuration)
+            for _ in 0..<4 { #expect(try await pipeline.send(.get()).status == .ok) }
+            await pipeline.drain()
+        }
+        #expect(named.seen.map(\.description) == ["attempt-started", "attempt-started"])
+        let ended = all.events.filter { $0.name == .callEnded }
+        let decided = all.events.filter { $0.name == .cacheDecided }
+        #expect(ended.count == 4)
+        #expect(decided.count == 4 && decided.allSatisfy { $0.detail == $0.cacheDecision?.description })
+    }
+
+    @Test("Only the values that Vary nominates find a variant's ready answer; absent differs from empty")
     func vary() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant, Accept-Language"] }
         func request(_ fields: [String: String]) -> URLRequest { .get("http://origin.example/a", fields) }
@@ -70,7 +124,7 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
-    @Test("An equivalent value of a nominated field is found the long way, and then is ready itself")
+    @Test("An equivalent value of a nominated field takes the full path once and is then ready itself")
     func equivalentValue() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "Accept-Encoding"] }
         func request(_ codings: String) -> URLRequest { .get("http://origin.example/a", ["Accept-Encoding": codings]) }
@@ -80,7 +134,7 @@ struct ReadyAnswerTests {
         #expect(await twins.ask(request("br,gzip")).isReady)
     }
 
-    @Test("Values of a nominated field that Unicode calls equal are told apart by their bytes, as by the long way")
+    @Test("Values that are equal in Unicode but not in bytes are different, as on the full path")
     func unicodeEquivalence() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Name"] }
         func request(_ name: String) -> URLRequest { .get("http://origin.example/a", ["X-Name": name]) }
@@ -90,7 +144,7 @@ struct ReadyAnswerTests {
         #expect(!other.isReady)
     }
 
-    @Test("So are those of a field that the transport adds")
+    @Test("The same applies to a field that the transport adds")
     func unicodeEquivalenceBeneath() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Name"] }
         twins.setImplicit(["X-Name": "caf\u{E9}"])
@@ -99,7 +153,7 @@ struct ReadyAnswerTests {
         #expect(await twins.ask().text == "2")
     }
 
-    @Test("A nominated field in several spellings at once has all their values")
+    @Test("A nominated field in several spellings has all their values")
     func severalSpellings() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
         var both = URLRequest.get()
@@ -112,7 +166,7 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
-    @Test("What the transport adds beneath the hooks counts: a cookie jar that fills, a session field that changes")
+    @Test("What the transport adds below the hooks counts: a filling cookie jar, a changing session field")
     func implicitFields() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
         await twins.warm()
@@ -127,7 +181,7 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
-    @Test("A directive that the transport adds goes the long way as one of the request's own does")
+    @Test("A directive that the transport adds requires the full path, like one in the request")
     func implicitDirective() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60"] }
         twins.setImplicit(["Cache-Control": "max-age=30"])
@@ -137,7 +191,7 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
-    @Test("The same field from the transport and from the request are two things to find it by")
+    @Test("The same field counts as different if it comes from the transport or from the request")
     func implicitAndOwn() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
         twins.setImplicit(["X-Tenant": "a"])
@@ -147,7 +201,7 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
-    @Test("Other methods, among them HEAD, go the long way", arguments: ["HEAD", "POST", "PUT", "OPTIONS"])
+    @Test("Other methods, including HEAD, take the full path", arguments: ["HEAD", "POST", "PUT", "OPTIONS"])
     func methods(_ method: String) async {
         let twins = ReadyTwins()
         await twins.warm()
@@ -156,7 +210,7 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
-    @Test("A HEAD that is answered by what a GET got keeps nothing ready")
+    @Test("A HEAD that is answered from a GET's response makes nothing ready")
     func head() async {
         let twins = ReadyTwins()
         await twins.ask()
@@ -165,7 +219,7 @@ struct ReadyAnswerTests {
     }
 
     @Test(
-        "A cache policy of the request's own goes the long way",
+        "A request with its own cache policy takes the full path",
         arguments: [
             .reloadIgnoringLocalCacheData, .returnCacheDataElseLoad, .returnCacheDataDontLoad,
             .reloadRevalidatingCacheData,
@@ -181,7 +235,7 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
-    @Test("A GET with content goes the long way, wherever the content is", arguments: ReadyChain.allCases)
+    @Test("A GET with content takes the full path, wherever the content is", arguments: ReadyChain.allCases)
     func content(_ chain: ReadyChain) async {
         let twins = ReadyTwins(chain)
         await twins.warm()
@@ -196,7 +250,7 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
-    @Test("A hook that edits the request decides what is asked for")
+    @Test("A hook that edits the request determines the key")
     func edits() async {
         let twins = ReadyTwins(.hooked) { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
         await twins.warm()
@@ -207,5 +261,21 @@ struct ReadyAnswerTests {
         twins.setEdit(["Cache-Control": "no-cache"])
         #expect(await !twins.ask().isReady)
         twins.expectSameCounts()
+    }
+}
+
+/// Keeps the names of the events that it asked for.
+private final class NamedEvents: EventObserver {
+    let observedEvents: Set<ServiceEvent.Name>?
+    private let names = Mutex<[ServiceEvent.Name]>([])
+
+    init(_ names: Set<ServiceEvent.Name>) {
+        observedEvents = names
+    }
+
+    var seen: [ServiceEvent.Name] { names.withLock { $0 } }
+
+    func observe(_ event: ServiceEvent) {
+        names.withLock { $0.append(event.name) }
     }
 }

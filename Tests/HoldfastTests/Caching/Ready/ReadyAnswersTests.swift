@@ -49,7 +49,7 @@ struct ReadyAnswersTests {
         )
     }
 
-    @Test("An answer is found by its URL in the stripe that kept it, and by no other")
+    @Test("An answer is found by its URL in the stripe that keeps it, and in no other")
     func finds() throws {
         let table = ReadyAnswers(capacity: 1 << 20)
         let kept = try Self.answer("http://origin.example/a")
@@ -63,7 +63,7 @@ struct ReadyAnswersTests {
         #expect(table.answer(for: "http://origin.example/a", stripe: 1) === newer)
     }
 
-    @Test("What is given up is found no more, and what took its place stays")
+    @Test("A removed answer is not found, and its replacement stays")
     func givenUp() throws {
         let table = ReadyAnswers(capacity: 1 << 20)
         let (old, new) = (
@@ -78,7 +78,7 @@ struct ReadyAnswersTests {
     }
 
     @Test(
-        "It has places for what the store holds, within bounds, and keeps no more than that",
+        "It has as many places as the store has entries, within bounds, and keeps no more",
         arguments: [(0, 128), (1 << 20, 128), (64 << 20, 4096), (1 << 30, 8192), (Int.max, 8192), (-1, 128)]
     )
     func bounded(_ capacity: Int, _ places: Int) throws {
@@ -107,7 +107,7 @@ struct ReadyAnswersTests {
         #expect(!table.hasPlace(for: "http://origin.example/a", stripe: 0))
     }
 
-    @Test("What wants a place that others have gets it one time in sixteen; what has one, or finds a free one, at once")
+    @Test("A new answer takes an occupied place one time in sixteen; a free one or its own at once")
     func places() throws {
         let table = ReadyAnswers(capacity: 1 << 20)
         let urls = (0..<2000).map { "http://origin.example/\($0)" }
@@ -120,7 +120,7 @@ struct ReadyAnswersTests {
         #expect((0..<160).allSatisfy { _ in table.hasPlace(for: stranger, stripe: 1) })
     }
 
-    @Test("Asked for more URLs than there are places, it lets the ones that are asked for often keep theirs")
+    @Test("With more URLs than places, the popular ones keep theirs")
     func staysUnderAScan() throws {
         let table = ReadyAnswers(capacity: 1 << 20)
         func ask(_ url: String) throws -> Bool {
@@ -140,7 +140,7 @@ struct ReadyAnswersTests {
         #expect(found > 200 * 20 * 6 / 10)
     }
 
-    @Test("What it keeps goes with it, and with what takes its place")
+    @Test("What it keeps is released with it, and when it is replaced")
     func frees() throws {
         weak var kept: ReadyAnswer?
         weak var replaced: ReadyAnswer?
@@ -161,7 +161,7 @@ struct ReadyAnswersTests {
         #expect(kept == nil)
     }
 
-    @Test("Many tasks keep, find and give up at once: each finds whole answers of the URL it asked for")
+    @Test("Many tasks keep, find and remove at once: each finds complete answers for its URL")
     func stress() async throws {
         let table = ReadyAnswers(capacity: 1 << 20)
         let urls = (0..<200).map { "http://origin.example/\($0)" }
@@ -195,7 +195,7 @@ struct ReadyAnswersTests {
         #expect(wrong == 0)
     }
 
-    @Test("Many tasks ask one cache while others purge and replace: nobody gets what was purged before he asked")
+    @Test("Many tasks read one cache while others purge and replace: nobody gets what was purged before")
     func wholeCache() async throws {
         let numbers = AnswerNumbers()
         // Each answer says how many there were before it.

@@ -13,9 +13,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ready answers: what stands around the cache", .timeLimit(.minutes(20)))
+@Suite("Ready answers: what is around the cache", .timeLimit(.minutes(20)))
 struct ReadyChainTests {
-    @Test("Options that a cache goes by send a call the long way", arguments: ReadyChain.allCases)
+    @Test("Options that affect the cache send a call along the full path", arguments: ReadyChain.allCases)
     func concerningOptions(_ chain: ReadyChain) async throws {
         let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "ETag": "\"v\""] }
         await twins.warm()
@@ -36,7 +36,7 @@ struct ReadyChainTests {
         twins.expectSameCounts()
     }
 
-    @Test("Other options change nothing of it", arguments: ReadyChain.allCases)
+    @Test("Other options have no effect", arguments: ReadyChain.allCases)
     func otherOptions(_ chain: ReadyChain) async {
         let twins = ReadyTwins(chain)
         await twins.warm()
@@ -54,7 +54,7 @@ struct ReadyChainTests {
     }
 
     @Test(
-        "A ready answer that the caller refuses is removed, and the call is sent once more past the store",
+        "A ready answer that the caller refuses is removed, and the call is sent past the store",
         arguments: ReadyChain.allCases
     )
     func refused(_ chain: ReadyChain) async {
@@ -75,7 +75,7 @@ struct ReadyChainTests {
         twins.expectSameCounts()
     }
 
-    @Test("One that the caller takes stays", arguments: ReadyChain.allCases)
+    @Test("One that the caller accepts stays", arguments: ReadyChain.allCases)
     func accepted(_ chain: ReadyChain) async {
         let twins = ReadyTwins(chain)
         await twins.warm()
@@ -85,7 +85,7 @@ struct ReadyChainTests {
         twins.expectSameCounts()
     }
 
-    @Test("Without leave to send, a refused answer ends the call")
+    @Test("If nothing may be sent, a refused answer ends the call")
     func refusedOffline() async {
         let twins = ReadyTwins()
         await twins.warm()
@@ -95,7 +95,7 @@ struct ReadyChainTests {
         #expect(twins.short.cache.store.statistics.entryCount == 0)
     }
 
-    @Test("Observers are told of a ready answer what they are told of any other hit")
+    @Test("Observers get the same events as for any other hit")
     func observed() async {
         let twins = ReadyTwins(.observed)
         await twins.warm()
@@ -105,7 +105,7 @@ struct ReadyChainTests {
         twins.expectSameCounts()
     }
 
-    @Test("An outer cache stores what the ready answer of an inner one gave", arguments: [ReadyChain.nested, .stacked])
+    @Test("An outer cache stores the ready answer of an inner one", arguments: [ReadyChain.nested, .stacked])
     func outerCache(_ chain: ReadyChain) async throws {
         let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "Retry-After": "30"] }
         for round in 0..<4 {
@@ -135,7 +135,7 @@ struct ReadyChainTests {
         for _ in 0..<8 { #expect(try await pipeline.send(.get()).status == .serviceUnavailable) }
     }
 
-    @Test("A cancelled caller gets what is at hand, ready or not")
+    @Test("A cancelled caller gets a stored response, ready or not")
     func cancelled() async throws {
         for answersReady in [true, false] {
             let cache = HTTPCache(

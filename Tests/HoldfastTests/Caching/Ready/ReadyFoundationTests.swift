@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ready answers: the head in Foundation's form", .timeLimit(.minutes(20)))
+@Suite("Ready answers: the Foundation form of the head", .timeLimit(.minutes(20)))
 struct ReadyFoundationTests {
     let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=600", "X-A": "1"] }
 
@@ -26,7 +26,7 @@ struct ReadyFoundationTests {
         head?.value(forHTTPHeaderField: name)
     }
 
-    @Test("Answers of one second share it, and those of the next have one of their own")
+    @Test("Answers within one second share it, and those of the next second have their own")
     func shared() async throws {
         let first = try await response()
         let second = try await twins.short.pipeline.send(.get())
@@ -42,7 +42,7 @@ struct ReadyFoundationTests {
         #expect(field("Age", of: first.makeHTTPURLResponse()) == "0")
     }
 
-    @Test("So do the answers of data(for:)")
+    @Test("The same applies to data(for:)")
     func data() async throws {
         _ = try await response()
         let (_, first) = try await twins.short.pipeline.data(for: .get())
@@ -57,7 +57,7 @@ struct ReadyFoundationTests {
     }
 
     @Test(
-        "A response whose fields, status or URL somebody edited has one of its own, and leaves that of the others alone"
+        "An edited response has its own, and leaves that of the others alone"
     )
     func edited() async throws {
         let response = try await response()
@@ -87,7 +87,7 @@ struct ReadyFoundationTests {
         #expect(field("X-A", of: head) == "1")
     }
 
-    @Test("A response that was the only one of its second and was edited has one of its own")
+    @Test("A response that was the only one of its second and was edited has its own")
     func editedAlone() async throws {
         _ = try await response()
         twins.short.clock.advance(by: .seconds(5))
@@ -100,7 +100,7 @@ struct ReadyFoundationTests {
         #expect(field("Age", of: only.makeHTTPURLResponse()) == "5")
     }
 
-    @Test("A hook that edits responses edits what each caller sees, and nothing else")
+    @Test("A hook that edits responses affects what each caller sees, and nothing else")
     func hooked() async throws {
         let cache = HTTPCache.inMemory()
         let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=600", "X-A": "1"], body: "x")])
@@ -116,7 +116,7 @@ struct ReadyFoundationTests {
         #expect(field("X-A", of: head as? HTTPURLResponse) == "1")
     }
 
-    @Test("A relative URL gets a head with that very URL, although the text of both is the same")
+    @Test("A relative URL gets a head with exactly that URL, although both have the same text")
     func relativeURL() async throws {
         var answer = try await response()
         let shared = try #require(answer.makeHTTPURLResponse())

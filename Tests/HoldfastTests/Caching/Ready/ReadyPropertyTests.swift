@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ready answers: any history is answered the same the short way and the long way", .timeLimit(.minutes(20)))
+@Suite("Ready answers: any history has the same results on the short and the full path", .timeLimit(.minutes(20)))
 struct ReadyPropertyTests {
     private static let stepCount = 120
 

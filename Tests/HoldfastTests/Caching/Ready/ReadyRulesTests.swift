@@ -21,7 +21,7 @@ struct ReadyRulesTests {
         return options
     }
 
-    @Test("A stored redirect is followed, hop by hop, also when both hops are ready", arguments: ReadyChain.allCases)
+    @Test("A stored redirect is followed hop by hop, also if both hops are ready", arguments: ReadyChain.allCases)
     func redirect(_ chain: ReadyChain) async {
         let twins = ReadyTwins(
             ReadySetting(chain: chain) { request, number in
@@ -40,7 +40,7 @@ struct ReadyRulesTests {
         twins.expectSameCounts()
     }
 
-    @Test("Each status that a cache may answer with is given as it is", arguments: [203, 204, 300, 404, 410, 451, 503])
+    @Test("Each cacheable status is returned unchanged", arguments: [203, 204, 300, 404, 410, 451, 503])
     func statuses(_ status: Int) async {
         let twins = ReadyTwins(
             ReadySetting { _, _ in .respond(status, ["Cache-Control": "max-age=60"], body: status == 204 ? "" : "x") }
@@ -50,7 +50,7 @@ struct ReadyRulesTests {
         twins.expectSameCounts()
     }
 
-    @Test("The Age is that of the second, and a Retry-After is shortened by it")
+    @Test("The Age is that of the current second, and a Retry-After is reduced by it")
     func age() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=600", "Age": "7", "Retry-After": "100"] }
         await twins.warm()
@@ -63,7 +63,7 @@ struct ReadyRulesTests {
         }
     }
 
-    @Test("With a Date within the second the age turns within the second as well")
+    @Test("With a Date within the second, the age also changes within the second")
     func apparentAge() async {
         // The clock begins in the middle of a second, so that the response seems half a second old.
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=9", "Date": "Tue, 14 Nov 2023 22:13:20 GMT"] }
@@ -95,7 +95,7 @@ struct ReadyRulesTests {
         twins.expectSameCounts()
     }
 
-    @Test("The time-to-live hook answers as ever, whatever the spelling of the query")
+    @Test("The time-to-live hook works as before, whatever the spelling of the query")
     func timeToLive() async {
         let twins = ReadyTwins(
             .lone,
@@ -110,7 +110,7 @@ struct ReadyRulesTests {
         twins.expectSameCounts()
     }
 
-    @Test("A clock that is set back leaves an answer fresh and its age at what it was on arrival")
+    @Test("If the clock is set back, an answer stays fresh with its age on arrival")
     func setBack() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Age": "5"] }
         await twins.warm()
@@ -126,7 +126,7 @@ struct ReadyRulesTests {
     }
 
     @Test(
-        "What may not be reused unasked is never ready",
+        "A response that needs revalidation is never ready",
         arguments: [
             "no-cache", "max-age=0", "no-store", "max-age=0, stale-while-revalidate=60", "must-revalidate",
         ]
@@ -137,7 +137,7 @@ struct ReadyRulesTests {
         twins.expectSameCounts()
     }
 
-    @Test("In shared mode anonymous responses are ready, and personal ones are not")
+    @Test("In shared mode anonymous responses are ready, and private ones are not")
     func shared() async {
         let twins = ReadyTwins(.lone, .shared) { _, _ in ["Cache-Control": "max-age=5, s-maxage=60"] }
         let seen = await twins.warm()
@@ -148,7 +148,7 @@ struct ReadyRulesTests {
     }
 
     @Test(
-        "A request with a Cookie borrows by the long way, and what it finds is ready for nobody",
+        "A request with a Cookie borrows on the full path, and makes nothing ready",
         arguments: [true, false]
     )
     func borrowed(_ mayBorrow: Bool) async {
@@ -165,7 +165,7 @@ struct ReadyRulesTests {
     }
 
     @Test(
-        "A request with cookies that are ignored is answered the long way, and makes nothing ready",
+        "A request with ignored cookies takes the full path, and makes nothing ready",
         arguments: [true, false]
     )
     func ignoredCookies(_ isImplicit: Bool) async {
@@ -185,7 +185,7 @@ struct ReadyRulesTests {
     }
 
     @Test(
-        "The newest of the responses that answer for a URL answers, also where it is another query's (No-Vary-Search)"
+        "The newest response for a URL is used, even if it belongs to another query (No-Vary-Search)"
     )
     func searchVariance() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"u\")"] }
@@ -200,7 +200,7 @@ struct ReadyRulesTests {
         twins.expectSameCounts()
     }
 
-    @Test("The fragment is no part of the key, and each spelling of a URL is answered with itself")
+    @Test("The fragment is not part of the key, and each spelling of a URL is returned as it was")
     func spellings() async {
         let twins = ReadyTwins()
         for url in ["http://origin.example/a", "http://ORIGIN.example:80/a", "http://origin.example/%61#x"] {
@@ -213,7 +213,7 @@ struct ReadyRulesTests {
         twins.expectSameCounts()
     }
 
-    @Test("A cache that signs its answers signs them all")
+    @Test("A cache that adds Cache-Status adds it to all of them")
     func cacheStatus() async {
         let twins = ReadyTwins(.lone, Self.options { $0.cacheName = "test" })
         for _ in 0..<4 {
@@ -222,7 +222,7 @@ struct ReadyRulesTests {
         }
     }
 
-    @Test("A recorder is told of every request while it is there")
+    @Test("A recorder sees every request while it is attached")
     func recording() async throws {
         let twins = ReadyTwins()
         await twins.warm()

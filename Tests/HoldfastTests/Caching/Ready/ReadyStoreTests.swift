@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ready answers: what becomes of their entry", .timeLimit(.minutes(20)))
+@Suite("Ready answers: what happens to their entry", .timeLimit(.minutes(20)))
 struct ReadyStoreTests {
     /// The stores that give bodies without suspending.
     enum Store: String, CaseIterable, Sendable {
@@ -50,7 +50,7 @@ struct ReadyStoreTests {
     }
 
     @Test(
-        "A purge by URL, by tag or of all takes it, and nothing of it is answered any more",
+        "A purge by URL, by tag or of everything removes it, and none of it is used any more",
         arguments: Store.allCases
     )
     func purged(_ store: Store) async throws {
@@ -71,7 +71,7 @@ struct ReadyStoreTests {
         twins.expectSameCounts()
     }
 
-    @Test("A soft purge has the origin confirm it first", arguments: Store.allCases)
+    @Test("After a soft purge it is revalidated first", arguments: Store.allCases)
     func softlyPurged(_ store: Store) async throws {
         let twins = store.twins()
         await Self.settle(twins)
@@ -82,7 +82,7 @@ struct ReadyStoreTests {
         twins.expectSameCounts()
     }
 
-    @Test("What is marked and cannot be confirmed is ready for nobody")
+    @Test("A marked response that cannot be revalidated is never ready")
     func unconfirmable() async throws {
         let twins = ReadyTwins { _, number in number == 0 ? ["Cache-Control": "max-age=60"] : [:] }
         await twins.warm()
@@ -90,7 +90,7 @@ struct ReadyStoreTests {
         for _ in 0..<3 { #expect(await !twins.ask().isReady) }
     }
 
-    @Test("A pin changes nothing of the answer, nor does its release", arguments: Store.allCases)
+    @Test("Pinning and unpinning change nothing in the answer", arguments: Store.allCases)
     func pinned(_ store: Store) async throws {
         let twins = store.twins()
         await Self.settle(twins)
@@ -103,7 +103,7 @@ struct ReadyStoreTests {
         twins.expectSameCounts()
     }
 
-    @Test("A 304 freshens it: its new fields and its new age are given")
+    @Test("A 304 freshens it, and its new fields and age are returned")
     func freshened() async {
         let twins = ReadyTwins(
             ReadySetting { request, number in
@@ -122,7 +122,7 @@ struct ReadyStoreTests {
         twins.expectSameCounts()
     }
 
-    @Test("Eviction takes it")
+    @Test("Eviction removes it")
     func evicted() async {
         let twins = ReadyTwins()
         await twins.warm()
@@ -132,7 +132,7 @@ struct ReadyStoreTests {
         twins.expectSameCounts()
     }
 
-    @Test("A copy above that was evicted is answered from below")
+    @Test("If the copy in memory was evicted, the lower tier answers")
     func evictedAbove() async {
         let twins = Store.tiered.twins()
         await Self.settle(twins)
@@ -143,7 +143,7 @@ struct ReadyStoreTests {
         await Self.settle(twins)
     }
 
-    @Test("A store that was closed has nothing ready", arguments: Store.allCases)
+    @Test("A closed store has nothing ready", arguments: Store.allCases)
     func closed(_ store: Store) async {
         let twins = store.twins()
         await Self.settle(twins)
@@ -160,7 +160,7 @@ struct ReadyStoreTests {
         twins.expectSameCounts()
     }
 
-    @Test("One that became stale is revalidated, in the second in which it does")
+    @Test("Once stale it is revalidated, in the same second")
     func stale() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60"] }
         await twins.warm()
@@ -172,7 +172,7 @@ struct ReadyStoreTests {
         #expect(await twins.ask().text == "2")
     }
 
-    @Test("With several variants of a URL the long way chooses")
+    @Test("With several variants of a URL the full path selects")
     func variants() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
         await twins.warm(.get("http://origin.example/a", ["X-Tenant": "a"]))
@@ -184,7 +184,7 @@ struct ReadyStoreTests {
         }
     }
 
-    @Test("An entry that its store cannot vouch for is confirmed, although it has the version that was ready")
+    @Test("An entry that its store cannot vouch for is revalidated, although it has the version that was ready")
     func lostPower() async throws {
         let twins = ReadyTwins(.lone, store: StoreMaker { DoubtingStore() }) { _, _ in
             ["Cache-Control": "max-age=60", "ETag": "\"v\""]
@@ -197,7 +197,7 @@ struct ReadyStoreTests {
     }
 
     @Test(
-        "A response whose head is long goes the long way, so that the table of ready answers stays small",
+        "A response with a long head takes the full path, so that the table stays small",
         arguments: [1, 9]
     )
     func longHead(_ kibibytes: Int) async {
@@ -209,14 +209,14 @@ struct ReadyStoreTests {
         #expect(twins.short.transport.sent.count == 1)
     }
 
-    @Test("A store whose bodies suspend has nothing ready")
+    @Test("A store whose bodies suspend makes nothing ready")
     func suspending() async {
         let twins = ReadyTwins(.lone, store: StoreMaker { FaultyStore() })
         for _ in 0..<5 { #expect(await !twins.ask().isReady) }
         twins.expectSameCounts()
     }
 
-    @Test("What was ready and is gone is looked for no more")
+    @Test("A removed answer is not looked for again")
     func looksOnce() async throws {
         let twins = ReadyTwins { _, number in
             number == 0 ? ["Cache-Control": "max-age=60"] : ["Cache-Control": "no-store"]

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("RETRY §3.6.6: what a write that nobody answers for may have changed (RFC 9111 §4.4)", .timeLimit(.minutes(20)))
+@Suite("RETRY §3.6.6: what an unanswered write may have changed (RFC 9111 §4.4)", .timeLimit(.minutes(20)))
 struct AmbiguousWriteTests {
     /// How one attempt of the write ends.
     enum Attempt: Sendable {
@@ -44,7 +44,7 @@ struct AmbiguousWriteTests {
     }
 
     @Test(
-        "§3.6.6, E12: a PUT that may have been applied by any of its attempts invalidates, whatever came last",
+        "§3.6.6, E12: a PUT that any attempt may have applied invalidates, whatever came last",
         arguments: [
             ([.lost, .lost, .lost], true), ([.silent], true), ([.lost, .refused, .refused], true),
             ([.lost, .status(503), .status(503)], true), ([.lost, .status(412)], true), ([.lost, .status(404)], true),
@@ -75,7 +75,7 @@ struct AmbiguousWriteTests {
         #expect(try await bench.load() == .network("new"))
     }
 
-    @Test("§3.6.6: so does a write whose caller leaves during the backoff that follows it")
+    @Test("§3.6.6: so does a write whose caller leaves during the next backoff")
     func cancelledDuringBackoff() async throws {
         let clock = ManualClock()
         let bench = CacheBench(
@@ -96,7 +96,7 @@ struct AmbiguousWriteTests {
         #expect(try await bench.load() == .network("new"))
     }
 
-    @Test("§3.6.6: reading invalidates nothing, however it fails", arguments: ["GET", "HEAD", "OPTIONS"])
+    @Test("§3.6.6: a read invalidates nothing, however it fails", arguments: ["GET", "HEAD", "OPTIONS"])
     func safe(_ method: String) async throws {
         let bench = try await Self.bench([.lost, .status(504), .status(502)])
         var request = URLRequest.request(method, "http://origin.example/a")

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("RETRY §3.6.8: what nobody waits for", .timeLimit(.minutes(20)))
+@Suite("RETRY §3.6.8: background requests", .timeLimit(.minutes(20)))
 struct BackgroundClassTests {
     static let lenient: HeaderFields = ["Cache-Control": "max-age=10, stale-while-revalidate=100"]
     let watch = AttemptWatch()
@@ -43,7 +43,7 @@ struct BackgroundClassTests {
         #expect(factory.made.count == 0 && bench.sends == 0)
     }
 
-    @Test("§3.6.8, E12: a refresh by stale-while-revalidate is in the background in each of its attempts")
+    @Test("§3.6.8, E12: a refresh by stale-while-revalidate is in the background in every attempt")
     func refresh() async throws {
         let clock = ManualClock(autoAdvances: true)
         let bench = bench(
@@ -59,7 +59,7 @@ struct BackgroundClassTests {
         #expect(try await bench.load() == .fresh("new"))
     }
 
-    @Test("§3.6.8: a refresh that somebody has begun to wait for is in the background no longer")
+    @Test("§3.6.8: a refresh that a caller waits for is no longer in the background")
     func joined() async throws {
         let clock = ManualClock()
         let bench = bench(

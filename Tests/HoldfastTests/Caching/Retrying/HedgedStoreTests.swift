@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("RETRY §3.6.9: a hedge beneath a cache", .timeLimit(.minutes(20)))
+@Suite("RETRY §3.6.9: a hedge below a cache", .timeLimit(.minutes(20)))
 struct HedgedStoreTests {
     /// Sends two copies at once, takes the first head, cancels the other copy and drops what it brings all the same.
     struct TwiceTransport: Transport {

@@ -58,7 +58,7 @@ struct ResumedBodyTests {
         )
     }
 
-    @Test("Row 46: a download that broke goes on where it stopped, with the same range in each attempt")
+    @Test("Row 46: a broken download continues where it stopped, with the same range in each attempt")
     func interruptedDownload() async throws {
         let origin = RangeOrigin(length: 100_000) { $0.chunkSize = 1_000 }
         let transport = StumblingTransport(base: origin.transport)
@@ -79,7 +79,7 @@ struct ResumedBodyTests {
     }
 
     @Test(
-        "Row 46: a stored body that turns out damaged is healed for its reader although the origin fails twice before"
+        "Row 46: a damaged stored body is completed for its reader although the origin fails twice before"
     )
     func healedBody() async throws {
         let origin = RangeOrigin(length: 1_000_000)

@@ -30,7 +30,7 @@ struct RetriedCallTests {
         CacheBench(ScriptedTransport(steps), clock: ManualClock(autoAdvances: true), retrierFactory: factory)
     }
 
-    @Test("§3.6.2, E12: three attempts are one request, one look-up, one miss and one thing stored")
+    @Test("§3.6.2, E12: three attempts are one request, one lookup, one miss and one stored entry")
     func countsOnce() async throws {
         let factory = BackoffRetrier.Factory.seeded()
         let bench = Self.bench(
@@ -57,7 +57,7 @@ struct RetriedCallTests {
         #expect(bench.cache.store.statistics.lookups == 2)
     }
 
-    @Test("§3.6.2: a validation that is retried counts once too")
+    @Test("§3.6.2: a validation that is retried also counts once")
     func validationCountsOnce() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=1", "ETag": "\"a\""]
         let bench = Self.bench([.respond(200, fields, body: "old"), .respond(500), .respond(502), .respond(304)])
@@ -70,7 +70,7 @@ struct RetriedCallTests {
         #expect(bench.cache.store.statistics.lookups == before + 1)
     }
 
-    @Test("§3.6.3, E12: 100 s of backoff do not make the response old: its Age counts from the attempt that answered")
+    @Test("§3.6.3, E12: 100 s of backoff do not age the response: its Age counts from the attempt that answered")
     func ageOfTheLastAttempt() async throws {
         let bench = Self.bench([.respond(503), .respond(200, cacheable, body: "new").delayed(by: .seconds(2))]) {
             $0.waits(.seconds(100))
@@ -86,7 +86,7 @@ struct RetriedCallTests {
         #expect(hit.fields[.age] == "12")
     }
 
-    @Test("§3.6.3: so does the Age of what a 304 freshens after 100 s of backoff")
+    @Test("§3.6.3: the same holds for a response that a 304 freshens after 100 s of backoff")
     func ageOfTheLastValidation() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"a\""]
         let bench = Self.bench([.respond(200, fields, body: "old"), .respond(503), .respond(304, fields)]) {
@@ -100,7 +100,7 @@ struct RetriedCallTests {
         #expect(hit.source == .fresh && hit.fields[.age] == "30")
     }
 
-    @Test("§3.6.5, E12: a 503 that could be stored is none while the call is still tried")
+    @Test("§3.6.5, E12: a storable 503 is not stored while the call is still being retried")
     func onlyTheFinalOne() async throws {
         let bench = Self.bench([.respond(503, cacheable, body: "no"), .respond(200, cacheable, body: "yes")])
         #expect(try await bench.load() == .network("yes").after(2))
@@ -121,7 +121,7 @@ struct RetriedCallTests {
     }
 
     @Test(
-        "§3.6.5: a stored 503 asks for what is left of its Retry-After, also of a retrier above the cache",
+        "§3.6.5: a stored 503 has its remaining Retry-After, also for a retrier above the cache",
         arguments: [true, false]
     )
     func storedRetryAfter(_ bySeconds: Bool) async throws {
@@ -157,7 +157,7 @@ struct RetriedCallTests {
     }
 
     @Test(
-        "Complaint 6 of 12: the last response comes unread and intact, with a cache and without",
+        "Complaint 6 of 12: the last response is returned unread and intact, with and without a cache",
         arguments: [true, false]
     )
     func lastResponseIntact(_ hasCache: Bool) async throws {
@@ -181,7 +181,7 @@ struct RetriedCallTests {
     }
 
     @Test(
-        "Complaint 6 of 12: the last error is thrown as it is with all attempts, with a cache and without",
+        "Complaint 6 of 12: the last error is thrown unchanged with all attempts, with and without a cache",
         arguments: [true, false]
     )
     func lastErrorIntact(_ hasCache: Bool) async throws {
@@ -204,7 +204,7 @@ struct RetriedCallTests {
         }
     }
 
-    @Test("Complaint 1 of 12: who refuses the status is told how long the server asked to be left alone")
+    @Test("Complaint 1 of 12: a caller that refuses the status learns how long the server asked to wait")
     func refusedStatus() async throws {
         let bench = Self.bench([.respond(429, ["Retry-After": "3600"], body: "no")])
         var options = CallOptions()

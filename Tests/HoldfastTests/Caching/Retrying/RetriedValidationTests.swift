@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("RETRY §3.6.4: a validation that is tried again (RFC 9111 §4.3.3)", .timeLimit(.minutes(20)))
+@Suite("RETRY §3.6.4: a retried validation (RFC 9111 §4.3.3)", .timeLimit(.minutes(20)))
 struct RetriedValidationTests {
     static func fields(_ tag: String, _ seconds: Int = 10) -> HeaderFields {
         ["Cache-Control": "max-age=\(seconds)", "ETag": "\"\(tag)\""]
@@ -45,7 +45,7 @@ struct RetriedValidationTests {
         return bench
     }
 
-    @Test("§3.6.4, E12: the conditions are held over all attempts")
+    @Test("§3.6.4, E12: the conditions are the same in all attempts")
     func held() async throws {
         let bench = try await Self.bench([.respond(304, Self.fields("a"))])
         let call = Task { try await bench.load() }
@@ -56,7 +56,7 @@ struct RetriedValidationTests {
         #expect(try await bench.load() == .fresh("one"))
     }
 
-    @Test("§3.6.4: they are made anew where the stored response changed during the backoff", arguments: Change.allCases)
+    @Test("§3.6.4: they are renewed if the stored response changed during the backoff", arguments: Change.allCases)
     func renewed(_ change: Change) async throws {
         let isReplaced = change == .reloaded || change == .revalidated
         var steps: [ScriptedTransport.Step] = []
@@ -88,7 +88,7 @@ struct RetriedValidationTests {
         }
     }
 
-    @Test("§3.6.4: they are made anew behind a gate too, however long the first attempt waited there")
+    @Test("§3.6.4: they are also renewed behind a gate, however long the first attempt waited there")
     func renewedBehindGate() async throws {
         let bench = CacheBench(
             ScriptedTransport([
@@ -108,7 +108,7 @@ struct RetriedValidationTests {
         #expect(bench.sent("If-None-Match") == [nil, nil, nil])
     }
 
-    @Test("§3.6.4: what hooks beneath the cache have set stays when the conditions change")
+    @Test("§3.6.4: what hooks below the cache set stays when the conditions change")
     func hooksBeneath() async throws {
         let clock = ManualClock()
         let cache = HTTPCache.inMemory()

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("RETRY §3.6.7: calls that wait together are retried together", .timeLimit(.minutes(20)))
+@Suite("RETRY §3.6.7: waiting calls are retried together", .timeLimit(.minutes(20)))
 struct SharedScheduleTests {
     let factory = WatchedFactory { $0.waits(.seconds(10)) }
 
@@ -58,7 +58,7 @@ struct SharedScheduleTests {
         #expect(status.counts.calls == 1 && status.counts.retries == 2)
     }
 
-    @Test("§3.6.7: who comes during the backoff joins it and does not reset it")
+    @Test("§3.6.7: a call that arrives during the backoff joins it and does not reset it")
     func joins() async throws {
         let bench = bench(1)
         let calls = try await resting(bench)
@@ -72,7 +72,7 @@ struct SharedScheduleTests {
         #expect(bench.clock.waits == [.seconds(10)])
     }
 
-    @Test("§3.6.7: each keeps a deadline of its own, and leaves during the backoff when it comes")
+    @Test("§3.6.7: each call keeps its own deadline, and leaves during the backoff when it passes")
     func ownDeadlines() async throws {
         let bench = bench(1)
         let calls = try await resting(bench)
@@ -86,7 +86,7 @@ struct SharedScheduleTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("§3.6.7, E10: cancelling one cancels nothing; the last one to go ends the exchange and its sleep")
+    @Test("§3.6.7, E10: cancelling one cancels nothing; the last one to leave ends the exchange and its sleep")
     func cancelling() async throws {
         let bench = bench(1)
         let calls = try await resting(bench)
@@ -103,7 +103,7 @@ struct SharedScheduleTests {
     }
 
     @Test(
-        "§3.6.7, complaint 6 of 12: the failure goes to those present with its attempts, and to nobody who comes later"
+        "§3.6.7, complaint 6 of 12: waiting calls get the failure with its attempts, and later calls do not"
     )
     func failsThosePresent() async throws {
         let bench = bench(3)

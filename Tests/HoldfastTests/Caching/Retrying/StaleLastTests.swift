@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("RETRY §3.6.1: something stale last, but not slowest", .timeLimit(.minutes(20)))
+@Suite("RETRY §3.6.1: a stale response comes last, but not too late", .timeLimit(.minutes(20)))
 struct StaleLastTests {
     static let spare: HeaderFields = ["Cache-Control": "max-age=10, stale-if-error=1000"]
     static let strict = ["must-revalidate", "no-cache"]
@@ -44,7 +44,7 @@ struct StaleLastTests {
         return bench
     }
 
-    @Test("§3.6.1, E12: retries come first, and what they bring is better than anything stale")
+    @Test("§3.6.1, E12: retries come first, and their response is preferred to a stale one")
     func retriesFirst() async throws {
         let steps: [ScriptedTransport.Step] = [
             .respond(503), .fail(progress: .headSent), .respond(200, Self.spare, body: "new"),
@@ -54,7 +54,7 @@ struct StaleLastTests {
         #expect(bench.sends == 4)
     }
 
-    @Test("§3.6.1, E12: where they give up, something stale is the last resort", arguments: [500, 502, 503, 504, 0])
+    @Test("§3.6.1, E12: if they give up, a stale response is the last resort", arguments: [500, 502, 503, 504, 0])
     func lastResort(_ status: Int) async throws {
         let failure: ScriptedTransport.Step = status == 0 ? .fail(progress: .headSent) : .respond(status, body: "no")
         let bench = try await Self.bench(Self.spare, [failure, failure, failure], retrierFactory: .seeded())
@@ -64,7 +64,7 @@ struct StaleLastTests {
         #expect(bench.sends == 4)
     }
 
-    @Test("§3.6.1, E12: at once where the next wait exceeds the patience; the retries go on and refresh what is stored")
+    @Test("§3.6.1, E12: at once if the next wait exceeds serveStaleAfter; retries continue and refresh the entry")
     func notSlowest() async throws {
         let clock = ManualClock()
         let watch = AttemptWatch()
@@ -86,7 +86,7 @@ struct StaleLastTests {
         #expect(bench.cache.statistics.backgroundRevalidations == 1)
     }
 
-    @Test("§3.6.1: a wait that ends within the patience is waited for")
+    @Test("§3.6.1: a shorter wait is awaited")
     func withinPatience() async throws {
         let clock = ManualClock()
         let bench = try await Self.bench(
@@ -102,7 +102,7 @@ struct StaleLastTests {
         #expect(try await call.value == .network("new").after(2))
     }
 
-    @Test("§3.6.1: at once where the gate is closed for longer than the patience, before anything is sent")
+    @Test("§3.6.1: at once if the gate is closed for longer than serveStaleAfter, before anything is sent")
     func gateBeyondPatience() async throws {
         let clock = ManualClock()
         let bench = try await Self.bench(
@@ -124,7 +124,7 @@ struct StaleLastTests {
     }
 
     @Test(
-        "§3.6.1: a gate closed for longer than the call may wait is answered as the 429 that closed it would be",
+        "§3.6.1: a gate closed for longer than the call may wait counts as the 429 that closed it",
         arguments: [("max-age=10, stale-if-error=1000", true), ("max-age=10", false), ("no-store", false)],
         [Duration.milliseconds(300), nil]
     )
@@ -155,7 +155,7 @@ struct StaleLastTests {
     }
 
     @Test(
-        "§3.6.1, complaint 1 of 12: a wait longer than the rules or the deadline allow is longer than any patience",
+        "§3.6.1, complaint 1 of 12: a wait longer than the rules or the deadline allow exceeds any serveStaleAfter",
         arguments: [503, 429],
         [("3600", 100), ("30", 20)]
     )
@@ -177,7 +177,11 @@ struct StaleLastTests {
         }
     }
 
-    @Test("§3.6.1: what forbids it is retried to the end and answered with 504", arguments: strict, [true, false])
+    @Test(
+        "§3.6.1: a response that forbids it is retried to the end, and the caller gets a 504",
+        arguments: strict,
+        [true, false]
+    )
     func forbidden(_ directive: String, _ isSilent: Bool) async throws {
         let failure: ScriptedTransport.Step = isSilent ? .silence : .fail(progress: .headSent)
         let bench = try await Self.bench(
@@ -199,7 +203,7 @@ struct StaleLastTests {
     }
 
     @Test(
-        "§3.6.1: in a shared cache the directives for shared caches forbid it too",
+        "§3.6.1: in a shared cache the directives for shared caches also forbid it",
         arguments: ["proxy-revalidate", "s-maxage=10"]
     )
     func forbiddenWhereShared(_ directive: String) async throws {
@@ -214,7 +218,7 @@ struct StaleLastTests {
         }
     }
 
-    @Test("§3.6.1, complaint 6 of 12: the origin's own failure is handed up intact where nothing may stand in")
+    @Test("§3.6.1, complaint 6 of 12: if nothing stale may be served, the origin's failure is returned intact")
     func lastResponseIntact() async throws {
         let bench = try await Self.bench(
             ["Cache-Control": "max-age=10, must-revalidate"],

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Rules by route: key fields keep requests apart wherever a response could pass", .timeLimit(.minutes(20)))
+@Suite("Rules by route: key fields keep requests apart wherever a response could be shared", .timeLimit(.minutes(20)))
 struct KeyFieldTests {
     private static func rules() throws -> CacheRules { [try CacheRule(paths: ["/t/*"], keyFields: ["X-Tenant"])] }
 
@@ -35,7 +35,7 @@ struct KeyFieldTests {
 
     private static let tenants = ["a", "b", "", nil] as [String?]
 
-    @Test("Each value has responses of its own, `public` ones too", arguments: [CacheOptions.Mode.private, .shared])
+    @Test("Each value has its own responses, `public` ones too", arguments: [CacheOptions.Mode.private, .shared])
     func apart(mode: CacheOptions.Mode) async throws {
         let bench = RouteRuleTests.bench(try Self.rules(), mode: mode, Self.origin())
         for tenant in Self.tenants { #expect(try await bench.load(Self.get(tenant)) == .network(tenant ?? "none")) }
@@ -52,7 +52,7 @@ struct KeyFieldTests {
         #expect(try await bench.load(Self.get("d", "/other")) == .fresh("c"))
     }
 
-    @Test("Calls at the same time with other values do not share one exchange")
+    @Test("Concurrent calls with different values do not share one exchange")
     func collapsed() async throws {
         let bench = RouteRuleTests.bench(try Self.rules(), Self.origin())
         let answers = try await withThrowingTaskGroup(of: (String, String).self) { group in
@@ -65,7 +65,7 @@ struct KeyFieldTests {
         #expect(answers.count == 40 && answers.allSatisfy { $0.0 == $0.1 })
     }
 
-    @Test("An unsafe request and remove reach the responses of all values, QUERY and POST included")
+    @Test("An unsafe request and remove reach the responses for all values, QUERY and POST included")
     func invalidated() async throws {
         let bench = RouteRuleTests.bench(
             [try CacheRule(paths: ["/t/*"], keyFields: ["X-Tenant"], cachesPost: true)],
@@ -94,7 +94,7 @@ struct KeyFieldTests {
         #expect(try await bench.load(Self.get("a", "/t/ab")) == .fresh("a"))
     }
 
-    @Test("With No-Vary-Search an equivalent query answers the same value alone, and goes with the others")
+    @Test("With No-Vary-Search an equivalent query is used for the same value only, and removed with the others")
     func searchVariance() async throws {
         let bench = RouteRuleTests.bench(try Self.rules(), Self.origin(["No-Vary-Search": "params=(\"u\")"]))
         for tenant in ["a", "b"] {
@@ -108,7 +108,7 @@ struct KeyFieldTests {
         }
     }
 
-    @Test("A range, a condition and a HEAD are answered with the value's own response")
+    @Test("A range, a condition and a HEAD get the value's own response")
     func partsAndConditions() async throws {
         let bench = RouteRuleTests.bench(try Self.rules(), Self.origin(["ETag": "\"e\""]))
         try await bench.load(Self.get("aaaa"))
@@ -133,7 +133,7 @@ struct KeyFieldTests {
         }
     }
 
-    @Test("A hook below the cache that writes another value keeps the response out of the store")
+    @Test("If a hook below the cache writes another value, the response is not stored")
     func below() async throws {
         var options = CacheOptions()
         options.rules = try Self.rules()
@@ -152,7 +152,7 @@ struct KeyFieldTests {
         #expect(cache.store.statistics.entryCount == 0)
     }
 
-    @Test("A hook above the cache that writes the value is heard")
+    @Test("If a hook above the cache writes the value, it counts")
     func above() async throws {
         var options = CacheOptions()
         options.rules = try Self.rules()
@@ -166,7 +166,7 @@ struct KeyFieldTests {
         #expect(transport.sent.count == 2)
     }
 
-    @Test("A value that is a credential is not in the store's bytes")
+    @Test("A value that is a credential does not appear in the store's bytes")
     func digested() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let bench = RouteRuleTests.bench(
@@ -184,7 +184,7 @@ struct KeyFieldTests {
         }
     }
 
-    @Test("The short way to an answer keeps values apart as the long one does", arguments: ReadyChain.allCases)
+    @Test("The short path to a ready answer keeps values apart like the full one", arguments: ReadyChain.allCases)
     func ready(_ chain: ReadyChain) async throws {
         var options = CacheOptions()
         options.rules = try Self.rules()
@@ -204,7 +204,7 @@ struct KeyFieldTests {
         twins.expectSameCounts()
     }
 
-    @Test("The short way goes by a route's lifetimes and content types", arguments: [1, 2, 3, 4] as [UInt64])
+    @Test("The short path uses a route's lifetimes and content types", arguments: [1, 2, 3, 4] as [UInt64])
     func readyRules(seed: UInt64) async throws {
         var source = SeededGenerator(seed: seed)
         var options = CacheOptions()

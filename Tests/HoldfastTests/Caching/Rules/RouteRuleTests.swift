@@ -26,7 +26,7 @@ struct RouteRuleTests {
 
     private static func url(_ path: String) -> URLRequest { .get("http://h.example\(path)") }
 
-    @Test("lifetime: where the server gives none, and on its route alone")
+    @Test("lifetime applies if the server gives none, and only on its route")
     func lifetime() async throws {
         let bench = Self.bench(
             [try CacheRule(paths: ["/api/*"], lifetime: .seconds(60))],
@@ -43,7 +43,7 @@ struct RouteRuleTests {
         #expect(try await bench.load(Self.url("/api/a")) == .network("6"))
     }
 
-    @Test("lifetime obeys no-store, no-cache and a call's own lifetime, and holds again after a 304")
+    @Test("lifetime obeys no-store, no-cache and a call's own lifetime, and applies again after a 304")
     func lifetimeObeys() async throws {
         let bench = Self.bench(
             [try CacheRule(lifetime: .seconds(60))],
@@ -75,7 +75,7 @@ struct RouteRuleTests {
         #expect(try await confirming.load(Self.url("/a")) == .fresh("x"))
     }
 
-    @Test("fixedLifetime keeps a response that says no-store, and on its route alone")
+    @Test("fixedLifetime keeps a response with no-store, and only on its route")
     func fixedLifetime() async throws {
         let bench = Self.bench(
             [try CacheRule(paths: ["/api/*"], fixedLifetime: .seconds(60)), try CacheRule(lifetime: .seconds(600))],
@@ -90,7 +90,7 @@ struct RouteRuleTests {
         #expect(try await bench.load(Self.url("/api/a")) == .network("4"))
     }
 
-    @Test("A route's lifetime takes the place of the cache's fixed one")
+    @Test("A route's lifetime replaces the cache's fixed one")
     func insteadOfFixed() async throws {
         var options = CacheOptions()
         options.fixedLifetime = .seconds(60)
@@ -121,7 +121,7 @@ struct RouteRuleTests {
         #expect(try await bench.load(Self.url("/i?utm=2")) == .fresh("1"))
     }
 
-    @Test("neverStore neither stores nor uses nor removes what is stored, whatever fails", arguments: [false, true])
+    @Test("neverStore neither stores nor uses nor removes stored responses, whatever fails", arguments: [false, true])
     func neverStore(byType: Bool) async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let origin = ScriptedTransport.counting { _ in
@@ -151,7 +151,7 @@ struct RouteRuleTests {
         #expect(store.statistics.entryCount == 1)
     }
 
-    @Test("Where nothing is stored by rule, an unsafe request and remove still reach what is there")
+    @Test("Where a rule stores nothing, an unsafe request and remove still reach what is stored")
     func neverStoreInvalidates() async throws {
         for removes in [false, true] {
             let store = MemoryStore(capacity: 1 << 20)
@@ -167,7 +167,7 @@ struct RouteRuleTests {
         }
     }
 
-    @Test("staleIfError and staleWhileRevalidate, on their routes alone")
+    @Test("staleIfError and staleWhileRevalidate apply only on their routes")
     func stale() async throws {
         let origin = ScriptedTransport { request in
             request.value(forHTTPHeaderField: "X-Fail") == nil
@@ -194,7 +194,7 @@ struct RouteRuleTests {
         #expect(try await failing("/r").status == 503)
     }
 
-    @Test("A stored response answers ranges and variants by the rule's lifetime")
+    @Test("A stored response answers ranges and variants with the rule's lifetime")
     func rangesAndVary() async throws {
         let bench = Self.bench(
             [try CacheRule(fixedLifetime: .seconds(60))],
@@ -221,7 +221,7 @@ struct RouteRuleTests {
         #expect(try await bench.load(get("de", "bytes=8-9")).source != .fresh)
     }
 
-    @Test("A rule's cookies count for nothing on its route, and removing a user's responses finds those of all routes")
+    @Test("A rule's cookies are ignored on its route, and removing a user's responses finds those of all routes")
     func cookies() async throws {
         let bench = Self.bench(
             [try CacheRule(paths: ["/shop/*"], ignoredCookies: ["visit"])],
@@ -241,7 +241,7 @@ struct RouteRuleTests {
         #expect(try await bench.load(get("/other", "sid=1; visit=2")) == .fresh("4"))
     }
 
-    @Test("What was stored by other rules is judged by those of today")
+    @Test("Responses stored under other rules are judged by the current ones")
     func movedRules() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let origin = ScriptedTransport.counting { _ in ["ETag": "\"1\""] }
@@ -251,7 +251,7 @@ struct RouteRuleTests {
         #expect(try await Self.bench([], store: store, origin).load(Self.url("/a")).source != .fresh)
     }
 
-    @Test("What a fixed lifetime kept against its server's word is not used once the rule is gone")
+    @Test("A response kept by a fixed lifetime against its server's directives is not used once the rule is gone")
     func movedFixedLifetime() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let origin = ScriptedTransport.counting { _ in ["Cache-Control": "no-store"] }
@@ -269,7 +269,7 @@ struct RouteRuleTests {
         #expect(try await Self.bench(fixed, store: store, origin).load(Self.url("/a")) == .fresh("1"))
     }
 
-    @Test("Rules are read from a file, and a fault in it is shown as a person would look for it")
+    @Test("Rules are read from a file, and an error is shown with its position")
     func file() throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("rules-\(UUID().uuidString).json")
         defer { try? FileManager.default.removeItem(at: file) }
@@ -277,7 +277,7 @@ struct RouteRuleTests {
         #expect(try CacheRules(contentsOf: file) == [CacheRule(paths: ["/a"], lifetime: .seconds(300))])
         try Data("{ \"rules\": [ { \"path\": \"/a\" } ] }".utf8).write(to: file)
         let error = #expect(throws: CacheRulesError.self) { try CacheRules(contentsOf: file) }
-        #expect(error?.localizedDescription.hasPrefix("line 1, column 16: \"path\" is no member of a rule") ?? false)
+        #expect(error?.localizedDescription.hasPrefix("line 1, column 16: \"path\" is not a member of a rule") ?? false)
         try Data(repeating: UInt8(ascii: " "), count: (1 << 20) + 1).write(to: file)
         #expect(throws: CacheRulesError.self) { try CacheRules(contentsOf: file) }
         #expect(throws: (any Error).self) { try CacheRules(contentsOf: file.appendingPathComponent("none")) }

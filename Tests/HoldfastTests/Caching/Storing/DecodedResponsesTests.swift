@@ -8,7 +8,7 @@ import Testing
 
 @testable import Holdfast
 
-@Suite("What entries decode to")
+@Suite("Decoded entries")
 struct DecodedResponsesTests {
     private static func response(_ number: UInt64) throws -> StoredResponse {
         try StoredEntryCodingTests.response(["X-A": "\(number)"])
@@ -18,7 +18,7 @@ struct DecodedResponsesTests {
         StoredEntryCodingTests.entry(version, metadata)
     }
 
-    @Test("A decoded response is remembered by version, never mixed up with another, and damage is not remembered")
+    @Test("A decoded response is cached by version, never confused with another, and damage is not cached")
     func remembers() throws {
         let decoded = DecodedResponses()
         let first = try Self.response(1)
@@ -33,7 +33,7 @@ struct DecodedResponsesTests {
     }
 
     @Test(
-        "It remembers as many as the store is large, within bounds",
+        "It caches in proportion to the store's size, within bounds",
         arguments: [(nil, 512), (-1, 512), (1 << 20, 512), (32 << 20, 2048), (1 << 30, 8192), (Int.max, 8192)]
             as [(Int?, UInt64)]
     )
@@ -46,7 +46,7 @@ struct DecodedResponsesTests {
         #expect((1...places).allSatisfy { decoded.response(of: Self.entry($0, ByteChunk([1]))) == nil })
     }
 
-    @Test("Many tasks that ask at once each get what their entry says")
+    @Test("Many concurrent tasks each get what their entry says")
     func stress() async throws {
         let decoded = DecodedResponses()
         let responses = try (0..<2000).map { try Self.response($0) }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Holdfast
 
-@Suite("How a stored response becomes metadata")
+@Suite("Encoding stored responses as metadata")
 struct StoredEntryCodingTests {
     static func response(_ fields: HeaderFields = ["ETag": "\"v\"", "X-A": "1", "x-a": "2"]) throws -> StoredResponse {
         let request: HeaderFields = ["Accept": "a/b"]
@@ -34,7 +34,7 @@ struct StoredEntryCodingTests {
         )
     }
 
-    @Test("It reads back as it was, field lines in order")
+    @Test("It decodes unchanged, field lines in order")
     func roundTrip() throws {
         let response = try Self.response()
         #expect(StoredResponse(decoding: response.encoded) == response)
@@ -48,7 +48,7 @@ struct StoredEntryCodingTests {
     }
 
     @Test(
-        "A call's lifetime and a person's mark are kept, and marking takes no room",
+        "A call's lifetime and a soft purge's mark are kept, and marking takes no room",
         arguments: [nil, 0, 86_400, Int64.max]
     )
     func marks(lifetime: Int64?) throws {
@@ -68,7 +68,7 @@ struct StoredEntryCodingTests {
         #expect(response.encoded.count == response.needingConfirmation.encoded.count)
     }
 
-    @Test("Every truncation and every flipped byte reads back as nothing or as something, and never traps")
+    @Test("Truncations and flipped bytes decode to nothing or something, and never trap")
     func damage() throws {
         let bytes = try Self.response().encoded.array
         for count in bytes.indices { _ = StoredResponse(decoding: ByteChunk(Array(bytes[..<count]))) }

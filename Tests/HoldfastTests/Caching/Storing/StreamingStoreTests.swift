@@ -17,7 +17,7 @@ import Testing
 struct StreamingStoreTests {
     static let cacheable: HeaderFields = ["Cache-Control": "max-age=60"]
 
-    @Test("A streamed body is stored when it was read to its end, and not before")
+    @Test("A streamed body is stored when it was read to its end, not before")
     func streamed() async throws {
         let bench = CacheBench([.stream(200, Self.cacheable, chunks: ["on", "e"], length: 3), .respond(body: "again")])
         let response = try await bench.pipeline.send(.get())
@@ -52,7 +52,7 @@ struct StreamingStoreTests {
         #expect(bench.cache.store.statistics.bytesUsed == 0)
     }
 
-    @Test("A body that is dropped or discarded half-read leaves nothing", arguments: [true, false])
+    @Test("A body dropped or discarded half-read leaves nothing", arguments: [true, false])
     func dropped(_ discards: Bool) async throws {
         let bench = CacheBench([.stream(200, Self.cacheable, chunks: ["on", "e"])])
         func readOne() async throws {
@@ -68,7 +68,7 @@ struct StreamingStoreTests {
     }
 
     @Test(
-        "A body that is not what Content-Length says is no entry, in memory or as a stream",
+        "A body that contradicts Content-Length is not stored, in memory or as a stream",
         arguments: [true, false]
     )
     func contentLength(_ streams: Bool) async throws {
@@ -80,7 +80,7 @@ struct StreamingStoreTests {
         #expect(bench.cache.store.statistics.entryCount == 0)
     }
 
-    @Test("A GET whose head comes after an unsafe request that overtook it is not stored")
+    @Test("A GET whose head comes after an unsafe request overtook it is not stored")
     func overtakenBeforeTheHead() async throws {
         let gate = CountWatch()
         let asked = CountWatch()
@@ -104,7 +104,7 @@ struct StreamingStoreTests {
     }
 
     @Test(
-        "A response that is too large for the store is counted as delivered and is no store failure",
+        "A response too large for the store is counted as delivered, not as a store failure",
         arguments: [true, false]
     )
     func tooLarge(_ streams: Bool) async throws {
@@ -119,7 +119,7 @@ struct StreamingStoreTests {
         #expect(bench.events.events(.responseNotStored).map(\.detail) == ["too-large (limit: 250 bytes)"])
     }
 
-    @Test("A PUT that ends while a GET is under way keeps the older response out of the store")
+    @Test("If a PUT ends while a GET is in progress, the older response is not stored")
     func overtaken() async throws {
         let bench = CacheBench([
             .stream(200, Self.cacheable, chunks: ["old"]), .respond(204), .respond(200, Self.cacheable, body: "new"),
@@ -158,7 +158,7 @@ struct StreamingStoreTests {
     }
 
     @Test(
-        "A stored body that cannot be opened is a miss, and no send where the call may not send",
+        "A stored body that cannot be opened is a miss, and nothing is sent if the call may not send",
         arguments: [true, false]
     )
     func unreadableBody(_ byPolicy: Bool) async throws {
@@ -182,7 +182,7 @@ struct StreamingStoreTests {
         #expect(try await bench.load() == .network("one"))
     }
 
-    @Test("Metadata that does not read back is a miss and is removed")
+    @Test("Metadata that cannot be decoded is a miss and is removed")
     func damagedMetadata() async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let bench = CacheBench(

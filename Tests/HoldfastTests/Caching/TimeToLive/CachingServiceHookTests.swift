@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("CachingServiceHook: a cache by time to live alone", .timeLimit(.minutes(20)))
+@Suite("CachingServiceHook: a cache by time to live only", .timeLimit(.minutes(20)))
 struct CachingServiceHookTests {
     /// What a server may say against keeping a response, and none of which counts.
     static let unheeded: [HeaderFields] = [
@@ -24,7 +24,7 @@ struct CachingServiceHookTests {
     ]
 
     @Test(
-        "S-T27: a GET twice inside the ttl is one send and two equal results, whatever the response says of freshness",
+        "S-T27: two GETs within the ttl are one send and two equal results, whatever the response's freshness",
         arguments: unheeded,
         EachStore.allCases
     )
@@ -40,7 +40,7 @@ struct CachingServiceHookTests {
     }
 
     @Test(
-        "S-T28: a hit while the age is at most the ttl, to the millisecond; the age counts from the receipt",
+        "S-T28: a hit while the age is at most the ttl, to the millisecond; the age counts from receipt",
         arguments: [Duration.seconds(600), .milliseconds(1500), .milliseconds(999), .zero, .seconds(-1)],
         EachStore.allCases
     )
@@ -84,7 +84,7 @@ struct CachingServiceHookTests {
         }
     }
 
-    @Test("S-T30: the same URL with another Authorization has another entry, always", arguments: EachStore.allCases)
+    @Test("S-T30: the same URL with another Authorization always has another entry", arguments: EachStore.allCases)
     func principals(kind: EachStore) async throws {
         let transport = ScriptedTransport { request in
             let named = ["Authorization", "Cookie", "X-API-Key"].map { request.value(forHTTPHeaderField: $0) ?? "-" }
@@ -109,7 +109,7 @@ struct CachingServiceHookTests {
     }
 
     @Test(
-        "S-T31: the same GET with its arguments in another order, names of fields in another case, port and fragment",
+        "S-T31: the same GET with reordered arguments, other letter case of field names, a port and a fragment",
         arguments: EachStore.allCases
     )
     func equalRequests(kind: EachStore) async throws {
@@ -127,7 +127,7 @@ struct CachingServiceHookTests {
         }
     }
 
-    @Test("S-T32: what differs stays apart", arguments: EachStore.allCases)
+    @Test("S-T32: different requests have separate entries", arguments: EachStore.allCases)
     func differentRequests(kind: EachStore) async throws {
         let transport = ScriptedTransport { .respond(200, body: $0.url?.absoluteString ?? "") }
         try await TimeToLiveBench.with(kind, transport) { bench in
@@ -151,7 +151,7 @@ struct CachingServiceHookTests {
     }
 
     @Test(
-        "S-T33: stored bytes that another type cannot be decoded from are removed, and the call is sent, without an error",
+        "S-T33: stored bytes that cannot be decoded as another type are removed, and the call is sent without an error",
         arguments: EachStore.allCases
     )
     func otherResultType(kind: EachStore) async throws {
@@ -179,7 +179,7 @@ struct CachingServiceHookTests {
     }
 
     @Test(
-        "S-T34: a response that fails, or that the caller refuses, is not cached",
+        "S-T34: a failing or refused response is not cached",
         arguments: [301, 304, 400, 401, 404, 410, 429, 500, 503],
         EachStore.allCases
     )

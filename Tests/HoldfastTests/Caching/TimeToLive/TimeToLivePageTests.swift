@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// What docs/caching.md shows of the hook and of credential fields, over real sockets.
-@Suite("The time to live on the page on caching", .timeLimit(.minutes(20)))
+@Suite("The time to live on the caching page", .timeLimit(.minutes(20)))
 struct TimeToLivePageTests {
     /// Answers with a number for each request, and forbids to keep any.
     private static func server() throws -> LoopbackServer {
@@ -42,7 +42,7 @@ struct TimeToLivePageTests {
         #expect(server.requests.map(\.path) == ["/a", "/b"])
     }
 
-    @Test("A field that holds a credential keeps two users apart")
+    @Test("A field with a credential keeps two users apart")
     func credentialFields() async throws {
         let server = try Self.server()
         defer { server.stop() }

@@ -12,12 +12,12 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("CachingServiceHook: what stays in force beside the time to live", .timeLimit(.minutes(20)))
+@Suite("CachingServiceHook: what applies beside the time to live", .timeLimit(.minutes(20)))
 struct TimeToLiveRulesTests {
     static let url = TimeToLiveBench.url
 
     @Test(
-        "After the ttl a validator is sent where there is one, and a 304 makes the response young again",
+        "After the ttl a validator is sent if there is one, and a 304 resets the age",
         arguments: [
             ["ETag": "\"v\"", "Cache-Control": "no-store"], ["Last-Modified": "Mon, 01 Jan 2001 00:00:00 GMT"], [:],
         ] as [HeaderFields],
@@ -43,7 +43,7 @@ struct TimeToLiveRulesTests {
     }
 
     @Test(
-        "What the request asks of a cache counts",
+        "The request's cache directives apply",
         arguments: [
             (["Cache-Control": "no-cache"], CacheDirective.default, false),
             (["Cache-Control": "max-age=0"], .default, false), (["Cache-Control": "max-age=9"], .default, false),
@@ -65,7 +65,7 @@ struct TimeToLiveRulesTests {
         }
     }
 
-    @Test("A request that says no-store leaves nothing behind")
+    @Test("A request with no-store stores nothing")
     func requestNoStore() async throws {
         try await TimeToLiveBench.with(.memory, ScriptedTransport([.respond(200)])) { bench in
             try await bench.load(.get(Self.url, ["Cache-Control": "no-store"]))
@@ -73,7 +73,7 @@ struct TimeToLiveRulesTests {
         }
     }
 
-    @Test("RFC 9111 §4.1: Vary selects, and `Vary: *` is kept for nobody", arguments: EachStore.allCases)
+    @Test("RFC 9111 §4.1: Vary selects, and a response with `Vary: *` is not kept", arguments: EachStore.allCases)
     func variants(kind: EachStore) async throws {
         let transport = ScriptedTransport { request in
             let accept = request.value(forHTTPHeaderField: "Accept") ?? ""
@@ -91,7 +91,7 @@ struct TimeToLiveRulesTests {
         }
     }
 
-    @Test("After the ttl nothing stale stands in for a failure, whatever the response allows or demands")
+    @Test("After the ttl no stale response replaces a failure, whatever the response allows or demands")
     func failures() async throws {
         for allowed in ["stale-if-error=9999, stale-while-revalidate=9999", "must-revalidate", "no-store", ""] {
             let steps: [ScriptedTransport.Step] = [
@@ -108,7 +108,7 @@ struct TimeToLiveRulesTests {
     }
 
     @Test(
-        "A caller may accept what is past the ttl, unless the response forbids all that is stale",
+        "A caller may accept a response after the ttl, unless it forbids being served stale",
         arguments: [
             ("", true), ("max-age=0", true), ("no-store", false), ("must-revalidate", false), ("no-cache", false),
         ]
@@ -125,7 +125,7 @@ struct TimeToLiveRulesTests {
         }
     }
 
-    @Test("A HEAD is answered from what a GET got, and makes it no younger; one that differs removes it")
+    @Test("A HEAD is answered from a GET's response and does not reset its age; one that differs removes it")
     func head() async throws {
         let transport = ScriptedTransport { request in
             let isHead = request.httpMethod == "HEAD"
@@ -147,7 +147,7 @@ struct TimeToLiveRulesTests {
         }
     }
 
-    @Test("RFC 9111 §4.4: an unsafe request removes what is stored of its URI, in any order of its arguments")
+    @Test("RFC 9111 §4.4: an unsafe request removes what is stored for its URI, in any order of arguments")
     func invalidation() async throws {
         let transport = ScriptedTransport([.respond(200, body: "x")], repeatsLastStep: true)
         try await TimeToLiveBench.with(.memory, transport) { bench in
@@ -157,7 +157,7 @@ struct TimeToLiveRulesTests {
         }
     }
 
-    @Test("What an anonymous request got is not lent to a Cookie, since no server has called it fit for that")
+    @Test("An anonymous response is not used for a Cookie, since no server has permitted that")
     func borrowing() async throws {
         let step = ScriptedTransport.Step.respond(200, ["Cache-Control": "public, max-age=600"], body: "x")
         try await TimeToLiveBench.with(.memory, ScriptedTransport([step], repeatsLastStep: true)) { bench in
@@ -166,7 +166,7 @@ struct TimeToLiveRulesTests {
         }
     }
 
-    @Test("The cache behind the hook is purged, looked into and counted", arguments: EachStore.allCases)
+    @Test("The cache behind the hook can be purged, inspected and measured", arguments: EachStore.allCases)
     func cache(kind: EachStore) async throws {
         let step = ScriptedTransport.Step.respond(200, ["Cache-Control": "no-store", "Age": "50"], body: "x")
         try await TimeToLiveBench.with(kind, ScriptedTransport([step], repeatsLastStep: true)) { bench in
@@ -185,7 +185,7 @@ struct TimeToLiveRulesTests {
         }
     }
 
-    @Test("The decision tells the age since the receipt and what is left of the ttl")
+    @Test("The decision has the age since receipt and the rest of the ttl")
     func decision() async throws {
         let step = ScriptedTransport.Step.respond(200, ["Age": "5000"], body: "x")
         try await TimeToLiveBench.with(.memory, ScriptedTransport([step])) { bench in

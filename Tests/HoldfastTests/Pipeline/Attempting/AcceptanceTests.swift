@@ -17,7 +17,7 @@ import Testing
 struct AcceptanceTests {
     let bench = AttemptBench()
 
-    @Test("An acceptance is judged above the message hooks and below the call hooks")
+    @Test("An acceptance is checked above the message hooks and below the call hooks")
     func acceptance() async throws {
         let log = HookLog()
         let hooks = [RecordingHook(name: "call", log: log), RecordingHook(name: "message", log: log, scope: .message)]
@@ -41,7 +41,7 @@ struct AcceptanceTests {
     }
 
     @Test(
-        "S-T13: a 2xx that is refused by the acceptance: no retry by default, one onFailure, no onSuccess for call hooks"
+        "S-T13: a 2xx that the acceptance refuses: no retry by default, one onFailure, no onSuccess for call hooks"
     )
     func refusedSuccess() async throws {
         let log = HookLog()
@@ -54,7 +54,7 @@ struct AcceptanceTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("On opt-in an acceptance judges each attempt, so a bad 2xx is retried")
+    @Test("By opt-in an acceptance checks each attempt, so a bad 2xx is retried")
     func acceptancePerAttempt() async throws {
         var acceptance = Acceptance { response in
             let bytes = try await response.body.collect()

@@ -38,7 +38,7 @@ struct AttemptLoopTests {
         #expect(bench.clock.waits == [.seconds(1), .seconds(1)])
     }
 
-    @Test("S-T15: a retrier that gives up: the caller gets the last outcome, hooks one failure")
+    @Test("S-T15: if a retrier gives up, the caller gets the last outcome and hooks one failure")
     func lastError() async throws {
         struct Twice: Retrier {
             var allowsMultipleRetries: Bool { true }
@@ -64,7 +64,7 @@ struct AttemptLoopTests {
         #expect(log.entries == ["a.schedule", "a.failure"])
     }
 
-    @Test("Where retries give up on responses, the last response comes back with its body")
+    @Test("If retries give up on responses, the last response is returned with its body")
     func lastResponse() async throws {
         let transport = ScriptedTransport([.respond(500, body: "first"), .respond(500, body: "second")])
         struct Once: Retrier {
@@ -96,7 +96,7 @@ struct AttemptLoopTests {
         #expect(asked.count == 1)
     }
 
-    @Test("S-T17, law 3: each attempt is prepared anew, so a refreshed token is used and onSuccess sees it")
+    @Test("S-T17, law 3: each attempt is prepared again, so a refreshed token is used and onSuccess sees it")
     func preparedPerAttempt() async throws {
         let seen = HookLog()
         var watcher = RecordingHook(name: "a", log: HookLog())
@@ -117,7 +117,7 @@ struct AttemptLoopTests {
     }
 
     @Test(
-        "S-T18: a factory makes one retrier for each call that fails, on its first failure, and none for one that succeeds"
+        "S-T18: a factory makes one retrier for each failing call, on its first failure, and none for a successful one"
     )
     func lazyFactory() async throws {
         let made = CountWatch()
@@ -137,7 +137,7 @@ struct AttemptLoopTests {
         #expect(made.count == 2)
     }
 
-    @Test("A prepare step that throws ends the call with its error: nothing was sent, nothing is retried")
+    @Test("If a prepare step throws, the call ends with its error: nothing is sent or retried")
     func throwingPrepare() async throws {
         let runs = CountWatch()
         let transport = ScriptedTransport([.respond()])
@@ -177,7 +177,7 @@ struct AttemptLoopTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("A one-shot body that nobody began to read is sent by the second attempt; a half-read one is not")
+    @Test("A one-shot body that was not read is sent by the second attempt; a half-read one is not")
     func untouchedOneShotBody() async throws {
         for readsFirst in [false, true] {
             let scripted = ScriptedTransport([.respond()])
@@ -189,7 +189,7 @@ struct AttemptLoopTests {
         }
     }
 
-    @Test("A factory body is made anew for each attempt, byte for byte")
+    @Test("A factory body is made again for each attempt, byte for byte")
     func factoryBody() async throws {
         let transport = ScriptedTransport([.fail(progress: .bodySent), .respond()])
         let body = RequestBody.factory { OneChunk("hello") }
@@ -197,7 +197,7 @@ struct AttemptLoopTests {
         #expect(transport.sent.map(\.body) == [ByteChunk(copying: "hello".utf8), ByteChunk(copying: "hello".utf8)])
     }
 
-    @Test("Interim responses are handed up to the caller and the observers")
+    @Test("Interim responses are passed to the caller and the observers")
     func interim() async throws {
         let heads = [ResponseHead(status: StatusCode(rawValue: 103), fields: ["Link": "</a.css>"])]
         let recorder = EventRecorder()
@@ -214,7 +214,7 @@ struct AttemptLoopTests {
         )
     }
 
-    @Test("Pipelines nest: the outer deadline and options hold inside, and the inner pipeline makes its own attempts")
+    @Test("Pipelines nest: the outer deadline and options apply inside, and the inner pipeline makes its own attempts")
     func nesting() async throws {
         let transport = ScriptedTransport([.respond(503), .respond(200)])
         let inner = bench.pipeline(transport, AlwaysRetrier(delay: .seconds(1)))

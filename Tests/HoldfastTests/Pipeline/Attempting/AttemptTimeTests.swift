@@ -17,7 +17,7 @@ import Testing
 struct AttemptTimeTests {
     let bench = AttemptBench()
 
-    @Test("No wait that cannot end in an attempt: a delay beyond the deadline ends the call at once")
+    @Test("A wait that cannot end in an attempt is not started: a delay beyond the deadline ends the call at once")
     func noUselessWait() async throws {
         let transport = ScriptedTransport([.respond(503, body: "busy"), .respond()])
         var options = CallOptions()
@@ -31,7 +31,7 @@ struct AttemptTimeTests {
         #expect(bench.clock.waits.isEmpty)
     }
 
-    @Test("An attempt that gets no answer ends with the attempt's timeout and is retried until the deadline")
+    @Test("An attempt without a response ends with the attempt timeout and is retried until the deadline")
     func attemptTimeout() async throws {
         let transport = ScriptedTransport([.silence, .silence, .silence])
         var options = CallOptions()
@@ -64,7 +64,7 @@ struct AttemptTimeTests {
         #expect(transport.sent.isEmpty)
     }
 
-    @Test("A transport that leaves deadlines to the pipeline is raced, and its late answer is dropped")
+    @Test("A transport that leaves deadlines to the pipeline is raced, and its late response is dropped")
     func racedTransport() async throws {
         let clock = ManualClock()
         var configuration = PipelineConfiguration()

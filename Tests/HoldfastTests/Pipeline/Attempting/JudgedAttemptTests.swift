@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Content that cannot be decoded, where attempts are judged one by one", .timeLimit(.minutes(20)))
+@Suite("Undecodable content, if attempts are checked one by one", .timeLimit(.minutes(20)))
 struct JudgedAttemptTests {
     private let clock = ManualClock(autoAdvances: true)
 
@@ -74,7 +74,7 @@ struct JudgedAttemptTests {
         }
     }
 
-    @Test("C3: a retrier sees a decoding failure only where the call's attempts are judged", arguments: [true, false])
+    @Test("C3: a retrier sees a decoding failure only if the call's attempts are checked", arguments: [true, false])
     func seen(isJudged: Bool) async throws {
         let witness = Witness(.retryNow)
         let factory = AnyRetrierFactory(judgesAttempts: isJudged) { _ in witness }
@@ -98,7 +98,7 @@ struct JudgedAttemptTests {
     }
 
     @Test(
-        "By the default rules it is retried for idempotent methods alone, and where the call says that it is idempotent",
+        "The default rules retry it for idempotent methods, and if the call says that it is idempotent",
         arguments: [
             ("GET", nil, true), ("PUT", nil, true), ("DELETE", nil, true), ("OPTIONS", nil, true), ("POST", nil, false),
             ("PATCH", nil, false), ("POST", true, true), ("GET", false, false),
@@ -117,7 +117,9 @@ struct JudgedAttemptTests {
         #expect(transport.sent.count == (isRetried ? 2 : 1))
     }
 
-    @Test("What never decodes ends with the last failure and a record of each attempt; call hooks hear of it once")
+    @Test(
+        "Content that never decodes ends with the last failure and a record of each attempt; call hooks see one failure"
+    )
     func exhausted() async throws {
         let log = HookLog()
         let factory = BackoffRetrier.factory(judgesAttempts: true)
@@ -134,7 +136,7 @@ struct JudgedAttemptTests {
         #expect(log.entries == ["call.schedule", "call.failure"])
     }
 
-    @Test("A refused status is no matter of judging: the retrier is asked about the response, as ever")
+    @Test("A refused status is not affected: the retrier is asked about the response as usual")
     func statuses() async throws {
         let witness = Witness(.stop(.retrierDeclined))
         let factory = AnyRetrierFactory(judgesAttempts: true) { _ in witness }
@@ -143,7 +145,7 @@ struct JudgedAttemptTests {
         #expect(witness.seen.withLock { $0.map(\.response?.status) } == [.internalServerError])
     }
 
-    @Test("Only what decoded is stored, and each caller judges for itself")
+    @Test("Only decodable content is stored, and each caller checks for itself")
     func stored() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60"]
         let transport = ScriptedTransport([.respond(200, fields, body: "x"), .respond(200, fields, body: "7")])
@@ -156,7 +158,7 @@ struct JudgedAttemptTests {
         #expect(pipeline.cache?.store.statistics.entryCount == 1)
     }
 
-    @Test("Nothing stale stands in for content that came and does not decode", arguments: [true, false])
+    @Test("No stale response replaces content that arrived and does not decode", arguments: [true, false])
     func staleStored(foreign: Bool) async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60"]
         let transport = ScriptedTransport([.respond(200, fields, body: "7"), .respond(200, fields, body: "x")])
@@ -169,7 +171,7 @@ struct JudgedAttemptTests {
         #expect(transport.sent.count == 2)
     }
 
-    @Test("A chain asks for it where any of its members does; factories do not by themselves")
+    @Test("A chain asks for it if any of its members does; factories do not by themselves")
     func factories() {
         let plain = AnyRetrierFactory { _ in NilRetrier() }
         let judging = AnyRetrierFactory(judgesAttempts: true) { _ in NilRetrier() }

@@ -50,7 +50,7 @@ struct PrepareOptionTests {
         transport.sent.map { $0.request.value(forHTTPHeaderField: "Steps") }
     }
 
-    @Test("They run after the pipeline's own, in order, anew for each attempt, on the request as it left the hooks")
+    @Test("They run after the pipeline's own, in order, again for each attempt, on the request as the hooks left it")
     func order() async throws {
         let transport = ScriptedTransport([.respond(503), .respond(503), .respond(200)])
         let pipeline = pipeline(transport, Self.steps("a", "b"))
@@ -65,7 +65,7 @@ struct PrepareOptionTests {
         #expect(sent(transport) == ["c1", "c1"])
     }
 
-    @Test("They run once where pipelines nest: in the outermost, before what the inner adds")
+    @Test("They run once in nested pipelines: in the outermost, before what the inner adds")
     func nested() async throws {
         let transport = ScriptedTransport([.respond(503), .respond(200)])
         let outer = pipeline(pipeline(transport, Self.steps("inner")), Self.steps("outer"))
@@ -73,7 +73,7 @@ struct PrepareOptionTests {
         #expect(sent(transport) == ["outer1 call1 inner1", "outer1 call1 inner2"])
     }
 
-    @Test("A step that throws ends the call before anything is sent")
+    @Test("If a step throws, the call ends before anything is sent")
     func refusing() async throws {
         let transport = ScriptedTransport([.respond(200)])
         let pipeline = pipeline(transport)
@@ -83,7 +83,7 @@ struct PrepareOptionTests {
         #expect(transport.sent.isEmpty)
     }
 
-    @Test("Law 3: a step that may have changed the principal keeps the response out of the store; no other does")
+    @Test("Law 3: if a step may have changed the principal, the response is not stored; otherwise it is")
     func principal() async throws {
         let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"])], repeatsLastStep: true)
         let cache = HTTPCache.inMemory()
@@ -102,7 +102,7 @@ struct PrepareOptionTests {
     }
 
     @Test(
-        "RFC 9110 §5.1, §5.5: a field that would be read as another is never handed to a transport, whoever set it",
+        "RFC 9110 §5.1, §5.5: an ambiguous field is never passed to a transport, whoever set it",
         arguments: [
             ("X-A\r\nX-Injected", "1"), ("X A", "1"), ("X-A:", "1"), ("X-A", "1\r\nX-Injected: 1"), ("X-A", "1\n"),
             ("X-A", "a\0b"),

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("An attempt that nothing governs is made as any other", .timeLimit(.minutes(20)))
+@Suite("An attempt without governance is made like any other", .timeLimit(.minutes(20)))
 struct StraightAttemptTests {
     /// The log of the straight way, which must be that of every other one.
     @discardableResult
@@ -35,7 +35,7 @@ struct StraightAttemptTests {
         #expect(seen.contains("body x"))
     }
 
-    @Test("A response that took its time, with interim ones before it")
+    @Test("A response that took some time, after interim ones")
     func delayed() async {
         let step = ScriptedTransport.Step.respond(200, body: "x").delayed(by: .seconds(7))
             .after(interim: [ResponseHead(status: 103)])
@@ -60,7 +60,7 @@ struct StraightAttemptTests {
         for steps in failures { await check(AttemptScenario(steps: steps, retries: retries)) }
     }
 
-    @Test("A transport's own cancellation is one, and nothing is retried after it")
+    @Test("A transport's own cancellation counts as one, and nothing is retried after it")
     func cancellationOfTheTransport() async {
         for error in [CancellationError() as any Error, URLError(.cancelled)] {
             let seen = await check(AttemptScenario(steps: [.fail(error), .respond()], retries: 3))
@@ -69,7 +69,7 @@ struct StraightAttemptTests {
         }
     }
 
-    @Test("The attempt's timeout holds, and there may be none")
+    @Test("The attempt timeout applies, and there may be none")
     func attemptTimeout() async {
         for retries in 0...1 {
             let scenario = AttemptScenario(
@@ -86,7 +86,7 @@ struct StraightAttemptTests {
     }
 
     @Test(
-        "What a transport says itself of its response stays: where it is from, when it was asked for, whom it answers"
+        "What a transport says about its response is kept: its source, its request time and its user"
     )
     func shaped() async {
         let start = ManualClock().timestamp
@@ -118,13 +118,13 @@ struct StraightAttemptTests {
         }
     }
 
-    @Test("What the transport adds beneath the hooks is told with what was sent")
+    @Test("What the transport adds below the hooks is reported with the request that was sent")
     func implicit() async {
         let seen = await check(AttemptScenario(steps: [.respond()], implicit: ["X-A": "hidden", "Cookie": "a=b"]))
         #expect(seen.contains { $0.contains("answers [\"Cookie: a=b\", \"X-A: 1\"]") })
     }
 
-    @Test("Redirects are followed, each hop by an attempt of its own", arguments: [301, 303, 307])
+    @Test("Redirects are followed, each hop in its own attempt", arguments: [301, 303, 307])
     func redirects(_ status: Int) async {
         for method in ["GET", "POST"] {
             let scenario = AttemptScenario(
@@ -138,7 +138,7 @@ struct StraightAttemptTests {
         }
     }
 
-    @Test("A hop does not ask for a new connection because the hop before it did")
+    @Test("A hop does not request a new connection because the previous hop did")
     func hopAfterBlamedConnection() async {
         let steps: [ScriptedTransport.Step] = [
             .respond(421), .respond(307, ["Location": "/b"]), .respond(200, body: "there"),
@@ -170,7 +170,7 @@ struct StraightAttemptTests {
         }
     }
 
-    @Test("Options that concern attempts are heeded where nothing else governs")
+    @Test("Options for attempts apply without governance")
     func options() async {
         var rules = CallOptions()
         rules.retryRules = RetryRules(backoff: Backoff(base: .seconds(1), jitter: .none), maxAttempts: 2)
@@ -202,7 +202,7 @@ struct StraightAttemptTests {
         #expect(await scenario.seen(.straight).contains { $0.hasPrefix("error deadline") })
     }
 
-    @Test("The layer above is told whether retrying was given up beneath", arguments: [200, 404, 503])
+    @Test("The layer above is told whether retries were given up below", arguments: [200, 404, 503])
     func scope(_ status: Int) async {
         let scenario = AttemptScenario(steps: [.respond(status)], isExhaustedBefore: true)
         #expect(await check(scenario).contains("retried beneath: false"))

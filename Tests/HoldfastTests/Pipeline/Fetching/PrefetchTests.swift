@@ -28,7 +28,7 @@ struct PrefetchTests {
         }
     }
 
-    @Test("Each request is told what came of it, in order; bodies go to the store", arguments: EachStore.allCases)
+    @Test("Each request gets its own result, in order, and bodies go to the store", arguments: EachStore.allCases)
     func outcomes(kind: EachStore) async throws {
         let transport = ScriptedTransport { request in
             let fresh: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\""]
@@ -68,7 +68,7 @@ struct PrefetchTests {
         }
     }
 
-    @Test("No more are under way at once than asked for", arguments: [(1, 1), (3, 3), (0, 1), (99, 8)])
+    @Test("No more requests are in progress at once than allowed", arguments: [(1, 1), (3, 3), (0, 1), (99, 8)])
     func concurrency(asked: Int, expected: Int) async throws {
         let running = Mutex((now: 0, most: 0))
         let arrived = CountWatch()
@@ -90,7 +90,7 @@ struct PrefetchTests {
         #expect(running.withLock { $0.most } == expected)
     }
 
-    @Test("Cancellation ends it promptly: what was under way is cancelled, what was not begun is not sent")
+    @Test("Cancellation is prompt: running requests are cancelled, waiting ones are not sent")
     func cancellation() async throws {
         let bench = CacheBench(ScriptedTransport([.silence], repeatsLastStep: true))
         let pipeline = bench.pipeline
@@ -101,7 +101,7 @@ struct PrefetchTests {
         #expect(bench.sends == 2)
     }
 
-    @Test("Tags and the principal of the options hold for each; equal requests are sent once")
+    @Test("The options' tags and principal apply to each; equal requests are sent once")
     func options() async throws {
         let step = ScriptedTransport.Step.respond(200, ["Cache-Control": "max-age=60"], body: "x")
         let bench = CacheBench(ScriptedTransport([step], repeatsLastStep: true))
@@ -116,7 +116,7 @@ struct PrefetchTests {
     }
 
     @Test(
-        "A store that fails while the body is written is not taken for success",
+        "A store that fails while the body is written does not count as success",
         arguments: [FaultyStore.Fault.append, .commit]
     )
     func storeFails(fault: FaultyStore.Fault) async throws {

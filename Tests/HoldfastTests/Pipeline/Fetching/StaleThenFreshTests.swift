@@ -62,7 +62,7 @@ struct StaleThenFreshTests {
         #expect(bench.sends == 1)
     }
 
-    @Test("Alamofire#1669: nothing stored, one response")
+    @Test("Alamofire#1669: if nothing is stored, there is one response")
     func nothingStored() async throws {
         let bench = CacheBench([.respond(200, Self.tagged, body: "new")])
         #expect(try await Self.answers(bench) == [.network("new")])
@@ -77,7 +77,7 @@ struct StaleThenFreshTests {
         #expect(try await bench.load() == .fresh("old"))
     }
 
-    @Test("A 304 that selects another variant is news (RFC 9111 §4.3.4)")
+    @Test("A 304 that selects another variant gives a second response (RFC 9111 §4.3.4)")
     func otherVariant() async throws {
         let transport = ScriptedTransport { request in
             let language = request.value(forHTTPHeaderField: "Accept-Language") ?? ""
@@ -101,7 +101,7 @@ struct StaleThenFreshTests {
     }
 
     @Test(
-        "What forbids stale use forbids it here: only the origin's answer (RFC 9111 §4.2.4)",
+        "If stale use is forbidden, there is only the origin's response (RFC 9111 §4.2.4)",
         arguments: [
             ("max-age=60, must-revalidate", ""), ("max-age=60, no-cache", ""), ("max-age=60", "no-cache"),
             ("max-age=60", "max-age=0"), ("max-age=60", "min-fresh=5"), ("max-age=60", "no-store"),
@@ -114,7 +114,7 @@ struct StaleThenFreshTests {
         #expect(try await Self.answers(bench, asking) == [.network("new")])
     }
 
-    @Test("A soft purge forbids it as well")
+    @Test("A soft purge forbids it too")
     func softPurged() async throws {
         let bench = try await Self.bench(age: 10, .respond(200, Self.tagged, body: "new"))
         try await bench.cache.remove(.all, softly: true)
@@ -122,7 +122,7 @@ struct StaleThenFreshTests {
     }
 
     @Test(
-        "What the call asks for holds",
+        "The call's directive applies",
         arguments: [
             (CacheDirective.reload, [CacheBench.Answer.network("new")]), (.revalidate, [.network("new")]),
             (.noStore, [.network("new")]), (.maxStale(.seconds(39)), [.network("new")]),
@@ -139,7 +139,7 @@ struct StaleThenFreshTests {
     }
 
     @Test(
-        "What the request's cachePolicy asks for holds",
+        "The request's cachePolicy applies",
         arguments: [
             (URLRequest.CachePolicy.useProtocolCachePolicy, [stale, CacheBench.Answer.network("new")]),
             (.reloadIgnoringLocalCacheData, [.network("new")]), (.reloadRevalidatingCacheData, [.network("new")]),
@@ -153,7 +153,7 @@ struct StaleThenFreshTests {
         #expect(try await Self.answers(bench, request) == expected)
     }
 
-    @Test("An error of the origin comes after the stale response: a status as a response, a failure as an error")
+    @Test("An origin error comes after the stale response: a status as a response, a failure as an error")
     func failures() async throws {
         let fields = Self.tagged.merging(["Cache-Control": "max-age=60, stale-if-error=600, stale-while-revalidate=600"]
         )
@@ -198,7 +198,7 @@ struct StaleThenFreshTests {
         await pipeline.drain()
     }
 
-    @Test("A stored response that the caller's acceptance refuses is not shown: only the origin's answer")
+    @Test("A stored response that the caller's acceptance refuses is skipped: there is only the origin's response")
     func acceptance() async throws {
         let bench = try await Self.bench(.respond(200, Self.tagged, body: "new"))
         var options = CallOptions()

@@ -43,7 +43,7 @@ import Testing
         #expect(stream.droppedCount == 7)
     }
 
-    @Test("Only the names that are asked for are taken")
+    @Test("Only the requested event names are delivered")
     func names() async {
         let stream = EventStream(names: [.redirected])
         stream.observe(event(1))
@@ -54,7 +54,7 @@ import Testing
         #expect(numbers == [2])
     }
 
-    @Test("The sequence ends when the stream is let go")
+    @Test("The sequence ends when the stream is released")
     func letGo() async {
         var stream: EventStream? = EventStream()
         let events = stream?.events

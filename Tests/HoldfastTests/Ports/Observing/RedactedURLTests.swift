@@ -31,14 +31,14 @@ import Testing
         #expect(String(reflecting: redacted) == expected)
     }
 
-    @Test("Values of arguments that are named are shown, and no others")
+    @Test("Values of the named arguments are shown, and no others")
     func shown() throws {
         let redacted = RedactedURL(try #require(URL(string: "https://example.com/?page=2&pages=3&token=x")))
         let expected = "https://example.com/?page=2&pages=REDACTED&token=REDACTED"
         #expect(redacted.text(showing: ["page"]) == expected)
     }
 
-    @Test("What has no name is shown nowhere, also among the arguments that are too many to be told apart")
+    @Test("A part without a name is never shown, also among arguments beyond the limit")
     func nameless() throws {
         let many = String(repeating: "a=1&", count: 63)
         let redacted = RedactedURL(try #require(URL(string: "https://example.com/?\(many)s3cr3t&b=1")))
@@ -54,7 +54,7 @@ import Testing
         #expect(redacted.path == "/a;REDACTED/b")
     }
 
-    @Test("A secret in user, password, values, fragment or parameters never stands in any form of it")
+    @Test("A secret in user, password, values, fragment or parameters never appears in any form of the URL")
     func fuzz() {
         let seed: UInt64 = 0x0B5E_07E5
         var generator = SeededGenerator(seed: seed)

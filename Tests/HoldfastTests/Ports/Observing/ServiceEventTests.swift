@@ -29,7 +29,7 @@ import Testing
         URLRequest(url: try #require(URL(string: text)))
     }
 
-    @Test("Every event names method, URL and operation, and prints no credential")
+    @Test("Every event has method, URL and operation, and prints no credential")
     func subject() async throws {
         let pipeline = Pipeline(transport: ScriptedTransport([.respond()]), configuration: configuration())
         var options = CallOptions()
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("Retries tell class and delay, and the end of them its reason")
+    @Test("Retries have class and delay, and their end has its reason")
     func retries() async throws {
         let steps: [ScriptedTransport.Step] = [
             .respond(503), .fail(progress: .bodySent), .respond(500), .respond(500),
@@ -63,7 +63,7 @@ import Testing
         #expect(recorder.events(.retriesStopped).map(\.stopReason) == [.attemptsExhausted])
     }
 
-    @Test("A redirect tells its target, and later events belong to the hop")
+    @Test("A redirect has its target, and later events belong to the hop")
     func redirect() async throws {
         let steps: [ScriptedTransport.Step] = [
             .respond(302, ["Location": "https://other.example/b?code=secret"]), .respond(),
@@ -75,7 +75,7 @@ import Testing
         #expect(recorder.events(.attemptStarted).map(\.url?.host) == ["example.com", "other.example"])
     }
 
-    @Test("A cache's decision comes as a value, and why nothing was stored")
+    @Test("A cache decision is a value, and so is the reason for not storing")
     func cache() async throws {
         let steps: [ScriptedTransport.Step] = [.respond(200, ["Cache-Control": "no-store"])]
         let pipeline = Pipeline(
@@ -90,7 +90,7 @@ import Testing
         #expect(recorder.events(.callEnded).map(\.cacheDecision?.outcome) == [.miss])
     }
 
-    @Test("What surrounds a transport hides none of its words to the pipeline")
+    @Test("A transport wrapper hides nothing that the transport tells the pipeline")
     func transparent() throws {
         let inner = ScriptedTransport([], implicit: { _ in ["Authorization": "a"] })
         let intercepted = SurroundedTransport(transport: inner, interceptors: [Counting()])
@@ -98,7 +98,7 @@ import Testing
         #expect(intercepted.implicitFields(for: try request("https://example.com/")) == ["Authorization": "a"])
     }
 
-    @Test("What surrounds a call is met once, and once for each send; its fields are seen by no cache")
+    @Test("A call interceptor runs once, and once for each send; no cache sees its fields")
     func interceptors() async throws {
         let surrounding = Counting()
         var configuration = configuration()

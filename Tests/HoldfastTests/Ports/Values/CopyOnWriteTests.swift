@@ -14,7 +14,7 @@ struct CopyOnWriteTests {
         var check: Int { number + words.count }
     }
 
-    @Test("A copy has the value, and neither sees what is changed in the other")
+    @Test("A copy has the value, and changes to one do not affect the other")
     func copies() {
         let first = CopyOnWrite(Parts(number: 1, words: ["a"]))
         var second = first
@@ -30,7 +30,7 @@ struct CopyOnWriteTests {
         #expect(second.value == Parts(number: 9))
     }
 
-    @Test("Copies are the same until one of them is changed, be it to an equal value; a value of its own never is")
+    @Test("Copies are identical until one is changed, even to an equal value; separate values never are")
     func same() {
         let first = CopyOnWrite(Parts())
         var second = first
@@ -45,7 +45,7 @@ struct CopyOnWriteTests {
         #expect(!third.isSame(as: second))
     }
 
-    @Test("The only copy is changed where it lies, and stays the same as itself")
+    @Test("The only copy is changed in place, and stays identical to itself")
     func changedInPlace() {
         var only = CopyOnWrite(Parts(words: Array(repeating: "a", count: 100)))
         let before = only.value.words.withUnsafeBufferPointer { $0.baseAddress }
@@ -55,7 +55,7 @@ struct CopyOnWriteTests {
         #expect(only.isSame(as: only))
     }
 
-    @Test("A change through a function that throws is seen by this copy alone, as far as it came")
+    @Test("A change by a throwing function affects this copy alone, as far as it came")
     func throwing() {
         func change(_ parts: inout Parts) throws {
             parts.number = 7
@@ -69,7 +69,7 @@ struct CopyOnWriteTests {
     }
 
     @Test(
-        "Many tasks change copies of one value and hand copies on: each sees what it changed itself",
+        "Many tasks change copies of one value and pass them on: each sees its own changes",
         arguments: 1...4
     )
     func stress(_ seed: Int) async {

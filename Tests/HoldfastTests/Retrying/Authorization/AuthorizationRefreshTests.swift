@@ -14,7 +14,7 @@ import Testing
 
 @Suite("Authorization: one refresh for all", .timeLimit(.minutes(20)))
 struct AuthorizationRefreshTests {
-    @Test("complaint 10 of 12 (Alamofire #3290): a hundred calls refused at once are one refresh and one resend each")
+    @Test("Complaint 10 of 12 (Alamofire #3290): a hundred calls refused at once cause one refresh and one resend each")
     func storm() async throws {
         let server = TokenServer(accepts: ["t1"])
         let tokens = server.tokens(waitsAtGate: true)
@@ -52,7 +52,7 @@ struct AuthorizationRefreshTests {
         #expect(transport.credentials == ["Bearer t0", "Bearer t0", "Bearer t1", "Bearer t1"])
     }
 
-    @Test("A call that is to bear no credential bears none, and its 401 asks for no other")
+    @Test("A call that wants no credential sends none, and its 401 asks for no other")
     func none() async throws {
         let server = TokenServer(accepts: [])
         let transport = server.transport
@@ -65,7 +65,7 @@ struct AuthorizationRefreshTests {
         #expect(transport.sent.first?.request.value(forHTTPHeaderField: "Authorization") == nil)
     }
 
-    @Test("Exactly one resend: a second 401 is the answer, body unread, and stands beside the first")
+    @Test("Exactly one resend: a second 401 is the result, body unread, and is listed beside the first")
     func once() async throws {
         let server = TokenServer(accepts: [])
         let transport = server.transport
@@ -78,7 +78,7 @@ struct AuthorizationRefreshTests {
         #expect(transport.credentials == ["Bearer t0", "Bearer t1"])
     }
 
-    @Test("Exactly one resend also where nothing keeps a new credential from being refreshed again")
+    @Test("Exactly one resend even if a new credential could be refreshed again")
     func onceWithoutPause() async throws {
         let tokens = AuthorizationRefresh(
             credential: 0,
@@ -94,7 +94,7 @@ struct AuthorizationRefreshTests {
     }
 
     @Test(
-        "Alamofire #3297: a new credential that is refused everywhere asks for no further refresh before the pause is over"
+        "Alamofire #3297: a new credential that is refused everywhere causes no further refresh before the pause is over"
     )
     func refusedAnew() async throws {
         let server = TokenServer(accepts: [])
@@ -107,7 +107,7 @@ struct AuthorizationRefreshTests {
         #expect(server.refreshes.count == 2)
     }
 
-    @Test("A credential that was accepted and then ends is renewed at once, however young it is")
+    @Test("A credential that was accepted and then expires is renewed at once, however new it is")
     func acceptedThenEnded() async throws {
         let server = TokenServer(accepts: ["t1"])
         let pipeline = server.pipeline(server.tokens())
@@ -117,7 +117,7 @@ struct AuthorizationRefreshTests {
         #expect(server.refreshes.count == 2)
     }
 
-    @Test("The resend is no attempt of the policy, but is listed")
+    @Test("The resend is not an attempt of the policy, but is listed")
     func isNoRetry() async throws {
         let server = TokenServer(accepts: ["t1"])
         let transport = ScriptedTransport([.respond(401), .respond(503), .respond(503), .respond(200)])
@@ -134,7 +134,7 @@ struct AuthorizationRefreshTests {
     }
 
     @Test(
-        "Alamofire #3029: a failed refresh fails all who wait once, with its cause and the 401, and is not repeated in the pause"
+        "Alamofire #3029: a failed refresh fails all waiters once, with its cause and the 401, and pauses"
     )
     func failed() async throws {
         let server = TokenServer(accepts: ["t2"])
@@ -200,7 +200,7 @@ struct AuthorizationRefreshTests {
         #expect(server.refreshes.count == 2)
     }
 
-    @Test("One who comes while a cancelled refresh still runs gets its credential, or a refresh of its own")
+    @Test("A call that arrives while a cancelled refresh still runs gets its credential, or a refresh of its own")
     func joinsCancelled() async throws {
         for succeeds in [true, false] {
             let server = TokenServer(accepts: ["t1", "t2"])
@@ -271,7 +271,7 @@ struct AuthorizationRefreshTests {
         #expect(transport.credentials == ["Bearer t0", nil, nil, "Bearer fresh"])
     }
 
-    @Test("A refresh through the same pipeline is not shut out by the 401s that wait for it")
+    @Test("A refresh through the same pipeline is not blocked by the 401s that wait for it")
     func refreshThroughLimit() async throws {
         let server = TokenServer(accepts: [])
         let limited = ConcurrencyLimit(
@@ -298,7 +298,7 @@ struct AuthorizationRefreshTests {
         #expect(bodies == Array(repeating: "t1", count: 8))
     }
 
-    @Test("One resource that always refuses, among others that accept, asks for few refreshes")
+    @Test("One resource that always refuses, among others that accept, causes few refreshes")
     func oneRefusesAlways() async throws {
         let server = TokenServer(accepts: Set((0...100).map { "t\($0)" }))
         let transport = ScriptedTransport { request in
@@ -332,7 +332,7 @@ struct AuthorizationRefreshTests {
         #expect((13...15).contains(server.refreshes.count))
     }
 
-    @Test("A refresh that hangs ends after its own time, and what it brings later is used")
+    @Test("A refresh that hangs ends after its own timeout, and a later result is used")
     func hangingRefresh() async throws {
         let server = TokenServer(accepts: ["t1"])
         let clock = ManualClock()

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Authorization: a credential names its owner, whatever field it is in", .timeLimit(.minutes(20)))
+@Suite("Authorization: a credential identifies its owner, in any field", .timeLimit(.minutes(20)))
 struct CredentialPartitionTests {
     /// An origin that tells each caller its own key, and refuses those that it is told to refuse.
     private static func origin(refusing key: String = "", vary: Bool = false) -> ScriptedTransport {
@@ -55,7 +55,7 @@ struct CredentialPartitionTests {
         return Pipeline(transport: transport, cache: cache, configuration: configuration)
     }
 
-    @Test("After a refresh key B does not get what was stored for key A, nor does another pipeline on the same cache")
+    @Test("After a refresh key B does not get what was stored for key A, nor does another pipeline with the same cache")
     func apart() async throws {
         let transport = Self.origin(refusing: "A")
         let cache = HTTPCache.inMemory()
@@ -72,7 +72,7 @@ struct CredentialPartitionTests {
         #expect(try await anonymous.send(.get()).read == "nobody")
     }
 
-    @Test("A credential that has to be asked for first names its owner as well")
+    @Test("A credential that must first be requested identifies its owner too")
     func obtained() async throws {
         let cache = HTTPCache.inMemory()
         for key in ["A", "B"] {
@@ -84,7 +84,7 @@ struct CredentialPartitionTests {
         }
     }
 
-    @Test("A named principal stays the name of the partition, whatever the key", arguments: ["A", nil])
+    @Test("An explicit principal stays the partition's name, whatever the key", arguments: ["A", nil])
     func principal(_ first: String?) async throws {
         let cache = HTTPCache.inMemory()
         let pipeline = Self.pipeline(Self.origin(), Self.keys(first, then: "A", principal: "alice"), cache: cache)
@@ -93,7 +93,10 @@ struct CredentialPartitionTests {
         #expect(try await other.send(.get()).read == "A")
     }
 
-    @Test("No store holds the key that Vary nominates, known from the start or not", arguments: ["secret-key", nil])
+    @Test(
+        "No store contains the key that Vary nominates, whether it is known from the start or not",
+        arguments: ["secret-key", nil]
+    )
     func digested(_ first: String?) async throws {
         let cache = HTTPCache.inMemory()
         let keys = Self.keys(first, then: "secret-key", principal: "alice")

@@ -16,7 +16,7 @@ import Testing
 
 @Suite("Authorization: where a credential goes", .timeLimit(.minutes(20)))
 struct CredentialUseTests {
-    @Test("403 and 407 never ask for a refresh, nor does any other answer", arguments: [400, 403, 404, 407, 429, 500])
+    @Test("403, 407 and other responses never cause a refresh", arguments: [400, 403, 404, 407, 429, 500])
     func otherStatuses(_ status: Int) async throws {
         let server = TokenServer(accepts: [])
         let pipeline = server.pipeline(server.tokens(), ScriptedTransport([.respond(status)]))
@@ -24,7 +24,10 @@ struct CredentialUseTests {
         #expect(server.refreshes.count == 0)
     }
 
-    @Test("What refuses a credential can be configured, 403 excepted", arguments: [(407, 1), (403, 0), (401, 0)])
+    @Test(
+        "The statuses that refuse a credential can be configured, except 403",
+        arguments: [(407, 1), (403, 0), (401, 0)]
+    )
     func configuredStatus(status: Int, refreshes: Int) async throws {
         let count = CountWatch()
         let tokens = AuthorizationRefresh(
@@ -46,7 +49,7 @@ struct CredentialUseTests {
         )
     }
 
-    @Test("A request with an Authorization field of its own is left alone")
+    @Test("A request with its own Authorization field is left alone")
     func own() async throws {
         let server = TokenServer(accepts: ["t1"])
         let transport = server.transport
@@ -57,7 +60,7 @@ struct CredentialUseTests {
     }
 
     @Test(
-        "A request to another origin bears no credential and is not refreshed",
+        "A request to another origin gets no credential and no refresh",
         arguments: [
             "http://api.example/a", "https://api.example:8443/a", "https://api.example.evil/a", "https://x@evil/a",
         ]
@@ -70,7 +73,7 @@ struct CredentialUseTests {
         #expect(server.refreshes.count == 0)
     }
 
-    @Test("RFC 9110 §15.4: after a redirect to another origin the credential stays behind, in whatever field it stands")
+    @Test("RFC 9110 §15.4: a redirect to another origin drops the credential, whatever field it is in")
     func redirected() async throws {
         for isListed in [false, true] {
             let scope: CredentialScope =
@@ -107,7 +110,7 @@ struct CredentialUseTests {
     }
 
     @Test(
-        "Without a credential the first calls ask for one before anything is sent, once for all; a failure sends nothing"
+        "Without a credential the first calls request one before sending, once for all; if that fails, nothing is sent"
     )
     func none() async throws {
         let server = TokenServer(accepts: ["t2"])
@@ -134,7 +137,7 @@ struct CredentialUseTests {
     }
 
     @Test(
-        "A credential whose end is known is renewed before it, once for all; where that fails it is used while it lasts"
+        "A credential with a known expiry is renewed before it, once for all; if that fails it is used until it expires"
     )
     func expiry() async throws {
         struct Token: Sendable {
@@ -165,7 +168,7 @@ struct CredentialUseTests {
         #expect(refreshes.count == 2)
     }
 
-    @Test("A one-shot body goes out again with the new credential; one beyond the limit does not, and the 401 stands")
+    @Test("A one-shot body is resent with the new credential; one beyond the limit is not, and the 401 is returned")
     func body() async throws {
         for (count, isResent) in [(1_000, true), (100_000, false)] {
             let server = TokenServer(accepts: ["t1"])
@@ -183,7 +186,7 @@ struct CredentialUseTests {
         }
     }
 
-    @Test("With a principal the cache is the same whatever the version; without one a new credential begins anew")
+    @Test("With a principal the cache is the same for any version; without one a new credential starts afresh")
     func principal() async throws {
         for (principal, sends) in [("me", 2), (nil, 3)] {
             let server = TokenServer(accepts: ["t1"])

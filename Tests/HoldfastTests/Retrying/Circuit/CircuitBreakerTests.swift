@@ -31,7 +31,7 @@ struct CircuitBreakerTests {
         if case .failure(let error) = result { error.code } else { nil }
     }
 
-    @Test("Open, it refuses at once: nothing is sent, and the error names the origin and until when")
+    @Test("An open circuit refuses at once: nothing is sent, and the error names the origin and the end")
     func refuses() async throws {
         let transport = ScriptedTransport([.respond(503)], repeatsLastStep: true)
         let breaker = CircuitBreaker(transport)
@@ -52,7 +52,7 @@ struct CircuitBreakerTests {
         #expect(ServiceError.attemptFailure(of: error) == failure)
     }
 
-    @Test("Each origin has a circuit of its own")
+    @Test("Each origin has its own circuit")
     func perOrigin() async throws {
         let transport = ScriptedTransport { request in .respond(request.url?.host == "bad.example" ? 500 : 200) }
         let breaker = CircuitBreaker(transport)
@@ -62,7 +62,7 @@ struct CircuitBreakerTests {
         #expect(try await send(breaker, "http://bad.example:81/").get() == 500)
     }
 
-    @Test("Observers are told when it opens and when it closes")
+    @Test("Observers are told when it opens and closes")
     func events() async throws {
         let transport = ScriptedTransport(
             [ScriptedTransport.Step](repeating: .fail(progress: .bodySent), count: 20) + [.respond(200)]
@@ -82,7 +82,7 @@ struct CircuitBreakerTests {
     }
 
     @Test(
-        "Cancellation counts neither way, but an attempt that its deadline cut is a failure",
+        "Cancellation counts neither way, but an attempt cut off by its deadline is a failure",
         arguments: [false, true]
     )
     func cancellation(isPastDeadline: Bool) async {
@@ -97,7 +97,7 @@ struct CircuitBreakerTests {
         #expect(transport.sent.count == (isPastDeadline ? 20 : 40))
     }
 
-    @Test("A cancelled probe gives its place to the next")
+    @Test("A cancelled probe makes room for the next")
     func cancelledProbe() async throws {
         let steps = [ScriptedTransport.Step](repeating: .respond(500), count: 20)
         let transport = ScriptedTransport(steps + [.fail(CancellationError()), .respond(200)])
@@ -109,7 +109,7 @@ struct CircuitBreakerTests {
     }
 
     @Test(
-        "An open circuit ends a call at once, at no cost; only who parks waits until a probe may go",
+        "An open circuit ends a call at once, without cost; only a call that parks waits until a probe may be sent",
         arguments: [RetryRules.default, .interactive]
     )
     func retrying(rules: RetryRules) async throws {
@@ -139,7 +139,7 @@ struct CircuitBreakerTests {
         #expect((.seconds(5)...(.seconds(7.5))).contains(clock.waits[0]))
     }
 
-    @Test("Under many tasks: it opens while the server fails, and closes once the server is well")
+    @Test("With many tasks: it opens while the server fails, and closes once the server is well")
     func stress() async throws {
         let isWell = CountWatch()
         let transport = ScriptedTransport { _ in

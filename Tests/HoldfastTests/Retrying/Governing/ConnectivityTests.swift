@@ -47,7 +47,7 @@ struct ConnectivityTests {
         #expect(response.attempts.count == 2)
     }
 
-    @Test("Defect of Alamofire's retrier, §4.15: those who waited come back spread over a second, not at once")
+    @Test("Defect of Alamofire's retrier, §4.15: waiting calls return spread over a second, not at once")
     func released() async throws {
         let transport = ScriptedTransport(Array(repeating: offline, count: 30) + [.respond(200)], repeatsLastStep: true)
         let pipeline = pipeline(transport)
@@ -61,7 +61,7 @@ struct ConnectivityTests {
         for call in calls { #expect(try await call.value.status == .ok) }
     }
 
-    @Test("The wait ends with the deadline, and with cancellation")
+    @Test("The wait ends at the deadline, and on cancellation")
     func bounded() async throws {
         let transport = ScriptedTransport([offline], repeatsLastStep: true)
         let pipeline = pipeline(transport)
@@ -79,7 +79,7 @@ struct ConnectivityTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test("What was tried offline is not among the attempts that a retrier is told of")
+    @Test("Sends that failed offline are not among the attempts that a retrier sees")
     func uncounted() async throws {
         struct Counting: Retrier {
             let seen: CountWatch
@@ -104,7 +104,7 @@ struct ConnectivityTests {
         #expect(seen.count == 1)
     }
 
-    @Test("Without the rule, or online, a failed connection is an attempt like others", arguments: [true, false])
+    @Test("Without the rule, or online, a failed connection is an attempt like any other", arguments: [true, false])
     func notWaited(online: Bool) async throws {
         if online { network.goOnline() }
         let transport = ScriptedTransport([offline], repeatsLastStep: true)

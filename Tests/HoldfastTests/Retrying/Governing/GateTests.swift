@@ -35,7 +35,7 @@ struct GateTests {
     }
 
     @Test(
-        "E7: after one 429 with Retry-After no call of the partition is sent before its time, and all go out after it"
+        "E7: after a 429 with Retry-After no call of the partition is sent before its time, and all are sent after it"
     )
     func holdsBack() async throws {
         let clock = clock
@@ -59,7 +59,7 @@ struct GateTests {
         #expect(transport.sent.count == 52)
     }
 
-    @Test("The calls behind a gate come back spread, not at once, and never early")
+    @Test("Calls behind a gate return spread out, not at once, and never early")
     func spread() async throws {
         let transport = ScriptedTransport([throttled(8), .respond(200)], repeatsLastStep: true)
         let pipeline = pipeline(transport, .none)
@@ -91,7 +91,7 @@ struct GateTests {
         #expect(transport.sent.count == 1 && clock.waits.isEmpty)
     }
 
-    @Test("A pause beyond maxServerDelay is neither slept nor cut: the call and all that follow end at once")
+    @Test("A pause beyond maxServerDelay is neither waited for nor shortened: the call and later ones end at once")
     func tooLong() async throws {
         let transport = ScriptedTransport([throttled(61)], repeatsLastStep: true)
         let pipeline = pipeline(transport)
@@ -102,7 +102,7 @@ struct GateTests {
         #expect(transport.sent.count == 1 && clock.waits.isEmpty)
     }
 
-    @Test("A gate is closed for one origin and one credential")
+    @Test("A gate applies to one origin and one credential")
     func partitions() async throws {
         let transport = ScriptedTransport([throttled(61), .respond(200)], repeatsLastStep: true)
         let pipeline = pipeline(transport, .none)
@@ -115,7 +115,7 @@ struct GateTests {
         }
     }
 
-    @Test("One endpoint says 503 with Retry-After: the others go on, and it is left alone from the second on")
+    @Test("If one endpoint says 503 with Retry-After, the others continue, and it is left alone from the second on")
     func oneEndpoint() async throws {
         let transport = ScriptedTransport { request in
             request.url?.path == "/bad" ? .respond(503, [.retryAfter: "30"]) : .respond(200)
@@ -134,7 +134,7 @@ struct GateTests {
     }
 
     @Test(
-        "A 429 for one endpoint: a probe of another opens the origin and wakes those who wait, over a tenth of a second"
+        "A 429 for one endpoint: a probe of another opens the origin and wakes waiters over a tenth of a second"
     )
     func narrowed() async throws {
         let transport = ScriptedTransport { request in
@@ -159,7 +159,7 @@ struct GateTests {
         }
     }
 
-    @Test("A call that cannot wait for the origin waits for the first probe, half a second at most, and may be it")
+    @Test("A call that cannot wait for the origin waits at most half a second for the first probe, and may be it")
     func heldForProbe() async throws {
         let transport = ScriptedTransport { request in
             request.url?.path == "/bad" ? .respond(429, [.retryAfter: "30"]) : .respond(200)
@@ -175,7 +175,7 @@ struct GateTests {
         #expect(try await call.value.status == .ok)
     }
 
-    @Test("Not more than maxWaiting calls wait at a gate; further ones fail at once")
+    @Test("At most maxWaiting calls wait at a gate, and further ones fail at once")
     func bounded() async throws {
         let transport = ScriptedTransport([throttled(5), .respond(200)], repeatsLastStep: true)
         var rules = RetryRules.none
@@ -189,7 +189,7 @@ struct GateTests {
         for task in waiting { #expect(try await task.value.status == .ok) }
     }
 
-    @Test("Cancelling a call that waits at a gate ends it, and gives its place back")
+    @Test("Cancelling a call that waits at a gate ends it and frees its slot")
     func cancelled() async throws {
         let transport = ScriptedTransport([throttled(5), .respond(200)], repeatsLastStep: true)
         var rules = RetryRules.none
@@ -207,7 +207,7 @@ struct GateTests {
         #expect(try await next.value.status == .ok)
     }
 
-    @Test("Complaint 3 of 12: the switch that turns Retry-After off turns the gate off as well")
+    @Test("Complaint 3 of 12: the option that turns Retry-After off also turns the gate off")
     func offSwitch() async throws {
         let transport = ScriptedTransport([throttled(61), .respond(200)], repeatsLastStep: true)
         var rules = RetryRules.none
@@ -217,7 +217,7 @@ struct GateTests {
         #expect(try await pipeline.send(.get()).status == .ok)
     }
 
-    @Test("Complaint 6 of 12: a gate that closes during a backoff leaves the call its last response, body and all")
+    @Test("Complaint 6 of 12: if a gate closes during a backoff, the call keeps its last response with its body")
     func closedMeanwhile() async throws {
         let transport = ScriptedTransport { request in
             request.url?.query() == "throttled"
@@ -259,7 +259,7 @@ struct GateTests {
         #expect(Array(sent[..<min(8, sent.count)]) == [0, 1, 61, 121, 181, 241, 301, 302].map { .seconds($0) })
     }
 
-    @Test("Complaint 2 of 12: a call is not held back for ever by a gate that closes again and again")
+    @Test("Complaint 2 of 12: a gate that closes repeatedly does not hold a call back forever")
     func closesAgain() async throws {
         let clock = ManualClock(autoAdvances: true)
         let transport = ScriptedTransport([throttled(20)], repeatsLastStep: true)
@@ -271,7 +271,7 @@ struct GateTests {
         #expect(clock.now.sinceOrigin < .seconds(3600))
     }
 
-    @Test("Observers hear of a closing gate and of those who wait at it")
+    @Test("Observers are told of a closing gate and of calls that wait at it")
     func events() async throws {
         let recorder = EventRecorder()
         let transport = ScriptedTransport([throttled(5), .respond(200)], repeatsLastStep: true)

@@ -14,7 +14,7 @@ import Testing
 #endif
 
 /// What holds for every retrier, whoever made it: what may be sent twice, how often, and out of whose budget.
-@Suite("Rules that hold for every retrier", .timeLimit(.minutes(20)))
+@Suite("Rules that apply to every retrier", .timeLimit(.minutes(20)))
 struct GovernanceTests {
     /// Sends again whatever happened, at once.
     private struct Insistent: Retrier {
@@ -65,7 +65,7 @@ struct GovernanceTests {
     private static let refused = ScriptedTransport.Step.fail(.connect, progress: .notSent)
 
     @Test(
-        "RFC 9110 §9.2.2: what the server may have acted on is sent again only where that is harmless, whatever a retrier says",
+        "RFC 9110 §9.2.2: a request the server may have acted on is resent only if harmless, whatever a retrier says",
         arguments: [
             Resend(failure: .respond(500), name: "500", method: "POST", isSent: false),
             Resend(failure: .respond(503), name: "503", method: "PATCH", isSent: false),
@@ -106,7 +106,7 @@ struct GovernanceTests {
         if !each.isSent, let response { #expect(response.attempts.last?.stopReason == .notIdempotent) }
     }
 
-    @Test("RFC 9110 §9.2.2: a gateway stays one under rules of the call's own, declared idempotent or not")
+    @Test("RFC 9110 §9.2.2: a gateway stays one under a call's own rules, declared idempotent or not")
     func gatewayRules() async throws {
         let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
         let pipeline = pipeline(transport, BackoffRetrier.Factory.gateway)
@@ -118,7 +118,7 @@ struct GovernanceTests {
         #expect(response.attempts.last?.stopReason == .notIdempotent)
     }
 
-    @Test("Rules of a call's own leave the factory's condition in force, and the other members of a chain")
+    @Test("A call's own rules leave the factory's condition and the other members of a chain in force")
     func conditionStays() async throws {
         var options = CallOptions()
         options.retryRules = RetryRules(maxAttempts: 3)
@@ -142,7 +142,7 @@ struct GovernanceTests {
         }
     }
 
-    @Test("A retrier that never gives up is stopped: after a hundred sends, or by the rules of its factory's governor")
+    @Test("A retrier that never gives up is stopped after a hundred sends, or by the rules of its factory's governor")
     func ceiling() async throws {
         let endless = ScriptedTransport([.respond(500)], repeatsLastStep: true)
         let response = try await pipeline(endless, Self.insistent).send(.get())
@@ -156,7 +156,7 @@ struct GovernanceTests {
         #expect(bounded.sent.count == 8)
     }
 
-    @Test("A factory of one's own with a governor comes under its budget")
+    @Test("A custom factory with a governor uses the governor's budget")
     func ownGovernor() async throws {
         let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
         let governor = RetryGovernor(.default)
@@ -170,7 +170,7 @@ struct GovernanceTests {
         #expect((governor.status(of: url, now: clock.now)?.counts.stops[.budget] ?? 0) > 10)
     }
 
-    @Test("A retrier is told what the failure proves, by the rules of the call")
+    @Test("A retrier learns what the failure proves, by the rules of the call")
     func classification() async throws {
         let listening = Listening()
         let factory = AnyRetrierFactory { _ in listening }
@@ -185,7 +185,7 @@ struct GovernanceTests {
         #expect(listening.classes.withLock { $0 } == expected)
     }
 
-    @Test("A budget that a call brings counts, for all calls that bring it, beside the factory's own")
+    @Test("A budget in a call's options applies to all calls that have it, beside the factory's own")
     func budgetOfCalls() async throws {
         var options = CallOptions()
         options.retryRules = RetryRules()
@@ -207,7 +207,7 @@ struct GovernanceTests {
         #expect(bounded.sent.count == before + 4)
     }
 
-    @Test("More budgets than are kept for an origin come under the factory's")
+    @Test("Budgets beyond the number kept for an origin use the factory's")
     func manyBudgets() {
         let account = RetryGovernor(.default).account(for: .get(), now: MonotonicInstant(sinceOrigin: .zero))
         let now = MonotonicInstant(sinceOrigin: .zero)
@@ -231,7 +231,7 @@ struct GovernanceTests {
         #expect(transport.sent.count < 40)
     }
 
-    @Test("Times that never end are no mistake", arguments: [Duration.seconds(Int64.max), .seconds(Int64.max / 2)])
+    @Test("Infinite durations are valid", arguments: [Duration.seconds(Int64.max), .seconds(Int64.max / 2)])
     func endless(_ time: Duration) async throws {
         var rules = RetryRules(backoff: Backoff(base: .zero, cap: time), maxServerDelay: time)
         rules.throttlingBackoff = Backoff(base: .zero, cap: time)
@@ -261,7 +261,7 @@ struct GovernanceTests {
         }
     }
 
-    @Test("What the rest of the program sends while an attempt is made says nothing about the attempt")
+    @Test("Other requests of the program during an attempt say nothing about the attempt")
     func sideCall() async throws {
         // A clock that jumps would let the outer attempt time out beside the side call's waits.
         let clock = SystemClock()
@@ -319,7 +319,7 @@ struct GovernanceTests {
             .fail(.other, progress: .bodySent),
         ]
 
-    @Test("Which statuses the rules retry says nothing of what the server did", arguments: neverSentAgain)
+    @Test("Which statuses the rules retry says nothing about what the server did", arguments: neverSentAgain)
     func finalStatuses(_ step: ScriptedTransport.Step) async throws {
         let factories: [any RetrierFactory] = [
             .chain(.backoff(retry: [429, 503]), Self.insistent), Self.insistent,
@@ -332,7 +332,7 @@ struct GovernanceTests {
         }
     }
 
-    @Test("A judge that fails by a call of its own does not make the request that it judges one that was never sent")
+    @Test("If an acceptance fails because of its own call, the request it checks does not count as unsent")
     func judgedByCall() async throws {
         let other = pipeline(ScriptedTransport([.fail(.connect, progress: .notSent)], repeatsLastStep: true), .never)
         for factory in [.default, .strict, .gateway] as [BackoffRetrier.Factory] {
@@ -349,7 +349,7 @@ struct GovernanceTests {
         }
     }
 
-    @Test("The method that is sent counts, and not the one before a prepare step", arguments: [false, true])
+    @Test("The method that is sent counts, not the one before a prepare step", arguments: [false, true])
     func preparedMethod(byCall: Bool) async throws {
         let step: PrepareStep = { request, _ in request.httpMethod = "POST" }
         for factory in [.default, .gateway] as [BackoffRetrier.Factory] {
@@ -364,7 +364,10 @@ struct GovernanceTests {
         }
     }
 
-    @Test("A retry that meets what it was made for costs the budget, whatever the status", arguments: [404, 423, 510])
+    @Test(
+        "A retry that meets its own kind of failure again costs the budget, whatever the status",
+        arguments: [404, 423, 510]
+    )
     func paidByStatus(_ status: Int) async throws {
         let factories: [any RetrierFactory] = [
             .backoff(retry: [StatusCode(status)]),
@@ -378,7 +381,7 @@ struct GovernanceTests {
         }
     }
 
-    @Test("RetryRules.none for a call means one send, in a chain as well, and so does a governor with one attempt")
+    @Test("RetryRules.none for a call means one send, also in a chain, and so does a governor with one attempt")
     func none() async throws {
         let chained = ScriptedTransport([.respond(500)], repeatsLastStep: true)
         var options = CallOptions()
@@ -402,7 +405,7 @@ struct GovernanceTests {
         #expect(!clock.waits.isEmpty && clock.waits.allSatisfy { $0 <= .milliseconds(50) })
     }
 
-    @Test("A 429 to one cookie closes nothing for another")
+    @Test("A 429 for one cookie closes nothing for another")
     func cookiesApart() async throws {
         let transport = ScriptedTransport { request in
             request.value(forHTTPHeaderField: "Cookie") == "sid=a"
@@ -416,7 +419,7 @@ struct GovernanceTests {
         #expect(answer.status == .ok)
     }
 
-    @Test("An unsafe request whose redirect leads nowhere was answered all the same")
+    @Test("An unsafe request whose redirect leads nowhere counts as answered")
     func redirectedNowhere() async throws {
         let transport = ScriptedTransport([.respond(303, ["Location": "/b"]), .fail(.connect, progress: .notSent)])
         let pipeline = pipeline(transport, .never)
@@ -426,7 +429,7 @@ struct GovernanceTests {
         #expect(error?.code == .connect && error?.progress == .headReceived)
     }
 
-    @Test("A status of the application's own that renews credentials does not send what may have been acted on twice")
+    @Test("A custom status that renews credentials does not resend what may have been acted on")
     func renewedByServerError() async throws {
         let transport = ScriptedTransport([.respond(500), .respond(200)])
         var configuration = PipelineConfiguration()
@@ -444,7 +447,7 @@ struct GovernanceTests {
     }
 
     @Test(
-        "However many calls are refused at once, one refresh helps all of them, with a deadline too",
+        "However many calls are refused at once, one refresh serves all of them, also with a deadline",
         arguments: [nil, 10]
     )
     func refusedAtOnce(_ seconds: Int?) async throws {

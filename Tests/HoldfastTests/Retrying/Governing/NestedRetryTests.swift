@@ -37,7 +37,7 @@ struct NestedRetryTests {
     }
 
     @Test(
-        "E9: three layers of three attempts make three sends of a call in an outage, not 27",
+        "E9: three layers of three attempts send a call three times in an outage, not 27 times",
         arguments: [true, false]
     )
     func threeLayers(answers: Bool) async throws {
@@ -63,7 +63,7 @@ struct NestedRetryTests {
         #expect(leaf.sent.count == 3)
     }
 
-    @Test("Without the rule each layer multiplies: that is what it is for")
+    @Test("Without the rule each layer multiplies, which is what the rule prevents")
     func naive() async throws {
         var rules = RetryRules(maxAttempts: 3)
         rules.respectsInnerRetries = false
@@ -73,7 +73,7 @@ struct NestedRetryTests {
         #expect(leaf.sent.count == 27)
     }
 
-    @Test("A layer beneath that does not retry leaves it to the one above")
+    @Test("A lower layer that does not retry leaves it to the one above")
     func innerNever() async throws {
         let leaf = ScriptedTransport([.respond(503), .respond(200)], repeatsLastStep: true)
         let inner = Pipeline(transport: leaf)
@@ -81,7 +81,7 @@ struct NestedRetryTests {
         #expect(leaf.sent.count == 2)
     }
 
-    @Test("A success beneath takes back what an earlier failure beneath had said")
+    @Test("A success below cancels what an earlier failure below had said")
     func laterSuccess() async throws {
         struct Twice: Transport {
             let inner: Pipeline
@@ -102,7 +102,7 @@ struct NestedRetryTests {
         #expect(try await outer.send(.get()).status == .ok)
     }
 
-    @Test("A request that somebody above retries is sent once, where the rules leave it to them")
+    @Test("A request that a higher layer retries is sent once, if the rules leave it to that layer")
     func leftToCaller() async throws {
         let leaf = ScriptedTransport([.respond(503)], repeatsLastStep: true)
         var rules = RetryRules.default
@@ -112,7 +112,7 @@ struct NestedRetryTests {
         #expect(response.attempts.last?.stopReason == .retriedAbove)
     }
 
-    @Test("The server is told the number of the attempt and the time left, where fields are named for it")
+    @Test("The server gets the attempt number and the time left, if fields are configured for them")
     func announced() async throws {
         let leaf = ScriptedTransport([.respond(503), .respond(200)])
         var rules = RetryRules.default

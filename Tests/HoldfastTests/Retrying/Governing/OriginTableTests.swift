@@ -20,7 +20,7 @@ struct OriginTableTests {
         OriginText(.get("http://h\(number).example/"))
     }
 
-    @Test("One origin keeps its cell; the number of origins is bounded, and those longest unused go first")
+    @Test("An origin keeps its cell; the number of origins is bounded, and the longest unused go first")
     func bound() {
         let table = OriginTable(capacity: 16) { _ in Cell() }
         func cell(_ number: Int, at seconds: Int) -> Cell {
@@ -36,7 +36,7 @@ struct OriginTableTests {
         #expect(table.count <= 16)
     }
 
-    @Test("A cell that is busy outlives those that are idle")
+    @Test("A busy cell outlives idle ones")
     func busy() {
         let busy = Cell()
         let table = OriginTable(capacity: 4, isIdle: { cell, _ in cell !== busy }) { now in
@@ -48,7 +48,7 @@ struct OriginTableTests {
         #expect(table.cell(of: origin(0), now: MonotonicInstant(sinceOrigin: .seconds(100))) === busy)
     }
 
-    @Test("No busy cell goes, up to four times the capacity; beyond that the longest unused do")
+    @Test("No busy cell is removed up to four times the capacity; beyond that the longest unused are")
     func allBusy() {
         let table = OriginTable(capacity: 16, isIdle: { _, _ in false }) { _ in Cell() }
         let cells = (0..<64).map { table.cell(of: origin($0), now: MonotonicInstant(sinceOrigin: .seconds($0))) }
@@ -61,7 +61,7 @@ struct OriginTableTests {
         #expect(table.existingCell(of: origin(999)) != nil)
     }
 
-    @Test("Idleness is asked for at the time of the newcomer: a cell that was busy goes once it is not")
+    @Test("Idleness is checked when a new origin arrives: a cell that was busy is removed once it is not")
     func busyForAWhile() {
         let opens = MonotonicInstant(sinceOrigin: .seconds(50))
         let table = OriginTable(capacity: 4, isIdle: { _, now in now >= opens }) { _ in Cell() }
@@ -76,7 +76,10 @@ struct OriginTableTests {
         #expect(table.count <= 4)
     }
 
-    @Test("Making room is paid for by many newcomers, whether the cells are idle or busy", arguments: [false, true])
+    @Test(
+        "The cost of making room is spread over many new origins, whether the cells are idle or busy",
+        arguments: [false, true]
+    )
     func cost(isBusy: Bool) {
         let looks = CountWatch()
         let table = OriginTable(
@@ -92,7 +95,7 @@ struct OriginTableTests {
         #expect(looks.count <= 4 * 2000)
     }
 
-    @Test("The origin in use keeps its place although it is found without being looked up")
+    @Test("The origin in use keeps its place although it is found without a lookup")
     func latest() {
         let table = OriginTable(capacity: 4) { _ in Cell() }
         func cell(_ number: Int, at seconds: Int) -> Cell {

@@ -26,7 +26,7 @@ struct RetryGovernorTests {
         try #require(URL(string: text))
     }
 
-    @Test("Complaint 8 of 12: a budget is on by default, per origin, and says so")
+    @Test("Complaint 8 of 12: a budget is on by default, per origin, and visible")
     func onByDefault() async throws {
         let transport = ScriptedTransport([.respond(503)], repeatsLastStep: true)
         let factory = BackoffRetrier.Factory.backoff()
@@ -49,7 +49,7 @@ struct RetryGovernorTests {
         #expect(other.attempts.count > 1)
     }
 
-    @Test("A retry that succeeds is free: where each second attempt succeeds, no call is left without its retry")
+    @Test("A successful retry is free: if every second attempt succeeds, no call goes without its retry")
     func refunds() async throws {
         let steps = (0..<60).flatMap { _ in [ScriptedTransport.Step.respond(503), .respond(200)] }
         let transport = ScriptedTransport(steps)
@@ -57,7 +57,7 @@ struct RetryGovernorTests {
         for _ in 0..<60 { #expect(try await pipeline.send(.get()).status == .ok) }
     }
 
-    @Test("Stale sockets, 421 and 425 are free: an empty budget does not forbid them")
+    @Test("Stale connections, 421 and 425 are free: an empty budget does not prevent them")
     func freeResends() async throws {
         var rules = RetryRules.default
         rules.budget = .ratio(0.001, reservePerSecond: 0)
@@ -105,7 +105,7 @@ struct RetryGovernorTests {
         #expect(clock.now.sinceOrigin <= .milliseconds(3_100) && clock.now.sinceOrigin > .seconds(2))
     }
 
-    @Test("Rules of one call, under the budget of all: none switches retries off, others change what they say")
+    @Test("Rules of one call, within the shared budget: none turns retries off, others apply")
     func rulesOfOneCall() async throws {
         let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
         let pipeline = pipeline(transport, .backoff(), clock)
@@ -118,7 +118,7 @@ struct RetryGovernorTests {
         #expect(try await bare.send(.get(), options: options).attempts.count == 2)
     }
 
-    @Test("Rules of one call that make no sense end it with their name, before anything is sent")
+    @Test("Invalid rules of one call end it with the setting's name, before anything is sent")
     func refusedRules() async throws {
         let transport = ScriptedTransport([.respond(200)])
         var options = CallOptions()
@@ -132,7 +132,7 @@ struct RetryGovernorTests {
         #expect(transport.sent.isEmpty)
     }
 
-    @Test("A factory for one call that has no governor comes under the pipeline's")
+    @Test("A factory for one call that has no governor uses the pipeline's")
     func factoryOfOneCall() async throws {
         var rules = RetryRules.default
         rules.budget = .ratio(0.001, reservePerSecond: 0)
@@ -144,7 +144,7 @@ struct RetryGovernorTests {
     }
 
     @Test(
-        "Cancelling a call in its backoff costs nothing, whether the budget pays at once or when the retry is due",
+        "Cancelling a call in its backoff costs nothing, whether the budget pays at once or later",
         arguments: [(RetryBudget.pool, 2, 2), (.aws21, 34, 35)]
     )
     func cancelledInBackoff(budget: RetryBudget, whileItWaits: Int, whole: Int) async throws {
@@ -167,7 +167,7 @@ struct RetryGovernorTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test("No more than 1,024 origins are remembered; the idle ones called longest ago go, half of them at once")
+    @Test("At most 1,024 origins are remembered; the idle ones used longest ago are removed, half of them at once")
     func boundedOrigins() async throws {
         let transport = ScriptedTransport { request in
             request.url?.host() == "host3.example" ? .respond(429, [.retryAfter: "100"]) : .respond(200)
@@ -187,7 +187,7 @@ struct RetryGovernorTests {
         #expect(governor.status(of: try url("http://host3.example/"), now: clock.now)?.gateOpens != nil)
     }
 
-    @Test("Complaint 9 of 12, E13: drained by an outage, the budget lets retries through again after a healthy minute")
+    @Test("Complaint 9 of 12, E13: after an outage drained it, the budget allows retries again after a healthy minute")
     func recovers() async throws {
         let clock = clock
         let transport = ScriptedTransport { _ in .respond(clock.now.sinceOrigin < .seconds(60) ? 500 : 200) }

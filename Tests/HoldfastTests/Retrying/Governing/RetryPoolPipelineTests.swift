@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("The pool in a pipeline", .timeLimit(.minutes(20)))
+@Suite("The retry pool in a pipeline", .timeLimit(.minutes(20)))
 struct RetryPoolPipelineTests {
     private func pipeline(
         _ transport: any Transport,
@@ -28,7 +28,7 @@ struct RetryPoolPipelineTests {
     }
 
     @Test(
-        "My calls hit one blip: each meets one failure at the same time, and every one succeeds",
+        "Many calls meet one short fault at the same time, and all succeed",
         arguments: [ScriptedTransport.Step.respond(503), .fail(.connectionLost, progress: .bodySent)],
         [8, 32]
     )
@@ -48,7 +48,7 @@ struct RetryPoolPipelineTests {
         #expect(transport.sent.count == 2 * count)
     }
 
-    @Test("A retry that is refused when it is due leaves the call its last response, body and all")
+    @Test("If a retry is refused when it is due, the call keeps its last response with its body")
     func refused() async throws {
         let clock = ManualClock(autoAdvances: true)
         let recorder = EventRecorder()
@@ -78,7 +78,7 @@ struct RetryPoolPipelineTests {
         #expect(start.duration(to: clock.now) <= .seconds(1))
     }
 
-    @Test("An origin whose budget was spent is not forgotten for want of room, and does not come back with a new one")
+    @Test("An origin with a spent budget is not forgotten for lack of room, and does not return with a new one")
     func evicted() async throws {
         let clock = ManualClock(autoAdvances: true)
         let transport = ScriptedTransport { request in
@@ -105,7 +105,7 @@ struct RetryPoolPipelineTests {
         #expect(governor.status(of: down, now: clock.now) == nil)
     }
 
-    @Test("A cancelled call leaves the line at once, and gives back what it was called with")
+    @Test("A cancelled call leaves the queue at once and returns what it was granted")
     func cancelled() async throws {
         let clock = ManualClock()
         let account = RetryGovernor().account(for: .get(), now: clock.now)
@@ -135,7 +135,7 @@ struct RetryPoolPipelineTests {
     }
 
     @Test(
-        "Many tasks, some cancelled, on several threads: no place, token, waiter or sleeper is left",
+        "Many tasks, some cancelled, on several threads: no slot, token, waiter or sleeper is left",
         arguments: 1...4
     )
     func stress(seed: UInt64) async throws {

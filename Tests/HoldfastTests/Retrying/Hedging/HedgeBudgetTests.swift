@@ -48,7 +48,7 @@ struct HedgeBudgetTests {
     }
 
     @Test(
-        "Defect 14 of 15: where the shared budget refuses a hedge, what its own budget gave goes back, and the other way"
+        "Defect 14 of 15: if the shared budget refuses a hedge, its own budget is refunded, and the reverse"
     )
     func noLeak() async throws {
         var rules = bench.rules
@@ -68,7 +68,7 @@ struct HedgeBudgetTests {
         try await sendLate(hedged, transport, isHedged: false)
     }
 
-    @Test("A hedge and a retry are paid for out of one budget: once a hedge, whoever wins")
+    @Test("Hedges and retries use one budget: once for each hedge, whoever wins")
     func shared() async throws {
         let transport = ScriptedTransport([.respond().delayed(by: .milliseconds(20))], repeatsLastStep: true)
         let hedged = HedgedTransport(transport, rules: bench.rules, governor: governor)
@@ -80,7 +80,7 @@ struct HedgeBudgetTests {
         #expect(account.granted(now: clock.now) == nil)
     }
 
-    @Test("E10: a cancelled call gives back what its hedge was granted")
+    @Test("E10: a cancelled call returns what its hedge was granted")
     func cancelled() async throws {
         let transport = ScriptedTransport([.silence], repeatsLastStep: true)
         let hedged = HedgedTransport(transport, rules: bench.rules, governor: governor)

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Hedges and the rules of retrying", .timeLimit(.minutes(20)))
+@Suite("Hedges and the retry rules", .timeLimit(.minutes(20)))
 struct HedgeRulesTests {
     /// A request under some rules, and whether it is hedged.
     struct Case: Sendable, CustomStringConvertible {
@@ -72,7 +72,7 @@ struct HedgeRulesTests {
     let bench = HedgeBench()
 
     @Test(
-        "Complaint 4 of 12: only what the rules of retrying would send twice after anything at all is hedged",
+        "Complaint 4 of 12: only requests that the retry rules would resend after any failure are hedged",
         arguments: cases
     )
     func eligibility(each: Case) async throws {
@@ -98,7 +98,7 @@ struct HedgeRulesTests {
     }
 
     @Test(
-        "After a server's word against retrying no further copy goes, while the first may still win",
+        "After the server forbids retries no further copy is sent, while the first may still win",
         arguments: [["grpc-retry-pushback-ms": "-1"], ["x-should-retry": "false"], [:]]
     )
     func forbidden(fields: [String: String]) async throws {
@@ -128,7 +128,7 @@ struct HedgeRulesTests {
         #expect(response.attempts.count == (fields.isEmpty ? 3 : 2))
     }
 
-    @Test("Quick refusals teach no speed: after many 429 nothing is hedged, as nothing was measured")
+    @Test("Quick refusals are not measured: after many 429s nothing is hedged")
     func throttled() async throws {
         var rules = HedgeRules()
         rules.maxExtraLoad = 1

@@ -18,7 +18,7 @@ struct HedgedTransportTests {
     let bench = HedgeBench()
 
     @Test(
-        "A late answer is hedged: the second copy's wins, with its own time and a record of each; the first is cancelled"
+        "A late response is hedged: the second copy wins, with its own time and a record of each; the first is cancelled"
     )
     func hedged() async throws {
         let transport = ScriptedTransport([.silence, .respond(body: "second")])
@@ -37,7 +37,7 @@ struct HedgedTransportTests {
         #expect(transport.sent.count == 2)
     }
 
-    @Test("Where the first copy comes first after all, its answer and its time count; the second is cancelled")
+    @Test("If the first copy arrives first after all, its response and time count; the second is cancelled")
     func firstWins() async throws {
         let transport = ScriptedTransport([.respond(201).delayed(by: .milliseconds(15)), .silence])
         let hedged = HedgedTransport(transport, rules: bench.rules)
@@ -53,7 +53,7 @@ struct HedgedTransportTests {
         while clock.sleeperCount > 0 { await Task.yield() }
     }
 
-    @Test("An answer in time is one send, and leaves no timer behind")
+    @Test("A response in time is one send, and leaves no timer behind")
     func inTime() async throws {
         let transport = ScriptedTransport([.respond()], repeatsLastStep: true)
         let hedged = HedgedTransport(transport, rules: bench.rules)
@@ -63,7 +63,7 @@ struct HedgedTransportTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("Before enough was measured nothing waits beside the request; after it the percentile rules")
+    @Test("Before enough was measured nothing waits beside the request; then the percentile applies")
     func learning() async throws {
         let clock = ManualClock(autoAdvances: true)
         let transport = ScriptedTransport([.respond().delayed(by: .milliseconds(50))], repeatsLastStep: true)
@@ -74,7 +74,7 @@ struct HedgedTransportTests {
         #expect(clock.waits == [Duration](repeating: .milliseconds(50), count: 100))
     }
 
-    @Test("Only what may be sent twice is hedged", arguments: HedgeBench.cases)
+    @Test("Only a request that may be sent twice is hedged", arguments: HedgeBench.cases)
     func eligibility(each: HedgeBench.Case) async throws {
         let transport = ScriptedTransport([.respond().delayed(by: .milliseconds(30))], repeatsLastStep: true)
         let hedged = HedgedTransport(transport, rules: bench.rules)
@@ -108,7 +108,7 @@ struct HedgedTransportTests {
         #expect(transport.sent.count == quick.count + 4)
     }
 
-    @Test("A transport that does not heed cancellation holds back neither the winner nor a cancelled caller")
+    @Test("A transport that ignores cancellation delays neither the winner nor a cancelled caller")
     func stubborn() async throws {
         let transport = StubbornTransport()
         let hedged = HedgedTransport(transport, rules: bench.rules)
@@ -129,7 +129,7 @@ struct HedgedTransportTests {
         transport.release()
     }
 
-    @Test("A failure before any hedge goes up at once: sending again is the retrier's business", arguments: [503, 500])
+    @Test("A failure before any hedge is returned at once: resending is the retrier's job", arguments: [503, 500])
     func earlyFailure(status: Int) async throws {
         let transport = ScriptedTransport([.respond(status)], repeatsLastStep: true)
         let response = try await bench.send(HedgedTransport(transport, rules: bench.rules), clock)
@@ -138,7 +138,7 @@ struct HedgedTransportTests {
     }
 
     @Test(
-        "A failure that a retry may mend waits for the other copy; a final answer, such as 404, wins",
+        "A failure that a retry may cure waits for the other copy; a final response, such as 404, wins",
         arguments: [503, 404]
     )
     func lateFailure(status: Int) async throws {
@@ -153,7 +153,7 @@ struct HedgedTransportTests {
         while clock.sleeperCount > 0 { await Task.yield() }
     }
 
-    @Test("Where all copies fail, the failure that came last goes up, with a record of each")
+    @Test("If all copies fail, the last failure is thrown, with a record of each")
     func allFail() async throws {
         let transport = ScriptedTransport([
             .fail(.connectionLost, progress: .bodySent).delayed(by: .milliseconds(20)), .respond(503),
@@ -175,7 +175,7 @@ struct HedgedTransportTests {
         #expect(attempts.map(\.errorCode) == [.connectionLost, nil])
     }
 
-    @Test("A 409 to the second copy of a keyed request says that the first is at work: no answer, and no third copy")
+    @Test("A 409 to the second copy of a keyed request means that the first is in progress: no response, no third copy")
     func conflict() async throws {
         var rules = bench.rules
         rules.maxCopies = 3
@@ -196,7 +196,7 @@ struct HedgedTransportTests {
         #expect(transport.sent.count == 5)
     }
 
-    @Test("The body of a copy that failed is given up")
+    @Test("The body of a failed copy is abandoned")
     func failedBody() async throws {
         let discarded = CountWatch()
         let transport = NumberedTransport { number, context in
@@ -214,7 +214,7 @@ struct HedgedTransportTests {
         #expect(discarded.count == 1)
     }
 
-    @Test("A copy that could not be there before the deadline is not sent, and no timer runs for it")
+    @Test("A copy that could not arrive before the deadline is not sent, and no timer runs for it")
     func deadline() async throws {
         let transport = ScriptedTransport([.silence])
         let hedged = HedgedTransport(transport, rules: bench.rules)
@@ -247,7 +247,7 @@ struct HedgedTransportTests {
         #expect(recorder.events(.hedgeStarted).map(\.delay) == [.milliseconds(10)])
     }
 
-    @Test("Under many tasks, some cancelled: one answer a call, and every other body that came is discarded")
+    @Test("With many tasks, some cancelled: one response a call, and every other body is discarded")
     func stress() async throws {
         var rules = bench.rules
         rules.fixedDelay = .zero

@@ -34,7 +34,7 @@ struct ConcurrencyLimitTests {
         throw ServiceError(.other, "an error was expected")
     }
 
-    @Test("A place is held until the body is at its end; those who wait are sent in the order in which they came")
+    @Test("A slot is held until the body ends, and waiting requests are sent in order")
     func order() async throws {
         let limit = ConcurrencyLimit(transport, maxInFlight: 1)
         var first: Response? = try await send(limit)
@@ -51,7 +51,7 @@ struct ConcurrencyLimitTests {
     }
 
     @Test(
-        "A body that is dropped, discarded or cancelled unread gives its place back",
+        "A body that is dropped, discarded or cancelled unread frees its slot",
         arguments: ["dropped", "discarded"]
     )
     func unread(how: String) async throws {
@@ -65,7 +65,7 @@ struct ConcurrencyLimitTests {
         _ = response
     }
 
-    @Test("A failure, a body that breaks, and a body in memory give the place back at once")
+    @Test("A failure, a broken body, and a body in memory free the slot at once")
     func atOnce() async throws {
         let broken = ServiceError(.connectionLost, "scripted", progress: .bytesReceived)
         let transport = ScriptedTransport(
@@ -80,7 +80,7 @@ struct ConcurrencyLimitTests {
         #expect(kept.body.length == 2)
     }
 
-    @Test("Over the line's length it fails at once, says what to do, and nothing is sent")
+    @Test("Beyond the queue limit it fails at once, says what to do, and nothing is sent")
     func full() async throws {
         let limit = ConcurrencyLimit(transport, maxInFlight: 1, maxWaiting: 1)
         let first = try await send(limit)
@@ -95,7 +95,7 @@ struct ConcurrencyLimitTests {
         _ = try await second.value
     }
 
-    @Test("Waiting ends with the attempt's deadline: too many in flight, which is no failure of the server")
+    @Test("Waiting ends at the attempt's deadline: too many in flight, which is not a server failure")
     func deadline() async throws {
         let limit = ConcurrencyLimit(transport, maxInFlight: 1)
         let first = try await send(limit)
@@ -111,7 +111,7 @@ struct ConcurrencyLimitTests {
         _ = try await send(limit)
     }
 
-    @Test("Who is cancelled at the deadline from outside has waited too long; a circuit around it stays closed")
+    @Test("A request cancelled from outside at the deadline has waited too long; a circuit around it stays closed")
     func congestion() async throws {
         var rules = CircuitRules()
         rules.minimumAttempts = 1
@@ -135,7 +135,7 @@ struct ConcurrencyLimitTests {
         #expect(try await breaker.send(.get(), body: .none, context: context).status == .ok)
     }
 
-    @Test("E10: waiting ends promptly with cancellation, and leaves no timer and no place behind")
+    @Test("E10: waiting ends promptly on cancellation, and leaves no timer and no slot behind")
     func cancellation() async throws {
         let limit = ConcurrencyLimit(transport, maxInFlight: 1)
         let first = try await send(limit)
@@ -149,7 +149,7 @@ struct ConcurrencyLimitTests {
         #expect(transport.sent.count == 2)
     }
 
-    @Test("Each origin has places of its own")
+    @Test("Each origin has its own slots")
     func perOrigin() async throws {
         let limit = ConcurrencyLimit(transport, maxInFlight: 1, maxWaiting: 0)
         let first = try await send(limit)
@@ -159,7 +159,7 @@ struct ConcurrencyLimitTests {
         first.body.discard()
     }
 
-    @Test("Under many tasks, some cancelled: never more in flight than may be, and all places come back")
+    @Test("With many tasks, some cancelled: never more in flight than allowed, and all slots are freed")
     func stress() async throws {
         let gauge = Gauge()
         let transport = ScriptedTransport { _ in

@@ -16,7 +16,7 @@ import Testing
 struct WaitingLineTests {
     private struct Bored: Error {}
 
-    @Test("A ticket that is abandoned before its wait fails the wait; one that is called before it does not wait")
+    @Test("A ticket abandoned before its wait fails the wait; one that is called before does not wait")
     func before() async throws {
         let line = WaitingLine(places: 1, length: 2)
         guard case .taken = line.enter(), case .waits(let first) = line.enter(), case .waits(let second) = line.enter()
@@ -38,7 +38,7 @@ struct WaitingLineTests {
         #expect(line.isIdle)
     }
 
-    @Test("Under many tasks, with abandonment and cancellation: never more than the places, and none is lost")
+    @Test("With many tasks, abandoned and cancelled: never more than the slots, and none is lost")
     func stress() async {
         let line = WaitingLine(places: 3, length: 1000)
         let inside = Gauge()

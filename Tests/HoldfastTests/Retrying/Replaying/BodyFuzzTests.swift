@@ -55,7 +55,7 @@ struct BodyFuzzTests {
     }
 
     @Test(
-        "complaint 5 of 12: whatever the chunks, the cut and the limit: identical bytes at the server or no retry, memory to the limit",
+        "Complaint 5 of 12: for any chunks, cut and limit: identical bytes at the server or no retry, bounded memory",
         arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64]
     )
     func fuzz(_ seed: UInt64) async throws {
@@ -114,7 +114,7 @@ struct BodyFuzzTests {
         }
     }
 
-    @Test("Memory: never more than the limit is kept once a chunk is handed on", arguments: [1, 2, 3, 4] as [UInt64])
+    @Test("Memory: never more than the limit is kept once a chunk was passed on", arguments: [1, 2, 3, 4] as [UInt64])
     func memory(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         for round in 0..<100 {
@@ -134,7 +134,7 @@ struct BodyFuzzTests {
         }
     }
 
-    @Test("Once the answer's head came nothing is kept for another attempt, unless a redirect may ask for the content")
+    @Test("After the response head nothing is kept for another attempt, unless a redirect may need the content")
     func released() async throws {
         for (statuses, isWhole) in [([200], false), ([307, 404], true)] {
             let held = HoldingTransport(statuses)

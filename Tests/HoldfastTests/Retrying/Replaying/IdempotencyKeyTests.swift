@@ -33,7 +33,7 @@ struct IdempotencyKeyTests {
         return transport.sent.map { $0.request.value(forHTTPHeaderField: "Idempotency-Key") }
     }
 
-    @Test("A key is a structured-field String with a version 4 UUID, and another one for each seed")
+    @Test("A key is a structured-field String with a version 4 UUID, different for each seed")
     func form() {
         var seen: Set<String> = []
         for seed in 0..<200 as Range<UInt64> {
@@ -47,7 +47,7 @@ struct IdempotencyKeyTests {
         #expect(seen.count == 200)
     }
 
-    @Test("The extremes of a generator make a key as well", arguments: [0, .max] as [UInt64])
+    @Test("Extreme random numbers give a valid key too", arguments: [0, .max] as [UInt64])
     func extremes(_ value: UInt64) {
         struct Constant: RandomNumberGenerator {
             let value: UInt64
@@ -83,7 +83,7 @@ struct IdempotencyKeyTests {
         #expect(try await keys(transport, request) == ["mine", "mine"])
     }
 
-    @Test("What is idempotent by its method gets none, nor does any request by rules that mint none")
+    @Test("An idempotent method gets no key, nor does any request if the rules generate none")
     func none() async throws {
         for method in ["GET", "PUT", "DELETE", "HEAD", "OPTIONS"] {
             let request = URLRequest.request(method, "http://origin.example/a")
@@ -93,7 +93,7 @@ struct IdempotencyKeyTests {
         #expect(try await keys(ScriptedTransport([.respond()]), request, rules: .default) == [nil])
     }
 
-    @Test("§3.5: the same on a redirect within the origin, dropped across origins and where a 303 drops the content")
+    @Test("§3.5: kept on a redirect within the origin, dropped across origins and if a 303 drops the content")
     func redirects() async throws {
         let request = URLRequest.request("POST", "http://origin.example/a")
         let cases: [(status: Int, location: String, keeps: Bool)] = [
@@ -109,7 +109,7 @@ struct IdempotencyKeyTests {
         }
     }
 
-    @Test("The rules of a call count before the pipeline's")
+    @Test("The rules of a call override the pipeline's")
     func perCall() async throws {
         var options = CallOptions()
         options.retrierFactory = .backoff(.default)

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A one-shot body that is kept to a bound", .timeLimit(.minutes(20)))
+@Suite("A one-shot body kept up to a limit", .timeLimit(.minutes(20)))
 struct ReplayableBodyTests {
     private let chunks = ["ab", "cd", "ef", "gh"].map { ByteChunk($0) }
 
@@ -28,7 +28,7 @@ struct ReplayableBodyTests {
         #expect(body.keptBytes == 8)
     }
 
-    @Test("A second attempt replays what was kept and goes on with the source")
+    @Test("A second attempt replays what was kept and continues with the source")
     func goesOn() async throws {
         let source = ListSource(chunks)
         let body = ReplayableBody(source, limit: 100)
@@ -41,7 +41,7 @@ struct ReplayableBodyTests {
         await #expect(throws: CancellationError.self) { try await first.next() }
     }
 
-    @Test("Beyond the limit the kept bytes go, the attempt that reads goes on, and no other can begin")
+    @Test("Beyond the limit the kept bytes are dropped, the reading attempt continues, and no other can begin")
     func commits() async throws {
         let body = ReplayableBody(ListSource(chunks), limit: 5)
         let first = body.makeReader()
@@ -58,7 +58,7 @@ struct ReplayableBodyTests {
     }
 
     @Test(
-        "An attempt that is given up while it waits for the source loses no chunk, and the source has one reader at a time"
+        "An attempt abandoned while it waits for the source loses no chunk, and the source has one reader at a time"
     )
     func abandonedWait() async throws {
         let gate = CountWatch()
@@ -75,7 +75,7 @@ struct ReplayableBodyTests {
         #expect(source.reads.count == 5)
     }
 
-    @Test("A chunk beyond the limit that comes when its attempt is gone waits for the next attempt")
+    @Test("A chunk beyond the limit that comes after its attempt is gone waits for the next attempt")
     func lateChunk() async throws {
         let gate = CountWatch()
         let source = ListSource([ByteChunk("ab"), ByteChunk("cdefgh")], gate: gate)
@@ -97,7 +97,7 @@ struct ReplayableBodyTests {
     }
 
     @Test(
-        "Two attempts at once read the same; when the limit is passed it belongs to one, and the other fails without a word of cancellation"
+        "Two attempts at once read the same; beyond the limit one continues, and the other fails without a cancellation"
     )
     func concurrent() async throws {
         let body = ReplayableBody(ListSource(chunks), limit: 5)
@@ -112,7 +112,7 @@ struct ReplayableBodyTests {
         #expect(try await second.readAll() == Array("gh".utf8))
     }
 
-    @Test("Released, it keeps nothing more: the reader in hand goes on")
+    @Test("Once released it keeps nothing more, and the current reader continues")
     func released() async throws {
         let body = ReplayableBody(ListSource(chunks), limit: 100)
         let reader = body.makeReader()
@@ -151,7 +151,7 @@ struct ReplayableBodyTests {
         #expect(source.isCancelled)
     }
 
-    @Test("A source that fails does so for its reader, and is not tried again")
+    @Test("A failure of the source fails its reader, and the source is not tried again")
     func failing() async throws {
         let body = ReplayableBody(ListSource([ByteChunk("ab")], fails: true), limit: 100)
         let reader = body.makeReader()
@@ -160,7 +160,7 @@ struct ReplayableBodyTests {
         #expect(!body.isWhole)
     }
 
-    @Test("Only what can be read once and is untouched is kept")
+    @Test("Only a body that can be read once and is unread is kept")
     func teed() async throws {
         for body in [RequestBody.none, .bytes(ByteChunk()), RequestBody(.requestStream), .factory { ListSource([]) }] {
             if case .oneShot = body.teed(limit: 10).form { Issue.record("a one-shot form") }
@@ -185,7 +185,7 @@ struct ReplayableBodyTests {
         return request
     }
 
-    @Test("A request's own stream is sent again while nobody has opened it, and not after that")
+    @Test("A request's own stream is resent only if nobody has opened it")
     func requestStream() async throws {
         var configuration = PipelineConfiguration()
         configuration.clock = ManualClock(autoAdvances: true)
@@ -202,7 +202,7 @@ struct ReplayableBodyTests {
         #expect(read.sent.count == 1)
     }
 
-    @Test("A refused connection leaves a request's own stream as it was, through URLSession too")
+    @Test("A refused connection leaves a request's own stream unread, through URLSession too")
     func refusedStream() async throws {
         var configuration = PipelineConfiguration()
         configuration.clock = ManualClock(autoAdvances: true)

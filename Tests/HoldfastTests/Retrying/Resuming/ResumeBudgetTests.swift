@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("RETRY §1 rows 31 and 46: resumes are paid for out of the budget of retries", .timeLimit(.minutes(20)))
+@Suite("RETRY §1 rows 31 and 46: resumes use the retry budget", .timeLimit(.minutes(20)))
 struct ResumeBudgetTests {
     let clock = ManualClock(autoAdvances: true)
     let governor: RetryGovernor
@@ -34,7 +34,7 @@ struct ResumeBudgetTests {
         return try await response.body.collect().count
     }
 
-    @Test("A resume that brings bytes gives its token back; one that brings none keeps it")
+    @Test("A resume that brings bytes returns its token; one that brings none keeps it")
     func conserved() async throws {
         let breaks: [BreakingOrigin.Course] = [.breaks(after: 10), .breaks(after: 10), .breaks(after: 10), .whole]
         #expect(try await read(BreakingOrigin(breaks)) == 100)
@@ -46,7 +46,7 @@ struct ResumeBudgetTests {
         #expect(account.status(now: clock.now).counts.failedAttempts == 2)
     }
 
-    @Test("An answer that is the server's work gives the token back, trouble keeps it")
+    @Test("A proper server response returns the token, trouble keeps it")
     func refused() async throws {
         for (status, left) in [(200, 3), (416, 3), (503, 2)] as [(Int, Int)] {
             let governor = RetryGovernor(governor.rules)
@@ -62,7 +62,7 @@ struct ResumeBudgetTests {
         }
     }
 
-    @Test("complaint 8 of 12: where the budget is spent nothing is resumed, and the original failure goes up")
+    @Test("Complaint 8 of 12: without budget nothing is resumed, and the original failure is thrown")
     func spent() async throws {
         for _ in 0..<3 { _ = account.granted(now: clock.now) }
         let origin = BreakingOrigin([.breaks(after: 10)])
@@ -71,7 +71,7 @@ struct ResumeBudgetTests {
         #expect(clock.waits.isEmpty)
     }
 
-    @Test("RETRY §3.2: nothing is resumed while the gate of the origin is closed, nor where it closes meanwhile")
+    @Test("RETRY §3.2: nothing is resumed while the origin's gate is closed, or if it closes meanwhile")
     func gate() async throws {
         account.close(asked: .seconds(10), now: clock.now)
         let origin = BreakingOrigin([.breaks(after: 10)])
@@ -95,7 +95,7 @@ struct ResumeBudgetTests {
         #expect(account.status(now: manual.now).balance == 3)
     }
 
-    @Test("Observers are told where a body went on")
+    @Test("Observers are told where a body was resumed")
     func observed() async throws {
         let recorder = EventRecorder()
         var rules = governor.rules

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("RETRY §1 row 46, E10: a resume ends with its reader, at once and leaving nothing", .timeLimit(.minutes(20)))
+@Suite("RETRY §1 row 46, E10: a resume ends with its reader, at once, and leaves nothing", .timeLimit(.minutes(20)))
 struct ResumeCancellationTests {
     /// Where the reader waits when it is cancelled.
     enum Point: CaseIterable, Sendable {
@@ -37,7 +37,7 @@ struct ResumeCancellationTests {
     let clock = ManualClock()
 
     @Test(
-        "CancellationError without any movement of the clock; no sleeper, body, token or place is left",
+        "CancellationError without moving the clock; no sleeper, body, token or slot is left",
         arguments: Point.allCases,
         Way.allCases
     )
@@ -72,7 +72,7 @@ struct ResumeCancellationTests {
         }
     }
 
-    @Test("A response that comes after its resume was given up is let go")
+    @Test("A response that comes after its resume was abandoned is released")
     func late() async throws {
         let origin = BreakingOrigin([.breaks(after: 10), .stalls(after: 10)])
         let response = try await ResumingTransport(LateTransport(origin), governor: governor())
@@ -86,7 +86,7 @@ struct ResumeCancellationTests {
         #expect(await settles { origin.openBodies == 0 && clock.sleeperCount == 0 })
     }
 
-    @Test("A body that is dropped lets go of the rest it reads from")
+    @Test("A dropped body releases the rest that it reads from")
     func dropped() async throws {
         let origin = BreakingOrigin([.breaks(after: 10)])
         weak var rest: ResumingBody?

@@ -42,7 +42,7 @@ struct ResumingTransportTests {
         }
     }
 
-    @Test("Range from where it broke off, If-Range, the original fields; a limit of its own for each resume")
+    @Test("Range from where it broke off, If-Range, the original fields, and a separate timeout for each resume")
     func resumes() async throws {
         let origin = BreakingOrigin([.breaks(after: 10), .fails(.connect), .breaks(after: 30), .whole])
         var rules = RetryRules(backoff: Backoff(jitter: .none))
@@ -115,7 +115,7 @@ struct ResumingTransportTests {
         }
     }
 
-    @Test("Where the rest is not that of the same representation, the original failure goes up", arguments: [0, 10])
+    @Test("If the rest is of another representation, the original failure is thrown", arguments: [0, 10])
     func refusals(_ offset: Int) async throws {
         let part: HeaderFields = ["ETag": "\"a\"", "Content-Range": "bytes \(offset)-99/100"]
         var others: [Response] = []
@@ -141,7 +141,7 @@ struct ResumingTransportTests {
     }
 
     @Test(
-        "RFC 9110 §14.4: a rest that is shorter or longer than it says ends in the original failure",
+        "RFC 9110 §14.4: a rest that is shorter or longer than announced ends in the original failure",
         arguments: [89, 91]
     )
     func miscounted(_ count: Int) async throws {
@@ -155,7 +155,7 @@ struct ResumingTransportTests {
         #expect(result.failure?.cause is BreakingOrigin.Broken)
     }
 
-    @Test("A limit of this side, an answer that is not HTTP, and cancellation are not resumed")
+    @Test("A local limit, a response that is not HTTP, and a cancellation are not resumed")
     func incurable() async throws {
         let failures: [any Error] = [
             ServiceError(.bodyTooLarge, "scripted"), ServiceError(.protocolError, "scripted"), CancellationError(),
@@ -211,7 +211,7 @@ struct ResumingTransportTests {
         return options
     }
 
-    @Test("What is not resumed is handed up as it broke, and costs no request", arguments: untouchables)
+    @Test("A body that is not resumed fails as it broke, and costs no request", arguments: untouchables)
     func untouched(_ refusal: Refusal) async throws {
         let origin = BreakingOrigin([.breaks(after: 10)], fields: refusal.fields)
         let response = try await response(
@@ -226,7 +226,7 @@ struct ResumingTransportTests {
         #expect(origin.requests.count == 1)
     }
 
-    @Test("A resume that a server leaves unanswered ends with its own limit, and another follows")
+    @Test("An unanswered resume ends with its own timeout, and another follows")
     func unanswered() async throws {
         let clock = ManualClock()
         var rules = RetryRules(backoff: Backoff(base: .zero))
@@ -244,7 +244,7 @@ struct ResumingTransportTests {
     }
 
     @Test(
-        "A pipeline resumes where its rules say so, and a cache above stores one whole 200",
+        "A pipeline resumes if its rules say so, and a cache above stores one complete 200",
         arguments: [true, false]
     )
     func pipeline(_ resumes: Bool) async throws {

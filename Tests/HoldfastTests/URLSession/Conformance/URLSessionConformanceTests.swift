@@ -10,24 +10,24 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSessionTransport keeps the promises of a transport", .timeLimit(.minutes(20)))
+@Suite("URLSessionTransport passes the transport conformance suite", .timeLimit(.minutes(20)))
 struct URLSessionConformanceTests {
     /// Long bodies are of 200 MB in `TransferTests`, where another process is measured; here 64 MiB show the same rules.
     private static let longBody = 64 << 20
 
-    @Test("with a session of its own", arguments: TransportConformance.checks)
+    @Test("With its own session", arguments: TransportConformance.checks)
     func own(_ check: TransportConformance.Check) async {
         let findings = await check.findings(of: .urlSession, at: .http1, longBody: Self.longBody)
         #expect(findings.isEmpty, "\(findings)")
     }
 
-    @Test("over somebody's session", arguments: TransportConformance.checks)
+    @Test("Over an existing session", arguments: TransportConformance.checks)
     func foreign(_ check: TransportConformance.Check) async {
         let findings = await check.findings(of: .urlSessionOfOthers, at: .http1, longBody: Self.longBody)
         #expect(findings.isEmpty, "\(findings)")
     }
 
-    @Test("beneath a FaultInjectingTransport without faults", arguments: TransportConformance.checks)
+    @Test("Below a FaultInjectingTransport without faults", arguments: TransportConformance.checks)
     func faultless(_ check: TransportConformance.Check) async {
         let findings = await check.findings(of: .faultless, at: .http1, longBody: Self.longBody)
         #expect(findings.isEmpty, "\(findings)")

@@ -10,7 +10,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSession's face: Pipeline.data(for:)", .timeLimit(.minutes(20)))
+@Suite("URLSession API: Pipeline.data(for:)", .timeLimit(.minutes(20)))
 struct DataFaceTests {
     @Test("Data and an HTTPURLResponse come back for any status, fields included", arguments: [200, 404, 503])
     func dataFor(_ status: Int) async throws {
@@ -35,7 +35,7 @@ struct DataFaceTests {
     }
 
     @Test(
-        "collect(upTo:) takes a body of the limit and refuses a longer one",
+        "collect(upTo:) accepts a body of the limit and refuses a longer one",
         arguments: [(5, true), (4, false), (0, false)]
     )
     func limit(_ limit: Int, fits: Bool) async throws {

@@ -22,9 +22,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSession's face: Pipeline.download(for:)", .timeLimit(.minutes(20)))
+@Suite("URLSession API: Pipeline.download(for:)", .timeLimit(.minutes(20)))
 struct DownloadFaceTests {
-    @Test("The file is the caller's: in the temporary directory, for this user only, with the body")
+    @Test("The caller owns the file: in the temporary directory, for this user only, with the body")
     func file() async throws {
         let transport = ScriptedTransport([.stream(404, chunks: ["he", "llo"])])
         let (file, response) = try await Pipeline(transport: transport).download(for: .get())
@@ -37,7 +37,7 @@ struct DownloadFaceTests {
         #expect((response as? HTTPURLResponse)?.statusCode == 404)
     }
 
-    @Test("8 MiB are written chunk by chunk: each is in the file before the next one is asked for")
+    @Test("8 MiB are written chunk by chunk: each is in the file before the next one is requested")
     func constantMemory() async throws {
         let folder = try Folder()
         let source = MeasuredBytes(count: 128, folder: folder)
@@ -48,7 +48,7 @@ struct DownloadFaceTests {
     }
 
     @Test(
-        "Content that ends before its Content-Length is no download, whatever the transport thinks of it",
+        "Content that ends before its Content-Length fails the download, whatever the transport says",
         arguments: [0, 3]
     )
     func endsEarly(_ count: Int) async throws {
@@ -68,7 +68,7 @@ struct DownloadFaceTests {
         _ = try await pipeline.download(for: head, into: folder.url)
     }
 
-    @Test("Two downloads at once have two files")
+    @Test("Two concurrent downloads have two files")
     func twoFiles() async throws {
         let transport = ScriptedTransport { request in .stream(chunks: [request.url?.path ?? "", "!"]) }
         let pipeline = Pipeline(transport: transport)
@@ -81,7 +81,7 @@ struct DownloadFaceTests {
     }
 
     @Test(
-        "A directory that is not there or is none: a clear error, and the transfer ends",
+        "A missing or invalid directory gives a clear error, and the transfer ends",
         arguments: ["no", "content"]
     )
     func unwritable(_ name: String) async throws {
@@ -98,7 +98,7 @@ struct DownloadFaceTests {
         #expect(source.isCancelled)
     }
 
-    @Test("A disk that is full in the middle: a clear error, the file goes, and the transfer ends")
+    @Test("A disk that fills up gives a clear error, the file is removed, and the transfer ends")
     func diskFull() async throws {
         let files = SimulatedFileSystem(capacity: 64 << 10)
         try files.createDirectory("/downloads")
@@ -115,7 +115,7 @@ struct DownloadFaceTests {
         #expect(source.isCancelled)
     }
 
-    @Test("Cancelled while a body in memory is written, the file goes")
+    @Test("If cancelled while a body in memory is written, the file is removed")
     func cancelledInMemory() async throws {
         let folder = try Folder()
         let body = ResponseBody(ByteChunk(copying: "in memory".utf8))
@@ -125,7 +125,7 @@ struct DownloadFaceTests {
         #expect(try folder.downloads.isEmpty)
     }
 
-    @Test("A stored response can be downloaded, again and again, each time into a file of its own")
+    @Test("A stored response can be downloaded repeatedly, each time to a new file")
     func fromCache() async throws {
         let step = ScriptedTransport.Step.stream(200, ["Cache-Control": "max-age=60"], chunks: ["st", "ored"])
         let pipeline = Pipeline(transport: ScriptedTransport([step]), cache: .inMemory())

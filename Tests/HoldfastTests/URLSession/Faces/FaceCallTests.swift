@@ -13,9 +13,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSession's faces: cache, retries, cancellation, failures", .timeLimit(.minutes(20)))
+@Suite("URLSession APIs: cache, retries, cancellation, failures", .timeLimit(.minutes(20)))
 struct FaceCallTests {
-    @Test("Through the cache the second call sends nothing", arguments: [Face.data, .download, .bytes])
+    @Test("With the cache the second call sends nothing", arguments: [Face.data, .download, .bytes])
     func stored(_ face: Face) async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(fields: [("Cache-Control", "max-age=600")], body: "kept")
@@ -32,7 +32,7 @@ struct FaceCallTests {
         #expect(cache.statistics.hits == 1)
     }
 
-    @Test("A 503 is retried, and content is sent whole again", arguments: Face.allCases)
+    @Test("A 503 is retried, and the content is sent completely again", arguments: Face.allCases)
     func retried(_ face: Face) async throws {
         let server = try LoopbackServer.start { request in
             request.number == 0
@@ -104,7 +104,7 @@ struct FaceCallTests {
         #expect(try folder.downloads.isEmpty)
     }
 
-    @Test("A body that breaks off in the middle: an error, and no file", arguments: Face.allCases)
+    @Test("A body that breaks off gives an error and no file", arguments: Face.allCases)
     func broken(_ face: Face) async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(framing: .length(10), steps: [.send("begun"), .close])
@@ -121,7 +121,7 @@ struct FaceCallTests {
     }
 
     @Test(
-        "Cancelled by the words of Foundation, it is a CancellationError all the same",
+        "A cancellation reported by Foundation is still a CancellationError",
         arguments: [Face.data, .bytes]
     )
     func foundationsCancellation(_ face: Face) async throws {

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSession's face: Pipeline.bytes(for:)", .timeLimit(.minutes(20)))
+@Suite("URLSession API: Pipeline.bytes(for:)", .timeLimit(.minutes(20)))
 struct ResponseBytesTests {
     /// The bytes cut into chunks, of random sizes.
     static func cut(_ bytes: [UInt8], using generator: inout SeededGenerator) -> ResponseBytes {
@@ -27,7 +27,7 @@ struct ResponseBytesTests {
         return ResponseBytes(ResponseBody(ChunkSource(chunks)))
     }
 
-    @Test("All bytes of all chunks come, slices and empty ones included; then the end, again and again")
+    @Test("All bytes of all chunks come, slices and empty ones included; then the end, repeatedly")
     func bytes() async throws {
         let large = ByteChunk(patternedBytes(100_000))
         let chunks = [ByteChunk(), ByteChunk([1, 2, 3]), ByteChunk(), large[10..<70_000], ByteChunk()]
@@ -46,7 +46,7 @@ struct ResponseBytesTests {
         for _ in 0..<2 { #expect(try await bytes.all() == [1, 2]) }
     }
 
-    @Test("What came before a failure is handed out, then the failure, then the end")
+    @Test("What came before a failure is delivered, then the failure, then the end")
     func failure() async throws {
         let source = ChunkSource([ByteChunk([1, 2])], fails: true)
         var iterator = ResponseBytes(ResponseBody(source)).makeAsyncIterator()
@@ -56,7 +56,7 @@ struct ResponseBytesTests {
         #expect(try await iterator.next() == nil)
     }
 
-    @Test("They come as they are sent, behind the head; dropping them ends the transfer", arguments: [true, false])
+    @Test("Bytes come as they are sent, after the head; dropping them ends the transfer", arguments: [true, false])
     func streaming(dropsIterator: Bool) async throws {
         let gate = LoopbackGate()
         let server = try LoopbackServer.start { _ in

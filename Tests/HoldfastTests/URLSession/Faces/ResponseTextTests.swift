@@ -16,7 +16,7 @@ struct ResponseTextTests {
     }
 
     @Test(
-        "Every line end of Foundation's",
+        "Every line ending that Foundation knows",
         arguments: ["\n", "\u{B}", "\u{C}", "\r", "\r\n", "\u{85}", "\u{2028}", "\u{2029}"]
     )
     func lineEnds(_ end: String) async throws {
@@ -26,7 +26,7 @@ struct ResponseTextTests {
         #expect(try await Self.lines(end).isEmpty)
     }
 
-    @Test("Characters that share bytes with line ends are none")
+    @Test("Characters that share bytes with line endings do not end a line")
     func lookAlikes() async throws {
         // 85, A8 and A9 stand at the end of these, too.
         let text = "Å à ¨ © ‧ … \u{E028} ∨ ⁨x"
@@ -39,7 +39,7 @@ struct ResponseTextTests {
         )
     }
 
-    @Test("A line that a CR ends is there without waiting for what follows")
+    @Test("A line that ends with CR is delivered without waiting for what follows")
     func promptness() async throws {
         let source = ChunkSource([ByteChunk(copying: "now\r".utf8)], fails: true)
         var lines = ResponseBytes(ResponseBody(source)).lines.makeAsyncIterator()
@@ -47,7 +47,7 @@ struct ResponseTextTests {
         await #expect(throws: ChunkSource.Failure.self) { try await lines.next() }
     }
 
-    @Test("Property: scalars, characters and lines are those of String, however the chunks are cut", arguments: 0..<40)
+    @Test("Property: scalars, characters and lines equal String's, however the chunks are split", arguments: 0..<40)
     func asString(_ seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         var bytes: [UInt8] = []

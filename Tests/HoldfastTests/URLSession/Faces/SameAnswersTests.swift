@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// What a client sees must not change with the receiver of its calls.
-@Suite("URLSession's faces: the same answers as URLSession", .timeLimit(.minutes(20)))
+@Suite("URLSession APIs: the same results as URLSession", .timeLimit(.minutes(20)))
 struct SameAnswersTests {
     private static let answers: [String: LoopbackReply] = {
         // "hello" in a gzip member.
@@ -48,7 +48,7 @@ struct SameAnswersTests {
         }
     }
 
-    @Test("Data, status, fields, URL and what is made of them are equal", arguments: Face.allCases)
+    @Test("Data, status, fields, URL and derived values are equal", arguments: Face.allCases)
     func same(_ face: Face) async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -65,7 +65,7 @@ struct SameAnswersTests {
         }
     }
 
-    @Test("What reaches the server is equal, too: method, target, fields, content", arguments: Face.allCases)
+    @Test("What reaches the server is also equal: method, target, fields, content", arguments: Face.allCases)
     func sameRequests(_ face: Face) async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(204) }
         defer { server.stop() }

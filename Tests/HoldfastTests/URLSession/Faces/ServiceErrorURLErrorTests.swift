@@ -11,10 +11,10 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("ServiceError in the words of URLSession")
+@Suite("ServiceError as a URLError")
 struct ServiceErrorURLErrorTests {
     @Test(
-        "Each code has one",
+        "Each code has an equivalent",
         arguments: [
             (.badRequest, .badURL), (.resolve, .cannotFindHost), (.connect, .cannotConnectToHost),
             (.timeout, .timedOut), (.deadlineExceeded, .timedOut), (.tls, .secureConnectionFailed),
@@ -37,7 +37,7 @@ struct ServiceErrorURLErrorTests {
     }
 
     @Test(
-        "A cause that agrees says it best; one that does not gives way",
+        "A cause that agrees is used; one that does not is not",
         arguments: [
             (.certificate, .serverCertificateHasBadDate, .serverCertificateHasBadDate),
             (.offline, .dataNotAllowed, .dataNotAllowed), (.resolve, .dnsLookupFailed, .dnsLookupFailed),
@@ -54,7 +54,7 @@ struct ServiceErrorURLErrorTests {
         #expect((error.serviceError?.cause as? URLError)?.code == cause)
     }
 
-    @Test("The failing URL bears no credentials, and neither does what is printed")
+    @Test("The failing URL has no credentials, and neither has what is printed")
     func failingURL() throws {
         let url = try #require(URL(string: "https://user:pass@h.example:8443/a/b?token=secret#part"))
         let bare = URL(string: "https://h.example:8443/a/b")
@@ -74,7 +74,7 @@ struct ServiceErrorURLErrorTests {
         #expect(ServiceError(.timeout, "Late.").urlError.failingURL == nil)
     }
 
-    @Test("What was no ServiceError has none")
+    @Test("An error that was not a ServiceError has none")
     func none() {
         #expect(URLError(.timedOut).serviceError == nil)
     }

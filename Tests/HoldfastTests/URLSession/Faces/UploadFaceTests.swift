@@ -12,11 +12,11 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("URLSession's face: Pipeline.upload(for:from:) and (for:fromFile:)", .timeLimit(.minutes(20)))
+@Suite("URLSession API: Pipeline.upload(for:from:) and (for:fromFile:)", .timeLimit(.minutes(20)))
 struct UploadFaceTests {
     private static func put(_ server: LoopbackServer) -> URLRequest { .to(server, "/", "PUT") }
 
-    @Test("The content takes the place of the request's own")
+    @Test("The content replaces the request's own")
     func content() async throws {
         var request = URLRequest.request("POST", "http://origin.example/a")
         request.httpBody = Data("own".utf8)
@@ -33,7 +33,7 @@ struct UploadFaceTests {
         #expect(transport.sent.allSatisfy { $0.request.httpMethod == "POST" })
     }
 
-    @Test("A large file is sent whole by each attempt, over a real connection")
+    @Test("Each attempt sends a large file completely, over a real connection")
     func twice() async throws {
         let bytes = patternedBytes(3 << 20)
         let folder = try Folder()
@@ -61,7 +61,7 @@ struct UploadFaceTests {
         #expect(try await pipeline.upload(for: Self.put(server), fromFile: link).0 == Face.content)
     }
 
-    @Test("A file that is gone, a directory, a URL that is no file: .badRequest, nothing sent", arguments: 0..<3)
+    @Test("A missing file, a directory or a URL that is not a file: .badRequest, nothing sent", arguments: 0..<3)
     func unreadable(_ index: Int) async throws {
         let folder = try Folder()
         let web = try #require(URL(string: "http://origin.example/file"))

@@ -22,7 +22,7 @@ struct InterceptedCookiesTests {
         }
     }
 
-    @Test("What one session was given is not sent for another, nor for one that wants no cookies")
+    @Test("A session's cookies are not sent for another session, nor for one that wants no cookies")
     func apart() async throws {
         let server = try Self.server()
         let pipeline = Pipeline(transport: URLSessionTransport())
@@ -56,7 +56,7 @@ struct InterceptedCookiesTests {
         #expect(try await second.get(server.url("/away")).text == "n=1")
     }
 
-    @Test("A Cookie field of the caller's own goes along with a redirect as it stands")
+    @Test("The caller's own Cookie field is forwarded unchanged with a redirect")
     func own() async throws {
         let server = try LoopbackServer.start { request in
             request.path == "/login"
@@ -72,7 +72,7 @@ struct InterceptedCookiesTests {
         #expect(client.session.configuration.httpCookieStorage?.cookies(for: server.url())?.map(\.value) == ["new"])
     }
 
-    @Test("Each session keeps the cookies of what it is answered from the store, of every hop, where it holds none yet")
+    @Test("From stored responses of every hop, a session keeps the cookies that it does not have yet")
     func stored() async throws {
         let server = try LoopbackServer.start { request in
             let fields = [("Set-Cookie", "n=\(request.number)"), ("Cache-Control", "max-age=600")]
@@ -101,7 +101,7 @@ struct InterceptedCookiesTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test("A stored response gives a session back no cookie that is gone, and none to another that was private")
+    @Test("A stored response returns no removed cookie to a session, and no private one to another")
     func gone() async throws {
         let server = try LoopbackServer.start { request in
             let control = request.path == "/private" ? "private, max-age=600" : "max-age=600"
@@ -128,7 +128,7 @@ struct InterceptedCookiesTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test("A session that joins the exchange of another one keeps the cookies that it sets")
+    @Test("A session that joins another one's exchange keeps the cookies it sets")
     func joined() async throws {
         let gate = LoopbackGate()
         let server = try LoopbackServer.start { _ in
@@ -156,7 +156,7 @@ struct InterceptedCookiesTests {
         }
     }
 
-    @Test("Cookies of attempts that were repeated, and of a 304, are kept as well")
+    @Test("Cookies of repeated attempts, and of a 304, are kept too")
     func beneath() async throws {
         let server = try LoopbackServer.start { request in
             switch request.number {

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("A session of somebody's, sent through a pipeline", .timeLimit(.minutes(20)))
+@Suite("An existing session that sends through a pipeline", .timeLimit(.minutes(20)))
 struct InterceptedSessionTests {
     @Test("A second call is answered from the cache without a request, and an observer sees both")
     func cached() async throws {
@@ -41,7 +41,7 @@ struct InterceptedSessionTests {
         #expect(recorder.events(.callEnded).map(\.source) == [.network(attempts: 1), .fresh])
     }
 
-    @Test("A 503 and a broken connection are retried, and the caller sees the answer alone")
+    @Test("A 503 and a broken connection are retried, and the caller sees only the final response")
     func retried() async throws {
         let server = try LoopbackServer.start { request in
             switch request.number {
@@ -56,7 +56,7 @@ struct InterceptedSessionTests {
         #expect(server.requests.count == 3)
     }
 
-    @Test("Where the server breaks, what is stored stands in (RFC 5861)")
+    @Test("If the server fails, the stored response is served (RFC 5861)")
     func staleOnError() async throws {
         let server = try LoopbackServer.start { request in
             request.number == 0
@@ -71,7 +71,7 @@ struct InterceptedSessionTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test("Requests that do not match go out as without us")
+    @Test("Requests that do not match are sent as without a pipeline")
     func unmatched() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(body: "plain") }
         let transport = ScriptedTransport([.respond(body: "piped")], repeatsLastStep: true)
@@ -84,7 +84,7 @@ struct InterceptedSessionTests {
         #expect(transport.sent.count == 1)
     }
 
-    @Test("Redirects are followed inside, and the response bears the last URL")
+    @Test("Redirects are followed inside, and the response has the last URL")
     func redirect() async throws {
         let server = try LoopbackServer.start { request in
             request.path == "/" ? LoopbackReply(302, fields: [("Location", "/there")]) : LoopbackReply(body: "there")
@@ -97,7 +97,7 @@ struct InterceptedSessionTests {
         #expect(server.requests.map(\.path) == ["/", "/there"])
     }
 
-    @Test("Statuses, methods and bodies without content come as they are")
+    @Test("Statuses, methods and bodies without content arrive unchanged")
     func heads() async throws {
         let server = try LoopbackServer.start { request in
             switch request.path {
@@ -123,7 +123,7 @@ struct InterceptedSessionTests {
     }
 
     @Test(
-        "A 401 with any challenge is handed up with its body, and nothing hangs",
+        "A 401 with any challenge is returned with its body, and nothing hangs",
         arguments: [
             "Basic realm=\"x\"", "basic realm=x", "Basic", "Bearer realm=\"x\", Basic realm=\"y\"",
             "Digest realm=\"a\", nonce=\"b\"", "Negotiate, Basic realm=\"x\"", ",Basic realm=\"x\"", "",
@@ -160,7 +160,7 @@ struct InterceptedSessionTests {
         #expect(recorder.events(.callEnded).count == 2)
     }
 
-    @Test("Failures are URLErrors with the pipeline's own beneath")
+    @Test("Failures are URLErrors with the pipeline's own as the underlying error")
     func failures() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(before: [.reset]) }
         let pipeline = Pipeline(transport: URLSessionTransport(), retrierFactory: .backoff(.atOnce))
@@ -171,7 +171,7 @@ struct InterceptedSessionTests {
         #expect(server.requests.count == 4)
     }
 
-    @Test("On Linux a body beyond the limit fails and says so; one within comes whole")
+    @Test("On Linux a body beyond the limit fails with an error that says so; one within it arrives whole")
     func limit() async throws {
         let server = try LoopbackServer.start { request in
             LoopbackReply(framing: .chunked, steps: [.send("12345"), .send(request.path == "/long" ? "678" : "6")])

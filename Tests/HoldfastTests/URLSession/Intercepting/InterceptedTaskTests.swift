@@ -23,7 +23,7 @@ struct InterceptedTaskTests {
         }
     }
 
-    @Test("A delegate is told of the response, the data and the end, in this order")
+    @Test("A delegate gets the response, the data and the end, in this order")
     func delegate() async throws {
         let server = try Self.echo()
         defer { pipeline.stopIntercepting() }
@@ -51,7 +51,7 @@ struct InterceptedTaskTests {
         #expect(calls.count == 1)
     }
 
-    @Test("Uploads send their content; on Linux as without us, with the session's own fields")
+    @Test("Uploads send their content; on Linux as without a pipeline, with the session's own fields")
     func uploads() async throws {
         let server = try Self.echo()
         defer { pipeline.stopIntercepting() }
@@ -73,7 +73,7 @@ struct InterceptedTaskTests {
         #expect(server.requests.count == 3)
     }
 
-    @Test("Downloads give a file; on Linux as without us")
+    @Test("Downloads give a file; on Linux as without a pipeline")
     func downloads() async throws {
         let server = try Self.echo()
         defer { pipeline.stopIntercepting() }
@@ -132,7 +132,7 @@ struct InterceptedTaskTests {
         try await server.connectionEnds(atLeast: 1)
     }
 
-    @Test("A session that is invalidated and cancelled ends its loads, one that finishes lets them end")
+    @Test("Invalidating and cancelling a session ends its loads, finishing lets them end")
     func invalidated() async throws {
         let gate = LoopbackGate()
         let server = try LoopbackServer.start { request in
@@ -154,7 +154,7 @@ struct InterceptedTaskTests {
         #expect(try await finished.value.text == "done")
     }
 
-    @Test("A suspended task waits with its result, and its request is sent once")
+    @Test("A suspended task holds its result back, and its request is sent once")
     func suspended() async throws {
         let gate = LoopbackGate()
         let server = try LoopbackServer.start { _ in LoopbackReply(before: [.pause(gate)], steps: [.send("once")]) }
@@ -174,7 +174,7 @@ struct InterceptedTaskTests {
     }
 
     #if !canImport(Darwin)
-        @Test("On Linux nothing is told of the progress of a task that a pipeline loads")
+        @Test("On Linux a task that a pipeline loads reports no progress")
         func progress() async throws {
             let server = try Self.echo()
             defer { pipeline.stopIntercepting() }

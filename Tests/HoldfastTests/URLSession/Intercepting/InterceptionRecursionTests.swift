@@ -56,7 +56,7 @@ struct InterceptionRecursionTests {
     }
 
     @Test(
-        "A transport made of the very intercepted configuration sends one request for one call",
+        "A transport made from the intercepted configuration itself sends one request for one call",
         arguments: Form.allCases
     )
     func itself(_ form: Form) async throws {
@@ -80,7 +80,7 @@ struct InterceptionRecursionTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test("Two pipelines in one configuration: the last one asks first, each by its own choice")
+    @Test("With two pipelines in one configuration, the last one is asked first, each by its own choice")
     func two() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(body: "plain") }
         let first = Pipeline(transport: ScriptedTransport([.respond(body: "first")], repeatsLastStep: true))
@@ -120,7 +120,7 @@ struct InterceptionRecursionTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test("A direct call does not come back by its own transport's session, where it would wait for itself")
+    @Test("A direct call does not return through its own transport's session, where it would wait for itself")
     func direct() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(body: "once") }
         let recorder = EventRecorder()

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Classes for pipelines", .timeLimit(.minutes(20)))
+@Suite("Protocol classes for pipelines", .timeLimit(.minutes(20)))
 struct InterceptionRegistryTests {
     private let pipeline = Pipeline(transport: ScriptedTransport([.respond(body: "piped")], repeatsLastStep: true))
     private let configuration = URLSessionConfiguration.ephemeral
@@ -22,7 +22,7 @@ struct InterceptionRegistryTests {
         ObjectIdentifier(try #require(configuration.protocolClasses?.first))
     }
 
-    @Test("One pipeline, asked for twice, has one class, and so have its copies")
+    @Test("One pipeline has one class, however often it is requested, and so have its copies")
     func shared() throws {
         defer { pipeline.stopIntercepting() }
         let copy = pipeline
@@ -34,7 +34,7 @@ struct InterceptionRegistryTests {
         #expect(!(configuration.protocolClasses?.first is InterceptingURLProtocol.Type))
     }
 
-    @Test("Another pipeline, other settings and a choice of requests have classes of their own")
+    @Test("Another pipeline, other settings and a choice of requests each have their own class")
     func distinct() throws {
         let other = Pipeline(transport: ScriptedTransport([]))
         defer {
@@ -51,7 +51,7 @@ struct InterceptionRegistryTests {
         #expect(Set(classes).count == classes.count)
     }
 
-    @Test("Once withdrawn, a session goes on as without us, and no other pipeline gets its class")
+    @Test("Once interception stops, a session continues as without it, and no other pipeline gets its class")
     func withdrawn() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(body: "plain") }
         let intercepted = configuration.intercepted(by: pipeline)
@@ -68,7 +68,7 @@ struct InterceptionRegistryTests {
         #expect(try await pipeline.data(from: server.url()).0 == Data("piped".utf8))
     }
 
-    @Test("There are only so many at a time; what was withdrawn makes room")
+    @Test("The number of classes is limited, and a stopped one makes room")
     func bounded() {
         let registry = InterceptionRegistry(limit: 2)
         let interception = Interception(
@@ -84,7 +84,7 @@ struct InterceptionRegistryTests {
         #expect(registry.protocolClass(for: interception, key: nil) != nil)
     }
 
-    @Test("Every number has a class of its own")
+    @Test("Every number has its own class")
     func numbers() {
         let classes = (0..<300).map { ObjectIdentifier(InterceptionSlot.protocolClass(number: $0)) }
         #expect(Set(classes).count == 300)
@@ -93,7 +93,7 @@ struct InterceptionRegistryTests {
     }
 
     @Test(
-        "Only http and https are taken",
+        "Only http and https are intercepted",
         arguments: [
             ("http://a.example/", true), ("HTTPS://a.example/", true), ("ws://a.example/", false), ("file:///a", false),
             ("data:,x", false), ("a", false),

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("What a configuration asks for holds when its session is intercepted", .timeLimit(.minutes(20)))
+@Suite("An intercepted session keeps the settings of its configuration", .timeLimit(.minutes(20)))
 struct InterceptionSettingsTests {
     private static func cookie(_ name: String, _ value: String) throws -> HTTPCookie {
         try #require(HTTPCookie(properties: [.domain: "127.0.0.1", .path: "/", .name: name, .value: value]))
@@ -32,7 +32,7 @@ struct InterceptionSettingsTests {
 
     private let request = URLRequest.plain("http://127.0.0.1:1/")
 
-    @Test("Header fields stand beneath the request's own")
+    @Test("Header fields of the request override the configuration's")
     func headers() async throws {
         var request = request
         request.setValue("own", forHTTPHeaderField: "x-b")
@@ -42,7 +42,7 @@ struct InterceptionSettingsTests {
         #expect(sent.value(forHTTPHeaderField: "X-C") == "3")
     }
 
-    @Test("Timeout and cache policy of the configuration hold where the request has the defaults")
+    @Test("Timeout and cache policy of the configuration apply if the request has the defaults")
     func policies() async throws {
         func configure(_ configuration: URLSessionConfiguration) {
             configuration.timeoutIntervalForRequest = 1700
@@ -59,7 +59,7 @@ struct InterceptionSettingsTests {
         #expect(own.cachePolicy == .returnCacheDataElseLoad)
     }
 
-    @Test("The pipeline hears the cache policy: a reload asks again, only-if-cached asks nobody")
+    @Test("The pipeline obeys the cache policy: a reload asks again, only-if-cached asks nobody")
     func cachePolicy() async throws {
         let server = try LoopbackServer.start { request in
             LoopbackReply(fields: [("Cache-Control", "max-age=600")], body: "\(request.number)")
@@ -79,7 +79,7 @@ struct InterceptionSettingsTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test("A resource timeout limits the call, and the pipeline's own limit as well")
+    @Test("A resource timeout limits the call, and so does the pipeline's own limit")
     func resourceTimeout() {
         let configuration = URLSessionConfiguration.ephemeral
         #expect(InterceptionSettings(configuration).callTimeout(within: nil) == nil)
@@ -90,7 +90,7 @@ struct InterceptionSettingsTests {
         #expect(InterceptionSettings(configuration).callTimeout(within: .seconds(50)) == .seconds(30))
     }
 
-    @Test("Credentials in header fields and cookies part the cache")
+    @Test("Credentials in header fields and cookies partition the cache")
     func partitions() async throws {
         let server = try LoopbackServer.start { request in
             let user = (request.values(of: "Authorization") + request.values(of: "Cookie")).joined()
@@ -116,7 +116,7 @@ struct InterceptionSettingsTests {
         #expect(server.requests.count == clients.count)
     }
 
-    @Test("The session's storage gives its cookies and takes new ones; what was stored never replaces them")
+    @Test("The session's storage supplies cookies and takes new ones; stored responses never replace them")
     func cookies() async throws {
         let server = try LoopbackServer.start { request in
             let fields = [("Set-Cookie", "a=\(request.number + 1)"), ("Cache-Control", "max-age=600")]
@@ -161,7 +161,7 @@ struct InterceptionSettingsTests {
         #expect(storage.cookies?.first { $0.name == "c" }?.value == "2")
     }
 
-    @Test("Cookies that a redirect sets are sent on and kept where the transport has the session's storage as well")
+    @Test("Cookies that a redirect sets are sent on and kept, also if the transport has the session's storage")
     func cookiesOfRedirects() async throws {
         let server = try LoopbackServer.start { request in
             request.path == "/login"
@@ -179,7 +179,7 @@ struct InterceptionSettingsTests {
         #expect(storage.cookies(for: server.url())?.map(\.value) == ["new"])
     }
 
-    @Test("A configuration that wants no cookies has none sent and none kept")
+    @Test("A configuration that wants no cookies sends none and keeps none")
     func withoutCookies() async throws {
         let server = try LoopbackServer.start { request in
             LoopbackReply(fields: [("Set-Cookie", "a=1")], body: request.values(of: "Cookie").joined())

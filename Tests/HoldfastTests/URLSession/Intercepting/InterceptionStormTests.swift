@@ -82,7 +82,7 @@ struct InterceptionStormTests {
     }
 
     @Test(
-        "Forty calls that wait at the server are cancelled, and their own session is not called on the queue of the other"
+        "Forty calls waiting at the server are cancelled, and their session is not called on another one's queue"
     )
     func cancelledAtServer() async throws {
         let server = try LoopbackServer.start { _ in .never }

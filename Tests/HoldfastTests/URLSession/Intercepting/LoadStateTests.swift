@@ -74,7 +74,7 @@ struct LoadStateTests {
         }
     }
 
-    @Test("After the last delivery comes nothing")
+    @Test("Nothing comes after the last delivery")
     func last() {
         var state = LoadState()
         guard case .begin = state.start() else {

@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// What the transport says of an exchange that broke, and which class of RETRY.md §3.1 follows.
-@Suite("E17: progress and class of what broke", .timeLimit(.minutes(20)))
+@Suite("E17: progress and class of broken exchanges", .timeLimit(.minutes(20)))
 struct BrokenExchangeTests {
     struct Break: Sendable, CustomStringConvertible {
         let description: String
@@ -30,7 +30,7 @@ struct BrokenExchangeTests {
         Break(description: "reset within the status line", reply: LoopbackReply(before: [.raw("HTTP/1."), .reset])),
     ]
 
-    @Test("A fresh connection that breaks proves nothing: a POST is never sent again, a GET is", arguments: breaks)
+    @Test("A new connection that breaks proves nothing: a POST is never sent again, a GET is", arguments: breaks)
     func fresh(_ way: Break) async throws {
         for (method, content) in [("GET", 0), ("POST", 0), ("POST", 10), ("POST", 300_000)] {
             let server = try LoopbackServer.start(opening: { _ in way.opening }) { _ in way.reply }
@@ -51,7 +51,7 @@ struct BrokenExchangeTests {
     }
 
     @Test(
-        "complaint 7 of 12: a kept connection that breaks before an answer: a PUT is once more at once, a POST is not sent twice",
+        "Complaint 7 of 12: if a reused connection breaks before a response, a PUT is resent at once, a POST is not",
         arguments: breaks.filter { $0.opening == .serve }
     )
     func reused(_ way: Break) async throws {
@@ -72,7 +72,7 @@ struct BrokenExchangeTests {
     }
 
     @Test(
-        "complaint 7 of 12: a connection that was closed while idle is noticed before anything is sent",
+        "Complaint 7 of 12: a connection closed while idle is noticed before anything is sent",
         arguments: ["GET", "POST"]
     )
     func idle(_ method: String) async throws {

@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("E17: real sockets that break, and what reaches the server twice", .timeLimit(.minutes(20)))
+@Suite("E17: broken sockets, and what reaches the server twice", .timeLimit(.minutes(20)))
 struct DuplicateTests {
     private static let rules: RetryRules = {
         let quick = Backoff(base: .milliseconds(1), cap: .milliseconds(4))
@@ -26,7 +26,7 @@ struct DuplicateTests {
     private static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "POST", "POST"]
 
     @Test(
-        "complaint 4 of 12: 200 calls of mixed methods over connections that break: no POST is acted on twice, every GET survives",
+        "Complaint 4 of 12: 200 mixed calls over breaking connections: no POST is acted on twice, every GET survives",
         arguments: [17, 18] as [UInt64]
     )
     func mixed(_ seed: UInt64) async throws {
@@ -105,7 +105,7 @@ struct DuplicateTests {
     }
 
     @Test(
-        "§3.1: where nobody accepts connections nothing was sent, so a POST is tried again as well",
+        "§3.1: if nobody accepts connections nothing was sent, so even a POST is retried",
         arguments: ["POST", "GET"]
     )
     func refused(_ method: String) async throws {
@@ -125,7 +125,7 @@ struct DuplicateTests {
         }
     }
 
-    @Test("§3.1: 421 and 425 are sent again once, a POST too", arguments: [421, 425], ["POST", "GET"])
+    @Test("§3.1: after 421 and 425 a request is resent once, even a POST", arguments: [421, 425], ["POST", "GET"])
     func unprocessed(_ status: Int, _ method: String) async throws {
         let server = try LoopbackServer.start { request in
             request.number == 0 ? LoopbackReply(status) : LoopbackReply(body: request.text)
@@ -141,7 +141,9 @@ struct DuplicateTests {
         #expect(try await response.read == (method == "POST" ? "content" : ""))
     }
 
-    @Test("§3.1: once bytes of an answer came, a broken connection is its reader's error and nothing is sent again")
+    @Test(
+        "§3.1: once bytes of a response arrived, a broken connection is an error for the reader, and nothing is resent"
+    )
     func brokenBody() async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(framing: .length(10), steps: [.send("abc"), .reset])

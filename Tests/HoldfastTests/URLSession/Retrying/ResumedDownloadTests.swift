@@ -11,7 +11,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("RETRY §1 row 46, E17: real sockets that break within a body", .timeLimit(.minutes(20)))
+@Suite("RETRY §1 row 46, E17: real sockets that break during a body", .timeLimit(.minutes(20)))
 struct ResumedDownloadTests {
     private static let content = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
@@ -37,7 +37,7 @@ struct ResumedDownloadTests {
         )
     }
 
-    @Test("A download whose connection is closed or reset twice comes whole, each byte behind those that came")
+    @Test("A download whose connection is closed or reset twice arrives completely, with every byte in order")
     func resumes() async throws {
         for end in [LoopbackReply.Step.close, .reset] {
             let server = try LoopbackServer.start { Self.reply($0, breaks: 2, end) }
@@ -54,7 +54,7 @@ struct ResumedDownloadTests {
         }
     }
 
-    @Test("Where the representation changed meanwhile, the original failure goes up")
+    @Test("If the representation changed meanwhile, the original failure is thrown")
     func changed() async throws {
         let server = try LoopbackServer.start { request in
             request.number == 0

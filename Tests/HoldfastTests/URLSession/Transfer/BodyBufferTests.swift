@@ -8,11 +8,11 @@ import Testing
 
 @testable import Holdfast
 
-@Suite("The body's books, and its files", .timeLimit(.minutes(20)))
+@Suite("The body buffer and its files", .timeLimit(.minutes(20)))
 struct BodyBufferTests {
     private func chunk(_ count: Int) -> ByteChunk { ByteChunk(Array(repeating: 7, count: count)) }
 
-    @Test("Memory first; once something was spilled, all is, until the reader has caught up")
+    @Test("Memory first; once something was spilled, everything is, until the reader has caught up")
     func order() {
         var buffer = BodyBuffer(memoryLimit: 10, diskLimit: 100)
         #expect(buffer.place(chunk(6)) == .memory)
@@ -31,7 +31,7 @@ struct BodyBufferTests {
         #expect(buffer.place(chunk(1)) == .memory)
     }
 
-    @Test("Limits are exact, and the file is used again from its start")
+    @Test("Limits are exact, and the file is reused from its start")
     func limits() {
         var buffer = BodyBuffer(memoryLimit: 4, diskLimit: 8)
         #expect(buffer.place(chunk(4)) == .memory)
@@ -48,7 +48,7 @@ struct BodyBufferTests {
         #expect(none.next() == .chunk(chunk(3)))
     }
 
-    @Test("Whatever the order of arrivals, writes and reads, bytes come out as they went in", arguments: 1...50)
+    @Test("Whatever the order of arrivals, writes and reads, bytes come out in order", arguments: 1...50)
     func property(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var buffer = BodyBuffer(
@@ -97,7 +97,7 @@ struct BodyBufferTests {
         return true
     }
 
-    @Test("A spill file gives back what was written, also over older bytes")
+    @Test("A spill file returns what was written, also over older bytes")
     func spillFile() async throws {
         let file = try SpillFile()
         try file.write(ByteChunk([1, 2, 3, 4]), at: 0)
@@ -113,7 +113,7 @@ struct BodyBufferTests {
         }
     }
 
-    @Test("A temporary file goes when it is told to")
+    @Test("A temporary file is removed on request")
     func removedFile() async throws {
         let file = try await TemporaryFile.containing([ByteChunk([1])])
         await file.remove()
@@ -121,7 +121,7 @@ struct BodyBufferTests {
         await file.remove()
     }
 
-    @Test("A temporary file goes with its last reference", .timeLimit(.minutes(20)))
+    @Test("A temporary file is removed with its last reference", .timeLimit(.minutes(20)))
     func temporaryFile() async throws {
         var file: TemporaryFile? = try await TemporaryFile.containing([ByteChunk([1]), ByteChunk([2, 3])])
         let url = try #require(file?.url)

@@ -22,7 +22,7 @@ import Testing
         }
 
         @Test(
-            "Linux: what really comes of broken answers",
+            "Linux: the errors of broken responses",
             arguments: [
                 Answer(
                     testDescription: "reset before the head",
@@ -99,7 +99,7 @@ import Testing
             #expect(error?.cause is URLError)
         }
 
-        @Test("Linux: a TLS connection that ends in the handshake")
+        @Test("Linux: a TLS connection that ends during the handshake")
         func tls() async throws {
             let server = try LoopbackServer.start(connectionLimit: 0) { _ in LoopbackReply() }
             let error = await #expect(throws: ServiceError.self) {
@@ -119,7 +119,7 @@ import Testing
             #expect(server.requests.isEmpty)
         }
 
-        @Test("Linux: a request body that did not leave whole has sent its head only")
+        @Test("Linux: a request body that was not sent completely has sent only its head")
         func partlySent() async throws {
             let server = try LoopbackServer.start(bodyLimit: 1_000) { _ in LoopbackReply() }
             let stop = LoopbackGate()

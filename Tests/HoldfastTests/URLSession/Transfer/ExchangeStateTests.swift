@@ -13,9 +13,9 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("The books of an exchange")
+@Suite("The state of an exchange")
 struct ExchangeStateTests {
-    @Test("An exchange whose spill file could not be read back still ends its transfer when its body is given up")
+    @Test("An exchange whose spill file could not be read still ends its transfer when its body is abandoned")
     func unreadable() async throws {
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
         let task = URLSession.shared.dataTask(with: url)

@@ -16,7 +16,7 @@ struct SpillFileTests {
         }.array
     }
 
-    @Test("What was written is read, whatever the parts it lies in, and parts that were read are gone")
+    @Test("What was written is read, whichever segment it is in, and segments that were read are removed")
     func parts() async throws {
         let file = try SpillFile(partSize: 10)
         let bytes = patternedBytes(95)
@@ -37,7 +37,7 @@ struct SpillFileTests {
         #expect(try await read(file, 15, at: 0) == Array(bytes[0..<15]))
     }
 
-    @Test("What is not there is an error")
+    @Test("Reading what is not there is an error")
     func missing() async throws {
         let file = try SpillFile(partSize: 10)
         try file.write(ByteChunk([1, 2, 3]), at: 0)

@@ -22,7 +22,7 @@ struct StaleConnectionTests {
     }
 
     @Test(
-        "Linux: what is not idempotent reaches the server once, and the call ends at once instead of hanging",
+        "Linux: a request that is not idempotent reaches the server once, and the call ends at once and does not hang",
         arguments: [
             ("POST", "body"), ("POST", ""), ("PATCH", "body"), ("PATCH", ""), ("PUT", "body"), ("POST", "file"),
             ("PUT", "file"), ("POST", "empty file"),
@@ -58,7 +58,7 @@ struct StaleConnectionTests {
 
     #if !canImport(Darwin)
         @Test(
-            "Linux: the whole content has left, though the delegate's queue has not come to say so",
+            "Linux: all content was sent, although the delegate's queue has not reported it yet",
             arguments: ["body", "file"]
         )
         func slowDelegate(_ form: String) async throws {
@@ -79,7 +79,7 @@ struct StaleConnectionTests {
         }
     #endif
 
-    @Test("Linux: what the call declares not idempotent is sent once, whatever its method")
+    @Test("Linux: a call declared not idempotent is sent once, whatever its method")
     func declaredUnsafe() async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -96,7 +96,7 @@ struct StaleConnectionTests {
     }
 
     @Test(
-        "Retries by the rules: a PUT is sent again at once, a POST is not",
+        "Retries by the rules: a PUT is resent at once, a POST is not",
         arguments: ["PUT", "POST"],
         ["bytes", "file"]
     )

@@ -93,7 +93,7 @@ struct TransferFailureTests {
 
     #if !canImport(Darwin)
         @Test(
-            "Linux: libcurl's words stand in for a code",
+            "Linux: libcurl's messages replace a missing code",
             arguments: [
                 ("Recv failure: Connection reset by peer", "https", .bodySent, .tls),
                 ("Recv failure: Connection reset by peer", "http", .bodySent, .connectionLost),
@@ -120,7 +120,7 @@ struct TransferFailureTests {
         }
     #endif
 
-    @Test("A connection that cannot be made proves nothing where content left over an earlier one, or a head came")
+    @Test("A failed connection proves nothing if content was sent over an earlier one, or a head came")
     func earlierConnection() {
         for (hasSentContent, observed) in [(true, TransportProgress.headSent), (false, .headReceived)] {
             let error = TransferFailure.serviceError(
@@ -135,7 +135,7 @@ struct TransferFailureTests {
         }
     }
 
-    @Test("An error of somebody else's is kept as the cause")
+    @Test("A foreign error is kept as the cause")
     func foreignError() {
         struct Odd: Error {}
         let error = TransferFailure.serviceError(for: Odd(), url: nil, progress: .headSent, connectionReused: false)
@@ -163,7 +163,7 @@ struct TransferFailureTests {
         #expect(unknown?.progress == .notSent)
     }
 
-    @Test("A body file that is not there has sent nothing")
+    @Test("A missing body file has sent nothing")
     func missingFile() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply() }
         let error = await #expect(throws: ServiceError.self) {

@@ -14,14 +14,14 @@ import Testing
 /// Foundation on Linux traps when an exchange ends while it reads a file to upload, so no file may be uploaded by it.
 ///
 /// Cancellation is left to the conformance suite: Foundation has another trap there, which seldom comes, with any content.
-@Suite("URLSessionTransport: uploads that end in the middle", .timeLimit(.minutes(20)))
+@Suite("URLSessionTransport: uploads that are cut off", .timeLimit(.minutes(20)))
 struct EndedUploadTests {
     private enum Ending: CaseIterable {
         case reset, close
     }
 
     @Test(
-        "The process survives a hundred uploads that the server breaks off, from a file and as a long stream",
+        "The process survives a hundred uploads that the server cuts off, from a file and as a long stream",
         arguments: ["file", "stream", "foreign"]
     )
     func survives(_ form: String) async throws {
@@ -66,7 +66,7 @@ struct EndedUploadTests {
     }
 
     #if os(Linux)
-        @Test("Linux: files do not stay open when their exchanges have ended")
+        @Test("Linux: files do not stay open after their exchanges ended")
         func noFileStaysOpen() async throws {
             let file = try ScratchFile(length: 1 << 20)
             let path = file.url.resolvingSymlinksInPath().path

@@ -15,7 +15,7 @@ import Testing
 @Suite("URLSessionTransport: request bodies in files", .timeLimit(.minutes(20)))
 struct FileUploadTests {
     @Test(
-        "A file goes out with its length and nothing else that frames it, whatever fields the caller sets (RFC 9112 §6.2)",
+        "A file is sent with its length and no other framing, whatever fields the caller sets (RFC 9112 §6.2)",
         arguments: ["PUT", "POST", "PATCH", "DELETE", "OPTIONS"]
     )
     func framing(_ method: String) async throws {
@@ -56,7 +56,7 @@ struct FileUploadTests {
     }
 
     #if !canImport(Darwin)
-        @Test("A stream that went to a file leaves no name of it behind before anything is sent")
+        @Test("A stream collected in a file leaves no file name behind before anything is sent")
         func nameless() async throws {
             let chunks = (0..<4).map { _ in ByteChunk(patternedBytes(1_000)) }
             let body = RequestBody.oneShot(ListSource(chunks))
@@ -71,7 +71,7 @@ struct FileUploadTests {
     #endif
 
     @Test(
-        "A file that is gone, a directory, a link to nothing, a URL that is no file: .badRequest, and nothing is sent"
+        "A missing file, a directory, a dangling link, a URL that is not a file: .badRequest, and nothing is sent"
     )
     func unreadable() async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply() }
@@ -92,7 +92,7 @@ struct FileUploadTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test("A file that loses its name after it was opened is sent whole")
+    @Test("A file that is unlinked after it was opened is sent completely")
     func unlinked() async throws {
         let file = try ScratchFile(patternedBytes(1 << 20))
         let url = file.url
@@ -130,7 +130,7 @@ struct FileUploadTests {
         }
 
         @Test(
-            "Linux: a file that grows or shrinks while it is sent breaks the exchange, and is never taken for whole",
+            "Linux: a file that grows or shrinks while it is sent breaks the exchange and never counts as complete",
             arguments: [-1, 1, -(32 << 20)]
         )
         func changed(by difference: Int) async throws {

@@ -15,7 +15,7 @@
         static func key(_ number: Int) -> UInt64 { RequestTrace.hash(of: "object \(number)".utf8) }
 
         @Test(
-            "A sample has all requests for an object or none, and never more than its bound",
+            "A sample has all or none of the requests for an object, and never exceeds its bound",
             arguments: [1, 2] as [UInt64]
         )
         func samples(_ seed: UInt64) {
@@ -39,14 +39,14 @@
             #expect(trace.keyCount > 60)
         }
 
-        @Test("Too few objects to choose among: what comes late is left out")
+        @Test("With too few objects to choose from, late ones are left out")
         func few() {
             var requests = SampledRequests(limit: 100, sizesAreOfObjects: false, hasLives: false)
             for number in 0..<500 { requests.append(key: Self.key(number % 10), size: 1) }
             #expect(requests.rate == 1 && requests.count == 100 && requests.cut == 400)
         }
 
-        @Test("An object has the largest of its sizes; one without any is left out")
+        @Test("An object has the largest of its sizes, and one without any is left out")
         func sizes() {
             var requests = SampledRequests(limit: 100, sizesAreOfObjects: true, hasLives: false)
             for (number, size) in [(1, nil), (1, 10), (1, 30), (1, 20), (2, nil)] as [(Int, UInt32?)] {

@@ -26,7 +26,7 @@
             )
         }
 
-        @Test("LRU by one pass is LRU by simulation at every size", arguments: [1, 2, 3, 4] as [UInt64])
+        @Test("LRU in one pass equals the simulation of LRU at every size", arguments: [1, 2, 3, 4] as [UInt64])
         func onePass(_ seed: UInt64) async throws {
             var generator = SeededGenerator(seed: seed)
             var trace = RequestTrace()
@@ -54,7 +54,7 @@
             }
         }
 
-        @Test("A sample tells nearly what the whole does, and its sizes stand for the whole")
+        @Test("A sample predicts nearly what the whole does, and its sizes are scaled to the whole")
         func sample() async throws {
             let folder = try TestFolder()
             var generator = SeededGenerator(seed: 5)
@@ -84,7 +84,7 @@
             .appendingPathComponent("../shared/traces").standardizedFileURL
 
         @Test(
-            "Public traces have the hit ratios that others found",
+            "Public traces have the published hit ratios",
             .enabled("the traces lie beside the project") { FileManager.default.fileExists(atPath: traces.path) },
             arguments: ["lirs_multi3", "c2k_web07"]
         )

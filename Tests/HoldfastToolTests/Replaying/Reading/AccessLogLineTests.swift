@@ -14,7 +14,7 @@
             Result { () throws(AccessLogLine.Malformation) in try AccessLogLine(Array(text.utf8)[...]) }
         }
 
-        @Test("Common form, in the time of the zone")
+        @Test("Common format, in the time zone given")
         func common() throws {
             let line = try Self.read(
                 #"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif?a=1 HTTP/1.0" 200 2326"#
@@ -24,7 +24,7 @@
             #expect(line.status == .ok && line.bytes == 2326 && line.host == nil)
         }
 
-        @Test("Combined form: quotes behind backslashes, spaces in names and targets, ISO times, hosts, CR at the end")
+        @Test("Combined format: escaped quotes, spaces in names and targets, ISO times, hosts, CR at the end")
         func combined() throws {
             let odd = try Self.read(
                 #"shop.example:443 2001:db8::1 - j [r] doe [2026-01-31T12:00:01+01:00] "GET /a \"b\" c HTTP/2.0" 200 - "-" "x""#
@@ -46,7 +46,7 @@
         }
 
         @Test(
-            "What is broken is told",
+            "Malformed lines are reported",
             arguments: [
                 ("", AccessLogLine.Malformation.time), ("h - - [yesterday] \"GET / HTTP/1.1\" 200 5", .time),
                 ("h - - [31/Feb/2026:12:00:01 +0100] \"GET / HTTP/1.1\" 200 5", .time),
@@ -64,7 +64,7 @@
             #expect(Self.read(text) == .failure(malformation))
         }
 
-        @Test("Bytes of any kind never trap", arguments: [1, 2, 3] as [UInt64])
+        @Test("Random bytes never trap", arguments: [1, 2, 3] as [UInt64])
         func fuzz(_ seed: UInt64) {
             var generator = SeededGenerator(seed: seed)
             let good = Array(#"h - - [31/Jan/2026:12:00:01 +0100] "GET /a HTTP/1.1" 200 99999999999999999999999 "#.utf8)
@@ -87,7 +87,7 @@
 
     @Suite("LineReader")
     struct LineReaderTests {
-        @Test("Lines across blocks, one that is too long, and a last one without an end")
+        @Test("Lines across blocks, one that is too long, and a last one without a line ending")
         func reads() throws {
             let folder = try TestFolder()
             let long = String(repeating: "y", count: 3 << 20)

@@ -32,7 +32,7 @@
         }
 
         @Test(
-            "What fits all that is asked for goes, and a dry run says so and removes nothing",
+            "Entries that match all filters are removed, and a dry run lists them and removes nothing",
             arguments: [
                 (["--url", "https://api.example/item"], 2), (["--prefix", "https://api.example/"], 3),
                 (["--tag", "news"], 2), (["--stale"], 1), (["--older-than", "1m"], 4), (["--larger-than", "1kB"], 1),
@@ -49,7 +49,7 @@
             #expect(try await Self.count(directory) == 4 - removed)
         }
 
-        @Test("Everything goes only where somebody agrees", arguments: [true, false, nil] as [Bool?])
+        @Test("Removing everything needs a confirmation", arguments: [true, false, nil] as [Bool?])
         func everything(answer: Bool?) async throws {
             let directory = try await CacheDirectory.closed()
             let refused = try await failure { _ = try await Self.purge(directory, ["--all"], answer: answer) }
@@ -59,7 +59,7 @@
             #expect(try await Self.count(directory) == 0)
         }
 
-        @Test("While a process has the cache open a purge is refused in one line with its number")
+        @Test("While a process has the cache open, a purge is refused in one line with its process ID")
         func locked() async throws {
             let directory = try CacheDirectory()
             let store = try await directory.open()
@@ -73,7 +73,7 @@
             await store.close()
         }
 
-        @Test("A purge evicts nothing of a cache that is nearly full")
+        @Test("A purge evicts nothing from a cache that is nearly full")
         func keepsTheRest() async throws {
             let directory = try CacheDirectory()
             let store = try await directory.open()
@@ -88,7 +88,7 @@
             #expect(try await Self.count(directory) == count - 1)
         }
 
-        @Test("Nothing is made where there is no cache, and no filter is no purge")
+        @Test("Nothing is created if there is no cache, and a purge needs a filter")
         func nothing() async throws {
             let directory = try CacheDirectory()
             #expect(try await failure { _ = try await Self.purge(directory, ["--stale"]) }?.exitStatus == 1)

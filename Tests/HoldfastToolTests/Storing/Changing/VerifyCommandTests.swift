@@ -38,7 +38,7 @@
             return (recorded, refused)
         }
 
-        @Test("A whole cache: status 0, and a bar on a terminal")
+        @Test("An undamaged cache: status 0, and a bar on a terminal")
         func whole() async throws {
             let directory = try await CacheDirectory.closed()
             let (console, refused) = try await Self.verify(directory)
@@ -47,7 +47,7 @@
             #expect(console.error.contains("[#") || console.error.contains("[."))
         }
 
-        @Test("Damage: status 2, the finding with its URL, and nothing removed")
+        @Test("Damage: status 2, a finding with its URL, and nothing removed")
         func damaged() async throws {
             let directory = try await CacheDirectory.closed()
             try directory.damageBlob()
@@ -65,7 +65,7 @@
             #expect(console.lines.first?.hasPrefix("https://cdn.example/large: The entry in ") == true)
         }
 
-        @Test("Beside a holder")
+        @Test("Beside a process that has the cache open")
         func held() async throws {
             let directory = try CacheDirectory()
             let store = try await directory.open()

@@ -34,7 +34,7 @@
             (entry["response"] as? [String: Any])?["content"] as? [String: Any] ?? [:]
         }
 
-        @Test("A HAR 1.2 with every member that it must have, bodies as text or by Base64")
+        @Test("A HAR 1.2 with every required member, bodies as text or Base64")
         func archive() async throws {
             let directory = try await CacheDirectory.closed()
             let entries = try Self.entries(try await Self.export(directory, []).bytes)
@@ -73,7 +73,7 @@
             #expect(!text.output.contains("secret"))
         }
 
-        @Test("Bodies are left out where nobody wants them, and where they are too long")
+        @Test("Bodies are left out on request, and if they are too long")
         func withoutBodies() async throws {
             let directory = try await CacheDirectory.closed()
             let none = try Self.entries(try await Self.export(directory, ["--no-bodies"]).bytes)
@@ -83,7 +83,7 @@
             #expect(short.compactMap { Self.content($0)["size"] as? Int }.max() == 300_000)
         }
 
-        @Test("A file is its owner's alone and whole; an empty archive is one too")
+        @Test("A file belongs to its owner alone and is complete, and an empty archive is valid")
         func file() async throws {
             let directory = try await CacheDirectory.closed()
             let path = directory.path(beside: "all.har")
@@ -99,19 +99,19 @@
             #expect(refused?.exitStatus == 1)
         }
 
-        @Test("A file that is there is replaced with --force only")
+        @Test("An existing file is replaced only with --force")
         func overwriting() async throws {
             let directory = try await CacheDirectory.closed()
             let path = directory.path(beside: "precious")
             try Data("precious".utf8).write(to: URL(fileURLWithPath: path))
             let refused = try await failure { _ = try await Self.export(directory, ["-o", path]) }
-            #expect(refused == CommandFailure("\(path) is there already; --force replaces it"))
+            #expect(refused == CommandFailure("\(path) already exists; use --force to replace it"))
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("precious".utf8))
             _ = try await Self.export(directory, ["-o", path, "--force"])
             #expect(try Self.entries(try Data(contentsOf: URL(fileURLWithPath: path))).count == 4)
         }
 
-        @Test("A damaged body costs its own text and nothing else")
+        @Test("A damaged body loses its own text and nothing else")
         func damaged() async throws {
             let directory = try await CacheDirectory.closed()
             try directory.damageBlob()

@@ -30,7 +30,7 @@
         }
 
         @Test(
-            "A row for each variant, credentials in URLs left out, beside a holder and after it",
+            "A row for each variant, without credentials in URLs, beside a process with the cache open and afterwards",
             arguments: [true, false]
         )
         func table(held: Bool) async throws {
@@ -90,7 +90,7 @@
             #expect(Self.paths(listed) == first)
         }
 
-        @Test("Without an order asked for, the URLs give it")
+        @Test("By default the order is by URL")
         func standardOrder() async throws {
             let directory = try await CacheDirectory.closed()
             #expect(
@@ -100,7 +100,7 @@
             )
         }
 
-        @Test("JSON is an array of one object a line, and an empty one where nothing fits")
+        @Test("JSON is an array of one object a line, and an empty one if nothing matches")
         func json() async throws {
             let directory = try await CacheDirectory.closed()
             let listed = try await Self.list(directory, ["--json", "--sort", "url"])
@@ -116,7 +116,7 @@
             #expect(try await Self.list(directory, ["--json", "--host", "none.example"]).output == "[]\n")
         }
 
-        @Test("What is no cache is one line and status 1, and nothing is made there")
+        @Test("A directory that is not a cache gives one line and status 1, and nothing is created there")
         func noCache() async throws {
             let directory = try CacheDirectory()
             let refused = try await failure { _ = try await Self.list(directory, []) }
@@ -127,7 +127,7 @@
             #expect(try await failure { _ = try await Self.list(directory, []) }?.exitStatus == 1)
         }
 
-        @Test("Encrypted entries are told of on standard error")
+        @Test("Encrypted entries are reported on standard error")
         func sealed() async throws {
             let directory = try CacheDirectory()
             let store = try await directory.open(seal: MirrorSeal())
@@ -135,11 +135,11 @@
             await store.close()
             let listed = try await Self.list(directory, [])
             #expect(listed.output.isEmpty)
-            #expect(listed.error == "holdfast: 4 encrypted entries were passed over; their key is not at hand\n")
+            #expect(listed.error == "holdfast: 4 encrypted entries were skipped, because their key is missing\n")
         }
 
         @Test(
-            "A wrong command line is refused before anything is opened",
+            "An invalid command line is refused before anything is opened",
             arguments: [
                 ["--fresh", "--stale"], ["--prefix", "no url"], ["--url", "ftp://a.example/"], ["--limit", "0"],
                 ["--sort", "taste"], ["--older-than", "soon"],

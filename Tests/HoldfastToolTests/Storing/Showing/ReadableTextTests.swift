@@ -8,7 +8,7 @@
 
     @testable import HoldfastTool
 
-    @Suite("What people and programs read")
+    @Suite("Output for people and programs")
     struct ReadableTextTests {
         @Test(
             "Spans",
@@ -21,13 +21,13 @@
             #expect(ReadableText.span(seconds) == text)
         }
 
-        @Test("Instants at the ends of time do not trap")
+        @Test("Extreme instants do not trap")
         func instants() {
             #expect(ReadableText.instant(.distantPast) == "1970-01-01T00:00:00Z")
             #expect(ReadableText.instant(.distantFuture) == "9999-12-31T23:59:59Z")
         }
 
-        @Test("What JSONText quotes, Foundation reads back (RFC 8259 §7)")
+        @Test("Foundation reads back what JSONText quotes (RFC 8259 §7)")
         func quoting() throws {
             let text =
                 (0...0x300).compactMap { Unicode.Scalar($0) }.map { String(Character($0)) }.joined() + "\u{2028}🦊\r\n"
@@ -39,7 +39,7 @@
             #expect(!value.text.contains("\n"))
         }
 
-        @Test("Bars fit the width, and the least count shows")
+        @Test("Bars fit the width, and the smallest count is visible")
         func histogram() {
             var histogram = Histogram("sizes", classes: [("small", 10), ("large", 100)], beyond: "huge")
             for number in [1, 2, 3, 50] + Array(repeating: 5, count: 996) { histogram.add(number) }

@@ -40,7 +40,7 @@
             #expect(!stale.output.contains("secret"))
         }
 
-        @Test("Bodies byte for byte, one variant alone, and in JSON as text or by Base64")
+        @Test("Bodies byte for byte, only one variant, and in JSON as text or Base64")
         func bodies() async throws {
             let directory = try await CacheDirectory.closed()
             let large = try await Self.show(directory, ["https://cdn.example/large", "--body"])
@@ -59,7 +59,7 @@
             #expect(!one.output.contains("(variant 1)"))
         }
 
-        @Test("Nothing stored is status 1 and one line")
+        @Test("If nothing is stored, it prints one line with status 1")
         func nothing() async throws {
             let directory = try await CacheDirectory.closed()
             let none = try await failure { _ = try await Self.show(directory, ["https://api.example/none"]) }
@@ -71,7 +71,7 @@
             #expect(throws: (any Error).self) { try ShowCommand.parse(["-d", directory.path, "item"]) }
         }
 
-        @Test("What would move a terminal's cursor is not shown as it is")
+        @Test("Control characters for the terminal are not shown as they are")
         func harmless() async throws {
             let directory = try CacheDirectory()
             let store = try await directory.open()

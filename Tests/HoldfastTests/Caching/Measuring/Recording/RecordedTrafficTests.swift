@@ -45,7 +45,7 @@ struct RecordedTrafficTests {
     private static func numbers(_ recorder: HitRateRecorder) -> [UInt32] { recorder.trace.requests.map(\.key) }
 
     @Test(
-        "A miss and the hits on what it stored are one key, of one size; other URLs are others",
+        "A miss and the hits on what it stored have one key and one size; other URLs have others",
         arguments: EachStore.allCases
     )
     func hits(kind: EachStore) async throws {
@@ -59,14 +59,14 @@ struct RecordedTrafficTests {
         }
     }
 
-    @Test("The size is what the memory store charges, but for what it takes for its own tables")
+    @Test("The size is what the memory store counts, except for its own tables")
     func size() async throws {
         let (bench, recorder) = Self.bench()
         try await bench.load(.get("http://h.example/a"))
         #expect(abs(recorder.trace.totalBytes - bench.cache.store.statistics.bytesUsed) <= 704)
     }
 
-    @Test("What a 304 confirms is the same key, what takes its place is another one")
+    @Test("What a 304 confirms has the same key, and what replaces it has another")
     func validation() async throws {
         let (bench, recorder) = Self.bench()
         for _ in 0..<3 { try await bench.load(.get("http://h.example/tag")) }
@@ -76,7 +76,7 @@ struct RecordedTrafficTests {
         #expect(Self.numbers(recorder) == [0, 0, 0, 1, 2, 3])
     }
 
-    @Test("Without a validator, what is fetched anew once it is stale is another key: no cache of any size had it")
+    @Test("Without a validator, a stale response that is fetched again has another key: no cache of any size had it")
     func expiry() async throws {
         let (bench, recorder) = Self.bench()
         for _ in 0..<3 {
@@ -86,7 +86,7 @@ struct RecordedTrafficTests {
         #expect(Self.numbers(recorder) == [0, 0, 1, 1, 2, 2])
     }
 
-    @Test("What was evicted and is fetched anew while it would be fresh is the same key: a larger cache had it")
+    @Test("An evicted response fetched again while still fresh has the same key: a larger cache had it")
     func evicted() async throws {
         let (bench, recorder) = Self.bench()
         try await bench.load(.get("http://h.example/tag"))
@@ -98,7 +98,7 @@ struct RecordedTrafficTests {
         #expect(Self.numbers(recorder) == [0, 1, 0, 1])
     }
 
-    @Test("Variants are keys of their own")
+    @Test("Variants have their own keys")
     func variants() async throws {
         let (bench, recorder) = Self.bench()
         for language in ["de", "en", "de"] {
@@ -107,7 +107,7 @@ struct RecordedTrafficTests {
         #expect(Self.numbers(recorder) == [0, 1, 0])
     }
 
-    @Test("Bypasses and what may never be stored are left out")
+    @Test("Bypasses and responses that may never be stored are left out")
     func leftOut() async throws {
         let (bench, recorder) = Self.bench()
         try await bench.load(.get("http://h.example/never"))
@@ -117,7 +117,7 @@ struct RecordedTrafficTests {
         #expect(recorder.requestsSeen == 0)
     }
 
-    @Test("A response that the store had no room for is a request: a larger cache would have it")
+    @Test("A response that the store had no room for counts: a larger cache would have it")
     func tooLarge() async throws {
         let (bench, recorder) = Self.bench(MemoryStore(capacity: 64))
         for _ in 0..<2 { try await bench.load(.get("http://h.example/a")) }
@@ -126,7 +126,7 @@ struct RecordedTrafficTests {
         #expect(recorder.estimate(capacities: [1 << 20], policies: [.lru])[0].objectHitRatio == 0.5)
     }
 
-    @Test("A body of unknown length counts as what was read of it")
+    @Test("A body of unknown length counts as the bytes that were read")
     func streamed() async throws {
         let bench = CacheBench(
             ScriptedTransport { _ in
@@ -142,7 +142,7 @@ struct RecordedTrafficTests {
         #expect(sizes.first == sizes.last)
     }
 
-    @Test("Recording ends when it is told to, and goes on in another recorder")
+    @Test("Recording ends when told to, and can continue in another recorder")
     func changes() async throws {
         let (bench, first) = Self.bench()
         try await bench.load()
@@ -154,7 +154,7 @@ struct RecordedTrafficTests {
         #expect((first.count, second.count) == (1, 1))
     }
 
-    @Test("From traffic to the answer: what a cache that holds everything would have hit is what this one hit")
+    @Test("From traffic to the estimate: a cache that holds everything has exactly this cache's hits")
     func endToEnd() async throws {
         let (bench, recorder) = Self.bench()
         var random = SeededGenerator(seed: 7)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Holdfast
 
-@Suite("Measuring: recording by hand", .timeLimit(.minutes(20)))
+@Suite("Measuring: recording manually", .timeLimit(.minutes(20)))
 struct RecorderTests {
     private static func sizes(_ recorder: HitRateRecorder) -> [UInt32] {
         recorder.trace.requests.map(\.size)
@@ -21,7 +21,7 @@ struct RecorderTests {
         return keys
     }
 
-    @Test("SipHash-2-4, the example of its paper's appendix A")
+    @Test("SipHash-2-4: the example in appendix A of its paper")
     func sipHash() {
         let hash = KeyedHash(keys: (0x0706_0504_0302_0100, 0x0F0E_0D0C_0B0A_0908))
         #expect(hash.of((0..<15).map { UInt8($0) }) == 0xA129_CA61_49BE_45E5)
@@ -31,7 +31,7 @@ struct RecorderTests {
     }
 
     @Test(
-        "Requests are kept in their order with their sizes; negative ones count as 0, long ones as the longest there is"
+        "Requests keep their order and sizes; negative sizes count as 0, and long ones as the maximum"
     )
     func order() {
         let recorder = HitRateRecorder()
@@ -42,7 +42,7 @@ struct RecorderTests {
         #expect(recorder.requestsSeen == 5)
     }
 
-    @Test("The same URL is another number in each recorder, unless both have one secret")
+    @Test("The same URL has another number in each recorder, unless both use one secret")
     func secrets() {
         let recorders = [HitRateRecorder(), HitRateRecorder()]
         let twins = [HitRateRecorder(secret: (1, 2)), HitRateRecorder(secret: (1, 2))]
@@ -52,7 +52,7 @@ struct RecorderTests {
     }
 
     @Test(
-        "A key is in with all its requests or out with all of them, about as many as the rate says",
+        "Either all requests of a key are recorded or none, for about the share of keys that the rate says",
         arguments: [0.1, 0.5]
     )
     func sampling(rate: Double) {
@@ -81,7 +81,7 @@ struct RecorderTests {
         #expect(recorder.count == (taken == 1 ? 1 : recorder.count))
     }
 
-    @Test("A full recorder takes no more and counts no more", arguments: [-1, 0, 1, 4096, 5000])
+    @Test("A full recorder records and counts nothing more", arguments: [-1, 0, 1, 4096, 5000])
     func bound(limit: Int) {
         let recorder = HitRateRecorder(maximumRequests: limit)
         for key in 0..<6000 { recorder.record("\(key)", size: 1) }
@@ -91,7 +91,7 @@ struct RecorderTests {
         #expect(Self.sizes(recorder).count == max(0, limit))
     }
 
-    @Test("Bytes that come later are added where the request stands, also in a full recorder")
+    @Test("Bytes that come later are added to their request, also in a full recorder")
     func growing() throws {
         var log = RequestLog(limit: 2)
         let places = [log.append(7, size: 10), log.append(nil, size: 100), log.append(8, size: 20)]
@@ -111,7 +111,7 @@ struct RecorderTests {
         #expect(log.seenBytes == .max)
     }
 
-    @Test("The file has twelve bytes a request and reads back as the trace; the rate stands beside it")
+    @Test("The file has twelve bytes a request and reads back as the trace; the rate is stored beside it")
     func file() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("recorder-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -133,7 +133,7 @@ struct RecorderTests {
         #expect(error?.code == .io)
     }
 
-    @Test("Nothing of a URL or of the secret stands in the file, and each byte of a URL changes its number")
+    @Test("The file reveals nothing of a URL or the secret, and each byte of a URL changes its number")
     func privacy() {
         let recorder = HitRateRecorder()
         for letter in UInt8(ascii: "a")...UInt8(ascii: "z") {

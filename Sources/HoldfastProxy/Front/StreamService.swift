@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    internal import Holdfast
+    internal import HoldfastSemantics
+    internal import HoldfastStorage
+    internal import NIOCore
+    internal import NIOHPACK
+    internal import NIOHTTP2
+
+    /// Answers the request of an HTTP/2 stream with the same handler as for HTTP/1.1.
+    struct StreamService: Sendable {
+        private let channel: ByteChannel
+        private let address: SocketAddress?
+        private let configuration: ServerConfiguration
+        private let handler: any ClientHandler
+        private let counters: ServerCounters
+
+        init(
+            _ channel: ByteChannel,
+            address: SocketAddress?,
+            configuration: ServerConfiguration,
+            handler: any ClientHandler,
+            counters: ServerCounters
+        ) {
+            self.channel = channel
+            self.address = address
+            self.configuration = configuration
+            self.handler = handler
+            self.counters = counters
+        }
+
+        /// Answers a request and closes the stream.
+        ///
+        /// - Parameter hasEnded: whether the request has no content.
+        func answer(_ head: HPACKHeaders, hasEnded: Bool) async {
+            do {
+                let message = try StreamHead.message(head, limits: configuration.headLimits)
+                try await answer(message, hasEnded: hasEnded)
+            } catch let fault as MessageFault {
+                configuration.onFailure?(
+                    ProxyFailure(
+                        .request,
+                        text: "a request was rejected with \(fault.status): \(fault.message)",
+                        clientAddress: address?.ipAddress
+                    )
+                )
+                try? await write(Refusal.response(to: fault), method: .get)
+            } catch {
+                // The client has gone, or the response failed; the client sees a reset of the stream.
+            }
+            // Content that is not needed is not awaited; a stream that has ended on both sides is already closed.
+            channel.close()
+        }
+
+        private func answer(_ message: RequestMessage, hasEnded: Bool) async throws {
+            guard !message.framing.expectsUnknown else { throw Refusal.unknownExpectation }
+            guard message.method != .connect else {
+                throw MessageFault(501, message: "Tunnels over HTTP/2 are not supported.")
+            }
+            let (form, body) = content(of: message, hasEnded: hasEnded)
+            let request = ClientRequest(
+                method: message.method,
+                target: message.target,
+                version: .http2,
+                fields: message.fields,
+                body: form,
+                remoteAddress: address,
+                interim: { head in
+                    // The server itself sends 100 and 101.
+                    if head.status.isInformational, head.status.rawValue > 101 { send(head) }
+                }
+            )
+            counters.begin()
+            defer { counters.end() }
+            let response = await handler.answer(request)
+            if Task.isCancelled {
+                response.body.discard()
+                throw CancellationError()
+            }
+            if let fault = body?.fault {
+                response.body.discard()
+                throw fault
+            }
+            try await write(response, method: message.method)
+        }
+
+        private func content(of message: RequestMessage, hasEnded: Bool) -> (RequestBody, ClientBody?) {
+            if hasEnded { return (.none, nil) }
+            let length: Int? = if case .length(let count) = message.framing.content { count } else { nil }
+            if length == 0 { return (.none, nil) }
+            let body = ClientBody(
+                length.map { .length(remaining: $0) } ?? .untilEnd(hasEnded: false),
+                channel: channel,
+                stall: configuration.bodyStall,
+                awaitsContinue: message.fields.contains(.expect),
+                sendContinue: { send(ResponseHead(status: 100)) }
+            )
+            return (.oneShot(length: length, body), body)
+        }
+
+        // MARK: Writing
+
+        private func send(_ interim: ResponseHead) {
+            send(StreamHead.fields(interim.status, interim.fields, length: nil), isInterim: true, endsStream: false)
+        }
+
+        private func send(_ fields: HPACKHeaders, isInterim: Bool, endsStream: Bool) {
+            let head = StreamBytes.Head(fields: fields, isInterim: isInterim, endsStream: endsStream)
+            channel.channel.triggerUserOutboundEvent(head, promise: nil)
+        }
+
+        private func write(_ response: Response, method: RequestMethod) async throws {
+            let plan = AnswerPlan(
+                response,
+                to: .init(method: method, version: .http11, keepsAlive: true, mustClose: false)
+            )
+            let length: Int? = if case .length(let count) = plan.framing.content { count } else { nil }
+            let hasContent =
+                switch plan.content {
+                case .none: false
+                case .bytes(let bytes): bytes.count > 0
+                case .exactly, .chunked, .untilClose: true
+                }
+            let fields = StreamHead.fields(plan.status, response.fields, length: length)
+            send(fields, isInterim: false, endsStream: !hasContent)
+            do {
+                switch plan.content {
+                case .none: response.body.discard()
+                case .bytes(let bytes): try await write(bytes)
+                case .exactly(let length, let source): try await write(source, exactly: length)
+                case .chunked(let source), .untilClose(let source): try await write(source, exactly: nil)
+                }
+                guard hasContent else { return }
+                try await finish()
+            } catch {
+                response.body.discard()
+                throw error
+            }
+        }
+
+        private func write(_ bytes: ByteChunk) async throws {
+            var offset = 0
+            while offset < bytes.count {
+                let end = min(bytes.count, offset + max(configuration.sliceSize, 1))
+                var slice = ByteBuffer()
+                slice.reserveCapacity(end - offset)
+                bytes[offset..<end].withUnsafeBytes { _ = slice.writeBytes($0) }
+                try await channel.write(slice, stallLimit: configuration.writeStall)
+                offset = end
+            }
+        }
+
+        private func write(_ source: any ByteSource, exactly length: Int?) async throws {
+            var written = 0
+            while let chunk = try await source.next() {
+                written += chunk.count
+                // A chunk beyond the announced length is not sent at all; otherwise the response would look complete.
+                if let length, written > length { throw AnswerWriter.Cut() }
+                try await write(chunk)
+            }
+            if let length, written < length { throw AnswerWriter.Cut() }
+        }
+
+        /// Ends the stream after everything was sent; the client has until the write timeout.
+        private func finish() async throws {
+            let ended = channel.eventLoop.makePromise(of: Void.self)
+            let timer = channel.eventLoop.scheduleTask(in: configuration.writeStall) { [channel] in channel.close() }
+            channel.channel.close(mode: .output, promise: ended)
+            defer { timer.cancel() }
+            try await ended.futureResult.get()
+        }
+    }
+
+    /// Converts HTTP/2 heads to HTTP/1.1 heads, so that the same rules apply, and back.
+    enum StreamHead {
+        /// Creates the head of a request.
+        ///
+        /// Writes the head in the form of HTTP/1.1 and parses that, so that both versions have the same checks.
+        ///
+        /// - Throws: the error to send to the client.
+        static func message(_ head: HPACKHeaders, limits: HeadLimits) throws(MessageFault) -> RequestMessage {
+            var (method, path, authority): (String?, String?, String?) = (nil, nil, nil)
+            var lines: [(name: String, value: String)] = []
+            var cookies: [String] = []
+            for (name, value, _) in head {
+                guard isWritable(value) else {
+                    throw MessageFault("The field \(name.prefix(64)) contains bytes that are not allowed in a field.")
+                }
+                switch name {
+                case ":method": method = value
+                case ":path": path = value
+                case ":authority": authority = value
+                case ":scheme": break
+                case "cookie": cookies.append(value)
+                case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade":
+                    throw MessageFault("The field \(name) is only allowed in HTTP/1.1, not in HTTP/2.")
+                default:
+                    guard !name.isEmpty, name.utf8.allSatisfy({ FieldLines.isToken($0) }) else {
+                        throw MessageFault("The name of a field is not valid.")
+                    }
+                    lines.append((name, value))
+                }
+            }
+            // One line, as in HTTP/1.1 (RFC 9113 §8.2.3).
+            if !cookies.isEmpty { lines.append(("cookie", cookies.joined(separator: "; "))) }
+            guard let method, !method.isEmpty, method.utf8.allSatisfy({ FieldLines.isToken($0) }) else {
+                throw MessageFault("The request has no method.")
+            }
+            let hosts = lines.filter { $0.name == "host" }
+            if let authority {
+                // A request with two hosts is ambiguous (RFC 9113 §8.3.1).
+                guard hosts.allSatisfy({ $0.value.loweringASCII() == authority.loweringASCII() }) else {
+                    throw MessageFault("The request has two different hosts.")
+                }
+                if hosts.isEmpty { lines.insert(("host", authority), at: 0) }
+            }
+            let target = method == "CONNECT" ? authority : path
+            guard let target, target.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+                throw MessageFault("The request has no path.")
+            }
+            guard method == "CONNECT" || target.hasPrefix("/") || target == "*" else {
+                throw MessageFault("The path of the request does not begin with a slash.")
+            }
+            var bytes: [UInt8] = []
+            bytes += "\(method) \(target) HTTP/1.1\r\n".utf8
+            for line in lines { bytes += "\(line.name): \(line.value)\r\n".utf8 }
+            bytes += "\r\n".utf8
+            guard bytes.count <= limits.bytes else {
+                throw MessageFault(431, message: "The request's head is longer than \(limits.bytes) bytes.")
+            }
+            var outcome: Result<RequestMessage, MessageFault>?
+            bytes.withUnsafeBytes { view in
+                outcome = Result { () throws(MessageFault) in try RequestMessage(view, limits: limits) }
+            }
+            guard let message = try outcome?.get() else { throw MessageFault("The request cannot be read.") }
+            return message
+        }
+
+        /// Whether a text can be written in a line; U+FFFD replaces bytes that are not text.
+        private static func isWritable(_ value: String) -> Bool {
+            value.unicodeScalars.allSatisfy { ($0.value >= 0x20 || $0 == "\t") && $0.value != 0x7F && $0 != "\u{FFFD}" }
+        }
+
+        /// Creates the head of a response.
+        ///
+        /// - Parameter length: the length of the content, if known.
+        static func fields(_ status: StatusCode, _ fields: HeaderFields, length: Int?) -> HPACKHeaders {
+            var head = HPACKHeaders()
+            head.reserveCapacity(fields.count + 2)
+            head.add(name: ":status", value: String(status.rawValue))
+            for line in fields {
+                switch line.name {
+                case .connection, .transferEncoding, .contentLength, .keepAlive, .proxyConnection, .upgrade: continue
+                default: head.add(name: line.name.canonicalName, value: text(line.value))
+                }
+            }
+            if let length { head.add(name: "content-length", value: String(length)) }
+            return head
+        }
+
+        /// A value whose UTF-8 bytes are those from the origin, which are ISO 8859-1 here; unchanged if that is not
+        /// possible.
+        private static func text(_ value: String) -> String {
+            if value.utf8.allSatisfy({ $0 < 0x80 }) { return value }
+            var bytes: [UInt8] = []
+            for scalar in value.unicodeScalars {
+                guard let byte = UInt8(exactly: scalar.value) else { return value }
+                bytes.append(byte)
+            }
+            return String(validating: bytes, as: UTF8.self) ?? value
+        }
+    }
+#endif
