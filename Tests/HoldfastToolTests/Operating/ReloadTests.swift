@@ -90,7 +90,7 @@
             try await bench.reload(
                 #"{"rules": []}"#,
                 count: 1,
-                says: "; the keys of some routes have changed, and 1 of their responses were removed\n"
+                says: "; the keys of some routes changed, so 1 of their responses were removed\n"
             )
             #expect(try await bench.get("/q").hasSuffix("body /q"))
             _ = try await bench.get("/other")
