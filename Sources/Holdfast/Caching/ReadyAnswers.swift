@@ -22,7 +22,7 @@ extension CachingHook {
         var response = hit.response
         if context.isObserved, let decision = response.cacheDecision { explain(decision, context: context) }
         // Only a caller that judges responses can reject one.
-        if !context.options.areDefault, context.options.acceptance != nil {
+        if context.options.acceptance != nil {
             response.storedOrigin = EntryOrigin(hook: self, entry: hit.entry, context: context)
         }
         return response

@@ -96,10 +96,9 @@ public struct Pipeline: Transport {
         self.governance = governance
         self.environment = environment
         callTimeout = configuration.callTimeout ?? governance.own?.rules.callTimeout
-        let observers = environment.observers
         let isAlone =
             hooks.isEmpty && configuration.authorization == nil && configuration.interceptors.isEmpty
-            && ![.callStarted, .cacheDecided, .callEnded].contains(where: observers.observe)
+            && ![.callStarted, .cacheDecided, .callEnded].contains(where: environment.observers.want)
         loneCache = isAlone ? cache.map { CachingHook($0) } : nil
         mayMintKeys = governance.own?.rules.mintsIdempotencyKey ?? false
         keepsCallerFields =

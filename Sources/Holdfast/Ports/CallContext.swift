@@ -217,7 +217,7 @@ public struct CallContext: Sendable {
 
     /// Tells the pipeline's observers about something that happened to this call.
     public func emit(_ name: ServiceEvent.Name, _ fill: (inout ServiceEvent) -> Void = { _ in }) {
-        guard isObserved, environment.observers.observe(name) else { return }
+        guard environment.observers.want(name) else { return }
         var event = ServiceEvent(name, callID: callID, timestamp: clock.timestamp)
         event.subject = subject
         if fetchPath.count > 0 { event.isBackground = isBackground }

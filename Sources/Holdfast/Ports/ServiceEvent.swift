@@ -140,20 +140,25 @@ extension EventObserver {
 
 /// The observers of a pipeline, and the events that each receives.
 struct EventObservers: Sendable {
-    private let members: [(observer: any EventObserver, names: Set<ServiceEvent.Name>?)]
+    private struct Member: Sendable {
+        let observer: any EventObserver
+        let names: Set<ServiceEvent.Name>?
+
+        func wants(_ name: ServiceEvent.Name) -> Bool { names?.contains(name) ?? true }
+    }
+
+    private let members: [Member]
 
     init(_ observers: [any EventObserver]) {
-        members = observers.map { ($0, $0.observedEvents) }
+        members = observers.map { Member(observer: $0, names: $0.observedEvents) }
     }
 
     var isEmpty: Bool { members.isEmpty }
 
-    func observe(_ name: ServiceEvent.Name) -> Bool {
-        members.contains { $0.names?.contains(name) ?? true }
-    }
+    func want(_ name: ServiceEvent.Name) -> Bool { members.contains { $0.wants(name) } }
 
     func receive(_ event: ServiceEvent) {
-        for member in members where member.names?.contains(event.name) ?? true { member.observer.observe(event) }
+        for member in members where member.wants(event.name) { member.observer.observe(event) }
     }
 }
 

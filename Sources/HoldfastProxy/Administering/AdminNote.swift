@@ -3,6 +3,7 @@
 
 #if Proxy
     package import Foundation
+    package import HoldfastSemantics
 
     /// A file in a cache's directory that says where the process with the open directory accepts purges. Only the owner
     /// may enter the directory.
@@ -13,7 +14,7 @@
         /// The name of the file.
         package static let fileName = "admin.json"
         /// The header field with the identifier of the process that a request is meant for.
-        package static let field = "Holdfast-Instance"
+        package static let field: FieldName = "Holdfast-Instance"
 
         /// The process number.
         package let process: Int32

@@ -97,8 +97,6 @@
         /// Figures about connections; nil once the proxy is gone.
         let connections: @Sendable () -> ProxyMetrics.Connections?
 
-        private static let instanceField: FieldName = "Holdfast-Instance"
-
         /// The response to a request; made off the event loops, because a list or a purge may take a while.
         @concurrent
         func answer(_ request: InspectorRequest) async -> Response {
@@ -109,7 +107,7 @@
                 default: break
                 }
                 // A note left by a dead process may point to another process that now listens there.
-                guard request.fields.values(of: AdminDesk.instanceField).allSatisfy({ $0 == instance }) else {
+                guard request.fields.values(of: AdminNote.field).allSatisfy({ $0 == instance }) else {
                     return text(409, "The request is for another process.")
                 }
                 guard isAuthorized(request) else {

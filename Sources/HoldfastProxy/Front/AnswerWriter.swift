@@ -9,23 +9,17 @@
 
     /// Writes responses to a connection: a small one in one piece, a larger one as fast as the client reads it.
     struct AnswerWriter {
-        /// The response was cut off before its end, and the connection closed, so that the client can detect it.
-        struct Cut: Error {}
-
         private let channel: ByteChannel
-        private let sliceSize: Int
         private let stallLimit: TimeAmount
+        private var body: BodyWriter
         /// Reused for the next response once its bytes have been sent; kept only while it is small.
         private var spare = ByteBuffer()
         private static let spareLimit = 16 << 10
-        /// How much was sent since others had a turn on the event loop.
-        private var sentInTurn = 0
-        private static let turn = 1 << 20
 
         init(_ channel: ByteChannel, configuration: ServerConfiguration) {
             self.channel = channel
-            sliceSize = max(configuration.sliceSize, 1)
             stallLimit = configuration.writeStall
+            body = BodyWriter(channel, configuration: configuration)
         }
 
         /// Writes a whole response; returns whether the connection can be kept.
@@ -35,7 +29,7 @@
             var head = spare
             spare = ByteBuffer()
             head.clear()
-            let room = if case .bytes(let bytes) = plan.content { min(bytes.count, sliceSize) } else { 0 }
+            let room = if case .bytes(let bytes) = plan.content { min(bytes.count, body.sliceSize) } else { 0 }
             ResponseHeadWriter.write(plan.status, fields: response.fields, framing: plan.framing, room: room, to: &head)
             do {
                 switch plan.content {
@@ -46,13 +40,13 @@
                     try await write(bytes, behind: &head)
                 case .exactly(let length, let source):
                     try await channel.write(head, stallLimit: stallLimit)
-                    try await write(source, exactly: length)
+                    try await body.write(source, exactly: length)
                 case .chunked(let source):
                     try await channel.write(head, stallLimit: stallLimit)
-                    try await writeChunks(source)
+                    try await body.writeChunks(source)
                 case .untilClose(let source):
                     try await channel.write(head, stallLimit: stallLimit)
-                    try await writeAll(source)
+                    try await body.write(source, exactly: nil)
                 }
             } catch {
                 response.body.discard()
@@ -65,13 +59,33 @@
         }
 
         private mutating func write(_ bytes: ByteChunk, behind head: inout ByteBuffer) async throws {
-            guard bytes.count > sliceSize else {
+            guard bytes.count > body.sliceSize else {
                 bytes.withUnsafeBytes { _ = head.writeBytes($0) }
                 return try await channel.write(head, stallLimit: stallLimit)
             }
-            bytes[0..<sliceSize].withUnsafeBytes { _ = head.writeBytes($0) }
+            bytes[0..<body.sliceSize].withUnsafeBytes { _ = head.writeBytes($0) }
             try await channel.write(head, stallLimit: stallLimit)
-            try await writeSlices(of: bytes[sliceSize..<bytes.count])
+            try await body.write(bytes[body.sliceSize..<bytes.count])
+        }
+    }
+
+    /// Writes the body of a response in slices, as fast as the client reads it.
+    struct BodyWriter {
+        /// The response was cut off before its end; whoever writes it ends the connection or the stream, so that the client can
+        /// detect it.
+        struct Cut: Error {}
+
+        let sliceSize: Int
+        private let channel: ByteChannel
+        private let stallLimit: TimeAmount
+        /// How much was sent since others had a turn on the event loop.
+        private var sentInTurn = 0
+        private static let turn = 1 << 20
+
+        init(_ channel: ByteChannel, configuration: ServerConfiguration) {
+            self.channel = channel
+            sliceSize = max(configuration.sliceSize, 1)
+            stallLimit = configuration.writeStall
         }
 
         /// Sends a part of a long body, and sometimes yields to the event loop's other connections: with a body in
@@ -79,12 +93,12 @@
         private mutating func send(_ slice: ByteBuffer) async throws {
             sentInTurn += slice.readableBytes
             try await channel.write(slice, stallLimit: stallLimit)
-            guard sentInTurn >= AnswerWriter.turn else { return }
+            guard sentInTurn >= BodyWriter.turn else { return }
             sentInTurn = 0
             await channel.yield()
         }
 
-        private mutating func writeSlices(of bytes: ByteChunk) async throws {
+        mutating func write(_ bytes: ByteChunk) async throws {
             var offset = 0
             while offset < bytes.count {
                 let end = min(bytes.count, offset + sliceSize)
@@ -96,18 +110,19 @@
             }
         }
 
-        private mutating func write(_ source: any ByteSource, exactly length: Int) async throws {
-            var remaining = length
+        /// - Parameter length: the announced length; nil: all of the source.
+        mutating func write(_ source: any ByteSource, exactly length: Int?) async throws {
+            var written = 0
             while let chunk = try await source.next() {
+                written += chunk.count
                 // If there is more than announced, none of it is sent: the client would take the response for complete.
-                guard chunk.count <= remaining else { throw Cut() }
-                remaining -= chunk.count
-                try await writeSlices(of: chunk)
+                if let length, written > length { throw Cut() }
+                try await write(chunk)
             }
-            guard remaining == 0 else { throw Cut() }
+            if let length, written < length { throw Cut() }
         }
 
-        private mutating func writeChunks(_ source: any ByteSource) async throws {
+        mutating func writeChunks(_ source: any ByteSource) async throws {
             while let chunk = try await source.next() {
                 var offset = 0
                 while offset < chunk.count {
@@ -124,10 +139,6 @@
             var last = ByteBuffer()
             ChunkedEncoder.finish(in: &last)
             try await channel.write(last, stallLimit: stallLimit)
-        }
-
-        private mutating func writeAll(_ source: any ByteSource) async throws {
-            while let chunk = try await source.next() { try await writeSlices(of: chunk) }
         }
     }
 

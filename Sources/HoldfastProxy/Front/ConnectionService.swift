@@ -201,13 +201,7 @@
         }
 
         private mutating func refuse(_ fault: MessageFault) async -> Bool {
-            configuration.onFailure?(
-                ProxyFailure(
-                    .request,
-                    text: "a request was rejected with \(fault.status): \(fault.message)",
-                    clientAddress: channel.channel.remoteAddress?.ipAddress
-                )
-            )
+            configuration.onFailure?(ProxyFailure(rejecting: fault, from: channel.channel.remoteAddress))
             return await sendLast(Refusal.response(to: fault))
         }
 

@@ -153,20 +153,30 @@
             }
 
             func accept(_ channel: any Channel) throws {
-                let bytes = try ByteChannel.attach(to: channel)
-                let connection = ClientConnection(
-                    bytes,
+                let connection = try http1(channel)
+                begin(connection, as: admit(connection, channel: channel))
+            }
+
+            private func http1(_ channel: any Channel) throws -> ClientConnection {
+                ClientConnection(
+                    try ByteChannel.attach(to: channel),
                     configuration: configuration,
                     handler: handler,
                     counters: counters
                 )
-                switch admit(connection, channel: channel) {
-                case .served:
-                    let loop = channel.eventLoop
-                    connection.start(on: executors[ObjectIdentifier(loop)] ?? EventLoopExecutor(loop))
-                case .refused: connection.refuse(on: EventLoopExecutor(channel.eventLoop))
-                case .dropped: bytes.close()
+            }
+
+            private func begin(_ connection: ClientConnection, as admission: ConnectionRegistry.Admission) {
+                let executor = executor(of: connection.channel.eventLoop)
+                switch admission {
+                case .served: connection.start(on: executor)
+                case .refused: connection.refuse(on: executor)
+                case .dropped: connection.channel.close()
                 }
+            }
+
+            private func executor(of loop: any EventLoop) -> EventLoopExecutor {
+                executors[ObjectIdentifier(loop)] ?? EventLoopExecutor(loop)
             }
 
             /// Waits for the HTTP version that a TLS client selects, and serves the connection with it.
@@ -179,24 +189,11 @@
                         if case .negotiated("h2") = result {
                             guard admission == .served else { return channel.close(promise: nil) }
                             let http2 = HTTP2Connection(channel, counters: counters)
-                            let executor = executors[ObjectIdentifier(channel.eventLoop)]
-                            try http2.serve(
-                                configuration,
-                                handler: handler,
-                                on: executor ?? EventLoopExecutor(channel.eventLoop)
-                            )
+                            try http2.serve(configuration, handler: handler, on: executor(of: channel.eventLoop))
                             return connection.become(http2)
                         }
-                        let bytes = try ByteChannel.attach(to: channel)
-                        let http1 = ClientConnection(
-                            bytes,
-                            configuration: configuration,
-                            handler: handler,
-                            counters: counters
-                        )
-                        let executor =
-                            executors[ObjectIdentifier(channel.eventLoop)] ?? EventLoopExecutor(channel.eventLoop)
-                        if admission == .served { http1.start(on: executor) } else { http1.refuse(on: executor) }
+                        let http1 = try http1(channel)
+                        begin(http1, as: admission)
                         connection.become(http1)
                     }
                 }

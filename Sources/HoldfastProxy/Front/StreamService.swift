@@ -39,13 +39,7 @@
                 let message = try StreamHead.message(head, limits: configuration.headLimits)
                 try await answer(message, hasEnded: hasEnded)
             } catch let fault as MessageFault {
-                configuration.onFailure?(
-                    ProxyFailure(
-                        .request,
-                        text: "a request was rejected with \(fault.status): \(fault.message)",
-                        clientAddress: address?.ipAddress
-                    )
-                )
+                configuration.onFailure?(ProxyFailure(rejecting: fault, from: address))
                 try? await write(Refusal.response(to: fault), method: .get)
             } catch {
                 // The client has gone, or the response failed; the client sees a reset of the stream.
@@ -103,7 +97,11 @@
         // MARK: Writing
 
         private func send(_ interim: ResponseHead) {
-            send(StreamHead.fields(interim.status, interim.fields, length: nil), isInterim: true, endsStream: false)
+            send(
+                StreamHead.fields(status: interim.status, fields: interim.fields, length: nil),
+                isInterim: true,
+                endsStream: false
+            )
         }
 
         private func send(_ fields: HPACKHeaders, isInterim: Bool, endsStream: Bool) {
@@ -123,14 +121,15 @@
                 case .bytes(let bytes): bytes.count > 0
                 case .exactly, .chunked, .untilClose: true
                 }
-            let fields = StreamHead.fields(plan.status, response.fields, length: length)
+            let fields = StreamHead.fields(status: plan.status, fields: response.fields, length: length)
             send(fields, isInterim: false, endsStream: !hasContent)
+            var body = BodyWriter(channel, configuration: configuration)
             do {
                 switch plan.content {
                 case .none: response.body.discard()
-                case .bytes(let bytes): try await write(bytes)
-                case .exactly(let length, let source): try await write(source, exactly: length)
-                case .chunked(let source), .untilClose(let source): try await write(source, exactly: nil)
+                case .bytes(let bytes): try await body.write(bytes)
+                case .exactly(let length, let source): try await body.write(source, exactly: length)
+                case .chunked(let source), .untilClose(let source): try await body.write(source, exactly: nil)
                 }
                 guard hasContent else { return }
                 try await finish()
@@ -138,29 +137,6 @@
                 response.body.discard()
                 throw error
             }
-        }
-
-        private func write(_ bytes: ByteChunk) async throws {
-            var offset = 0
-            while offset < bytes.count {
-                let end = min(bytes.count, offset + max(configuration.sliceSize, 1))
-                var slice = ByteBuffer()
-                slice.reserveCapacity(end - offset)
-                bytes[offset..<end].withUnsafeBytes { _ = slice.writeBytes($0) }
-                try await channel.write(slice, stallLimit: configuration.writeStall)
-                offset = end
-            }
-        }
-
-        private func write(_ source: any ByteSource, exactly length: Int?) async throws {
-            var written = 0
-            while let chunk = try await source.next() {
-                written += chunk.count
-                // A chunk beyond the announced length is not sent at all; otherwise the response would look complete.
-                if let length, written > length { throw AnswerWriter.Cut() }
-                try await write(chunk)
-            }
-            if let length, written < length { throw AnswerWriter.Cut() }
         }
 
         /// Ends the stream after everything was sent; the client has until the write timeout.
@@ -246,7 +222,7 @@
         /// Creates the head of a response.
         ///
         /// - Parameter length: the length of the content, if known.
-        static func fields(_ status: StatusCode, _ fields: HeaderFields, length: Int?) -> HPACKHeaders {
+        static func fields(status: StatusCode, fields: HeaderFields, length: Int?) -> HPACKHeaders {
             var head = HPACKHeaders()
             head.reserveCapacity(fields.count + 2)
             head.add(name: ":status", value: String(status.rawValue))

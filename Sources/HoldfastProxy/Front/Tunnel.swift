@@ -16,7 +16,7 @@
         /// Bytes go both ways from now on.
         ///
         /// - Parameters:
-        ///   - head: the first bytes for the client, with what the other side has already sent.
+        ///   - head: the first bytes for the client.
         ///   - ended: is called with the number of bytes that went to the client.
         case open(ByteChannel, head: ByteBuffer, ended: @Sendable (_ bytes: Int) -> Void)
     }

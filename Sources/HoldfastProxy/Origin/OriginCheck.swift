@@ -110,19 +110,9 @@
                 head.writeStaticString("User-Agent: holdfast-check\r\nAccept: */*\r\nConnection: close\r\n\r\n")
                 try await channel.write(head)
                 var parser = ResponseHeadParser()
-                while var bytes = try await channel.read(by: deadline) {
-                    while true {
-                        var found: (head: ResponseHeadParser.Head, count: Int)?
-                        try bytes.withUnsafeReadableBytes { view in found = try parser.read(view) }
-                        guard let found else { break }
-                        let status = found.head.head.status
-                        guard status.rawValue < 200 else {
-                            return (200...399).contains(status.rawValue) ? nil : "\(status)"
-                        }
-                        // An interim response; the final one follows.
-                        bytes.moveReaderIndex(forwardBy: found.count)
-                        if bytes.readableBytes == 0 { break }
-                    }
+                while let status = try await channel.readHead(&parser, by: deadline)?.status {
+                    if status.isInformational { continue }
+                    return (200...399).contains(status.rawValue) ? nil : "\(status)"
                 }
                 return "it closed the connection without a response"
             } catch let fault as ChannelFault where fault.kind == .readTimedOut {

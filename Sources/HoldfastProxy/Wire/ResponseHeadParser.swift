@@ -3,6 +3,7 @@
 
 #if Proxy
     internal import HoldfastSemantics
+    internal import NIOCore
 
     /// Reads the head of a response as it arrives (RFC 9112 §4, §5).
     ///
@@ -111,5 +112,24 @@
         }
 
         private static let malformed = MessageFault("The status line is malformed.")
+    }
+
+    extension ByteChannel {
+        /// Reads one head of a response; what follows it is read next. Nil if the peer closes its side before.
+        ///
+        /// - Parameters:
+        ///   - parser: parses the head, and is then ready for the next one.
+        ///   - deadline: ends a wait with `.readTimedOut`; nil: never.
+        func readHead(_ parser: inout ResponseHeadParser, by deadline: NIODeadline?) async throws -> ResponseHead? {
+            while var bytes = try await read(by: deadline) {
+                var found: (head: ResponseHeadParser.Head, count: Int)?
+                try bytes.withUnsafeReadableBytes { view in found = try parser.read(view) }
+                guard let found else { continue }
+                bytes.moveReaderIndex(forwardBy: found.count)
+                putBack(bytes)
+                return found.head.head
+            }
+            return nil
+        }
     }
 #endif

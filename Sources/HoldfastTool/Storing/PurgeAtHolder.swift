@@ -6,6 +6,7 @@
     internal import Foundation
     internal import HoldfastCommand
     internal import HoldfastProxy
+    internal import HoldfastSemantics
     internal import NIOCore
     internal import NIOHTTP1
 
@@ -82,7 +83,7 @@
             var request = HTTPClientRequest(url: base + (match == nil ? "/purge?all=1" : "/purge/matching"))
             request.method = .POST
             if base.hasPrefix("http+unix:") { request.headers.add(name: "Host", value: "localhost") }
-            request.headers.add(name: AdminNote.field, value: note.instance)
+            request.headers.add(name: AdminNote.field.rawName, value: note.instance)
             if let token { request.headers.add(name: "Authorization", value: "Bearer \(token)") }
             if let match {
                 request.headers.add(name: "Content-Type", value: "application/json")

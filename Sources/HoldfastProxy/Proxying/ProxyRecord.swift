@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+#if Proxy
+    public import Holdfast
+    public import HoldfastSemantics
+    internal import HoldfastStorage
+    internal import NIOCore
+    private import Synchronization
+
+    /// One request and its response, for logs; reported when the response was delivered, or has failed.
+    public struct ProxyRecord: Sendable {
+        /// The method as it arrived.
+        public let method: RequestMethod
+        /// The target as it arrived; it may contain credentials, and quotation marks.
+        public let target: String
+        /// The client's HTTP version, such as `1.1`.
+        public let version: String
+        /// The address of the client, without its port; nil if it has none.
+        public let clientAddress: String?
+        /// The User-Agent and the Referer of the request.
+        public let userAgent: String?
+        public let referer: String?
+        /// The status of the response.
+        public let status: StatusCode
+        /// How many bytes of its body were passed to the connection.
+        public internal(set) var bodyBytes = 0
+        /// Whether that is all of the body; false if the origin failed or the client left.
+        public internal(set) var isComplete = true
+        /// What the cache did; nil if there is none.
+        public let decision: CacheDecision?
+        /// Where the response came from.
+        public let source: ResponseSource
+        /// How many times the origin was asked.
+        public let attempts: Int
+        /// How long the origin took to respond, all attempts together; nil if it was not asked for this request.
+        public let originDuration: Duration?
+        /// When the head of the response was ready, and how long that took.
+        public let start: Timestamp
+        public let duration: Duration
+    }
+
+    extension ProxyRecord {
+        init(
+            _ request: ProxiedRequest,
+            answer response: Response,
+            start: Timestamp,
+            begun: MonotonicInstant,
+            now: MonotonicInstant
+        ) {
+            let attempts = response.attempts
+            let asked = response.source.isFromOrigin || response.source == .synthesized || response.source == .stale
+            self.init(
+                method: request.method,
+                target: request.target,
+                version: request.version,
+                clientAddress: request.clientAddress,
+                userAgent: request.fields[.userAgent],
+                referer: request.fields[.referer],
+                status: response.status,
+                decision: response.cacheDecision,
+                source: response.source,
+                attempts: response.source.isFromOrigin ? max(1, attempts.count) : attempts.count,
+                originDuration: asked && !attempts.isEmpty
+                    ? attempts.reduce(.zero) { $0 + $1.start.duration(to: $1.end) } : nil,
+                start: start,
+                duration: begun.duration(to: now)
+            )
+        }
+    }
+
+    extension ResponseSource {
+        /// Whether the origin was asked and its response forwarded.
+        fileprivate var isFromOrigin: Bool {
+            switch self {
+            case .network, .revalidated: true
+            case .fresh, .stale, .collapsed, .inProcess, .synthesized: false
+            }
+        }
+    }
+
+    /// A failure for a log: one line without line breaks.
+    public struct ProxyFailure: Sendable, Hashable {
+        /// Where the failure was.
+        public enum Kind: String, Sendable, Hashable, CaseIterable {
+            /// The origin could not be reached, did not respond, or was interrupted; the text has the cause.
+            case origin
+            /// A request was refused: by the rules, or because it could not be parsed.
+            case request
+            /// A connection was refused or could not be accepted: too many, or no descriptors left.
+            case connection
+            /// The store failed: a full disk, a Redis that cannot be reached.
+            case store
+        }
+
+        /// Where the failure was.
+        public let kind: Kind
+        /// What happened, and the cause as the system reports it; at most 1,024 characters, without control characters.
+        public let text: String
+        /// The address of the client, without its port, if there is one.
+        public let clientAddress: String?
+
+        /// Creates a failure; characters that are not allowed in a line are replaced.
+        public init(_ kind: Kind, text: String, clientAddress: String? = nil) {
+            self.kind = kind
+            self.text = String(
+                String.UnicodeScalarView(
+                    text.unicodeScalars.prefix(1_024).map {
+                        $0.value < 0x20 || (0x7F...0x9F).contains($0.value) ? "?" : $0
+                    }
+                )
+            )
+            self.clientAddress = clientAddress
+        }
+
+        /// A request that cannot be parsed, or asks for what the server does not do.
+        init(rejecting fault: MessageFault, from address: SocketAddress?) {
+            self.init(
+                .request,
+                text: "a request was rejected with \(fault.status): \(fault.message)",
+                clientAddress: address?.ipAddress
+            )
+        }
+    }
+
+    /// A body that reports its end, and how much of it was read.
+    final class RecordedBody: ByteSource {
+        private struct State {
+            var bytes = 0
+            var isOver = false
+        }
+
+        private let upstream: any ByteSource
+        private let state = Mutex(State())
+        private let ended: @Sendable (_ bytes: Int, _ error: (any Error)?, _ isWhole: Bool) -> Void
+
+        init(
+            _ upstream: any ByteSource,
+            ended: @escaping @Sendable (_ bytes: Int, _ error: (any Error)?, _ isWhole: Bool) -> Void
+        ) {
+            self.upstream = upstream
+            self.ended = ended
+        }
+
+        deinit { end(nil, isWhole: false) }
+
+        func next() async throws -> ByteChunk? {
+            do {
+                let chunk = try await upstream.next()
+                if let chunk { state.withLock { $0.bytes += chunk.count } } else { end(nil, isWhole: true) }
+                return chunk
+            } catch {
+                end(error, isWhole: false)
+                throw error
+            }
+        }
+
+        func cancel() {
+            upstream.cancel()
+            end(nil, isWhole: false)
+        }
+
+        private func end(_ error: (any Error)?, isWhole: Bool) {
+            let bytes: Int? = state.withLock { state in
+                defer { state.isOver = true }
+                return state.isOver ? nil : state.bytes
+            }
+            if let bytes { ended(bytes, error, isWhole) }
+        }
+    }
+#endif
