@@ -417,6 +417,12 @@ for target in package.targets where target.type != .system {
     ]
 }
 
+// Tests that ask for no trait are the same under all of them. Whoever has run them without traits can leave them out of a build
+// with traits: `HOLDFAST_TEST_TARGETS` names the test targets to build, separated by commas; all if it is not set.
+if let named = Context.environment["HOLDFAST_TEST_TARGETS"]?.split(separator: ",").map(String.init) {
+    package.targets.removeAll { $0.type == .test && !named.contains($0.name) }
+}
+
 // A command plugin is fetched whether anything uses it or not, so it is there for those who ask:
 // `HOLDFAST_DOCUMENTATION=1 swift package generate-documentation`. All traits are on then, since the catalogs of the products
 // behind them name what they add.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # How many requests a second does `holdfast proxy` answer from its cache, beside nginx's proxy_cache and Varnish in the same run?
 #
-#     Benchmarks/proxy.sh [--quick] [--json] [--help]
+#     Benchmarks/proxy.sh [--quick] [--seconds N] [--json] [--help]
 #
 # One hot object of 1 KiB, 64 keep-alive connections of `wrk`, one server after the other, each held to one core by taskset; wrk and
 # the origin have the other cores. So requests per CPU second is the figure to compare, and requests/s is what one core gives with the
@@ -11,12 +11,14 @@ cd "$(dirname "$0")/.."
 
 usage() {
     cat <<'TEXT'
-usage: Benchmarks/proxy.sh [--quick] [--json]
+usage: Benchmarks/proxy.sh [--quick] [--seconds N] [--json]
 
 Measures how many requests `holdfast proxy` answers from its cache, beside nginx's proxy_cache and Varnish in the same run: one hot
 object of 1 KiB, 64 keep-alive connections of wrk, each server held to one core.
 
   --quick   5 seconds a server in place of 30; ends within 45 seconds, apart from the first build
+  --seconds N
+            so many seconds a server
   --json    one JSON object in place of the table; a peer that is absent has the value null, and `skipped` has the reason
   --help    this text
 
@@ -26,13 +28,21 @@ TEXT
 }
 
 seconds=30 json=no
-for argument in "$@"; do
-    case "$argument" in
+while [ $# -gt 0 ]; do
+    case "$1" in
     --quick) seconds=5 ;;
+    --seconds)
+        shift
+        case "${1:-}" in
+        [1-9] | [1-9][0-9] | [1-9][0-9][0-9]) seconds="$1" ;;
+        *) printf 'proxy: --seconds needs a number from 1 to 999.\n' >&2; exit 64 ;;
+        esac
+        ;;
     --json) json=yes ;;
     --help) usage; exit 0 ;;
-    *) printf 'proxy: %s is not known; --help lists the options.\n' "$argument" >&2; exit 64 ;;
+    *) printf 'proxy: %s is not known; --help lists the options.\n' "$1" >&2; exit 64 ;;
     esac
+    shift
 done
 
 say() { [ "$json" = yes ] || printf '%s\n' "$*"; }

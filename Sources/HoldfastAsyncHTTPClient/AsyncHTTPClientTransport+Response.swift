@@ -59,11 +59,15 @@
             let isFinal = head.status.rawValue >= 300
             let source = PulledBytes(
                 answer.body,
-                failure: { error, hasDelivered in
+                failure: { error, delivered in
                     var trace = trace()
-                    trace.progress = hasDelivered ? .bytesReceived : .headReceived
+                    trace.progress = delivered > 0 ? .bytesReceived : .headReceived
                     trace.wasNeverPlaced = false
-                    return ClientFailure.serviceError(for: error, trace)
+                    var failure = ClientFailure.serviceError(for: error, trace)
+                    if failure.message == FailureMeaning.connectionLost.message {
+                        failure.message = FailureMeaning.brokenBody(received: delivered, of: length).message
+                    }
+                    return failure
                 },
                 onEnd: { [transport = self] isWhole in
                     // Releasing the transport ends its client, and this body with it.

@@ -124,7 +124,7 @@
         public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
             try Task.checkCancellation()
             if let deadline = context.attemptDeadline, context.clock.now >= deadline {
-                throw ClientFailure.timeout(ExchangeTrace(progress: .notSent))
+                throw context.attemptTimeout(progress: .notSent)
             }
             let upload = try await Upload(body, of: request, loops: client.eventLoopGroup)
             let watch = ConnectionWatch(known)
@@ -148,8 +148,8 @@
                 let reason: any Error =
                     if Task.isCancelled {
                         CancellationError()
-                    } else if let error = error as? ServiceError, error.code == .timeout, upload.failure == nil {
-                        ClientFailure.timeout(trace())
+                    } else if upload.failure == nil, context.attemptDeadline != nil, ClientFailure.isDeadline(error) {
+                        ClientFailure.timeout(trace(), in: context)
                     } else {
                         ClientFailure.serviceError(for: error, trace())
                     }

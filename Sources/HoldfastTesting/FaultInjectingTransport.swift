@@ -110,7 +110,7 @@ public final class FaultInjectingTransport: Transport {
             return try await context.clock.sleep(until: end)
         }
         try await context.clock.sleep(until: deadline)
-        throw ServiceError(.timeout, "Injected: the attempt's deadline passed.", progress: .bodySent)
+        throw context.attemptTimeout(progress: .bodySent)
     }
 }
 

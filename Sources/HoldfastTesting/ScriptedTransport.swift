@@ -208,7 +208,7 @@ public final class ScriptedTransport: Transport {
             return try await context.clock.sleep(until: end)
         }
         try await context.clock.sleep(until: deadline)
-        throw ServiceError(.timeout, "scripted: the attempt's deadline passed", progress: .bodySent)
+        throw context.attemptTimeout(progress: .bodySent)
     }
 }
 

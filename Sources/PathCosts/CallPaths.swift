@@ -30,11 +30,14 @@ extension Path {
                 configuration: configuration
             )
         }
-        let request = Sample.request("https://api.example.com/v1/articles/12345?lang=en&fields=title,body")
+        let plain = Sample.request("https://api.example.com/v1/articles/12345?lang=en&fields=title,body")
+        let bearer = "Bearer " + String(repeating: "0123456789abcdef", count: 8)
         let misses = (0..<400).map { Sample.request("https://api.example.com/v1/articles/\($0)") }
-        var demanding = request
-        demanding.setValue("max-age=600", forHTTPHeaderField: "Cache-Control")
-        let wary = demanding
+        func asking(field: String, value: String) -> URLRequest {
+            var changed = plain
+            changed.setValue(value, forHTTPHeaderField: field)
+            return changed
+        }
         let missing = pipeline(cache: .inMemory(capacity: 64 << 20))
         let hit = pipeline(cache: .inMemory())
         let observedHit = pipeline([BusyHook()], cache: .inMemory())
@@ -45,10 +48,9 @@ extension Path {
             retrierFactory: .never,
             configuration: configuration
         )
-        var validating = request
-        validating.setValue("no-cache", forHTTPHeaderField: "Cache-Control")
-        let validated = validating
-        func sends(_ name: String, pipeline: Pipeline, request: URLRequest = request) -> Path {
+        var tolerant = plain
+        tolerant.cachePolicy = .returnCacheDataElseLoad
+        func sends(_ name: String, pipeline: Pipeline, request: URLRequest = plain) -> Path {
             Path(name) { (_: Int) async throws -> Bool in try await pipeline.send(request).status == .ok }
         }
         return [
@@ -58,9 +60,12 @@ extension Path {
             sends("call-five-idle-hooks", pipeline: pipeline((0..<5).map { _ in IdleHook() })),
             sends("call-retrier", pipeline: pipeline(retrierFactory: .backoff())),
             sends("hit", pipeline: hit),
-            Path("hit-data") { (_: Int) async throws -> Bool in try await hit.data(for: request).0.count == 1024 },
+            Path("hit-data") { (_: Int) async throws -> Bool in try await hit.data(for: plain).0.count == 1024 },
             sends("hit-beneath-a-hook", pipeline: observedHit),
-            sends("hit-judged-in-full", pipeline: longHit, request: wary),
+            sends("hit-authorized", pipeline: hit, request: asking(field: "Authorization", value: bearer)),
+            sends("hit-cookies", pipeline: hit, request: asking(field: "Cookie", value: "session=0123456789abcdef")),
+            sends("hit-directives", pipeline: hit, request: asking(field: "Cache-Control", value: "max-age=600")),
+            sends("hit-judged-in-full", pipeline: longHit, request: tolerant),
             // Each URL is called once unobserved and once counted. The second time it would be found, so every other request is
             // a new one.
             Path("miss-stored", turns: 200) { (index: Int) async throws -> Bool in
@@ -69,7 +74,7 @@ extension Path {
                 let response = try await missing.send(request)
                 return try await response.body.collect().count == 1024
             },
-            sends("hit-revalidated", pipeline: confirmed, request: validated),
+            sends("hit-revalidated", pipeline: confirmed, request: asking(field: "Cache-Control", value: "no-cache")),
         ]
     }
 }

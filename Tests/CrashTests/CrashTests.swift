@@ -10,7 +10,7 @@ import Testing
 
 /// Promise 4 of the store: a real process is killed at any moment, and what it acknowledged is there and nothing else.
 ///
-/// `CRASH_ROUNDS` sets how often, in all (300); `CRASH_SEED` repeats the operations of a run, though not its moments.
+/// `CRASH_ROUNDS` sets how often, in all (100); `CRASH_SEED` repeats the operations of a run, though not its moments.
 @Suite("A store whose process is killed", .timeLimit(.minutes(60)))
 struct CrashTests {
     /// A way to run the store.
@@ -27,7 +27,7 @@ struct CrashTests {
         Arm(testDescription: "room for few", capacity: 4 << 20, mayEvict: true, bytesPerDirectory: 48 << 20),
     ]
 
-    static let rounds = number("CRASH_ROUNDS").map(Int.init(clamping:)) ?? 300
+    static let rounds = number("CRASH_ROUNDS").map(Int.init(clamping:)) ?? 100
     static let seed = number("CRASH_SEED") ?? .random(in: 0 ..< .max)
 
     private static func number(_ name: String) -> UInt64? {

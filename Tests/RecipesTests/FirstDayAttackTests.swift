@@ -146,6 +146,46 @@ struct FirstDayAttackTests {
         for text in texts { #expect(!text.contains("SECRET") && !text.contains("unknown context"), "\(text)") }
     }
 
+    @Test("Neither print nor dump of a prefetch's report shows a credential; each of its items is one line")
+    func shownReport() async throws {
+        let transport = ScriptedTransport([
+            .respond(200, ["Cache-Control": "max-age=60"]), .respond(404, ["Cache-Control": "no-store"]),
+            .fail(.connect, progress: .notSent),
+        ])
+        let client = Pipeline(transport: transport, cache: .inMemory())
+        let requests = try (1...3).map { try request("/\($0)?token=SECRET") } + [try request("/1?token=SECRET")]
+        let report = await client.prefetch(requests, concurrency: 1)
+        for text in ["\(report)", dumped(report)] + report.items.map({ "\($0)" }) {
+            #expect(!text.contains("SECRET"), "\(text)")
+        }
+        let lines = report.items.map { "\($0)" }
+        let start = "GET http://origin.example"
+        #expect(lines[0] == "\(start)/1?token=REDACTED: 200, stored")
+        #expect(lines[1] == "\(start)/2?token=REDACTED: 404, not stored: response-no-store (RFC 9111 §5.2.2.5)")
+        #expect(lines[2].hasPrefix("\(start)/3?token=REDACTED: failed: "))
+        #expect(lines[3] == "\(start)/1?token=REDACTED: 200, already stored")
+    }
+
+    @Test("An attempt prints as one line: its result, how long it took, and what followed")
+    func shownAttempts() async throws {
+        let clock = ManualClock(autoAdvances: true)
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        let client = Pipeline(
+            transport: ScriptedTransport([.respond(503), .fail(.connect, progress: .notSent), .respond(404)]),
+            retrierFactory: .backoff(RetryRules(backoff: Backoff(base: .milliseconds(50), jitter: .none))),
+            configuration: configuration
+        )
+        let attempts = try await client.send(request()).attempts
+        #expect(
+            attempts.map(\.description) == [
+                "attempt 1: 503 in 0.0 seconds, the next after 0.05 seconds",
+                "attempt 2: connect in 0.0 seconds, the next after 0.1 seconds",
+                "attempt 3: 404 in 0.0 seconds, then none: not-retryable",
+            ]
+        )
+    }
+
     @Test("A single call at a healthy origin makes as many attempts as `.backoff` says", arguments: [2, 4, 5])
     func attempts(count: Int) async throws {
         for _ in 1...100 { try await makesAttempts(count) }
@@ -190,6 +230,42 @@ struct FirstDayAttackTests {
         #expect(error?.errorDescription?.hasPrefix("GET http://other.example/b?k=REDACTED: ") == true)
         #expect(error?.attempts.count == 2)
         #expect(seen.withLock { $0 } == [error.map { "\($0)" }])
+    }
+
+    @Test("An attempt and a context print and dump in one line, without credentials")
+    func printed() async throws {
+        let seen = Mutex<[String]>([])
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        @Sendable func note(_ value: Any) {
+            var dumped = ""
+            dump(value, to: &dumped)
+            seen.withLock { $0 += ["\(value)", dumped] }
+        }
+        let client = Pipeline(
+            transport: ScriptedTransport([
+                .respond(503, ["Set-Cookie": "s=SECRET"]), .fail(.connect, progress: .notSent), .respond(200),
+            ]),
+            retrierFactory: .backoff(base: .milliseconds(1), cap: .milliseconds(2), attempts: 3) { attempt in
+                note(attempt)
+                return true
+            },
+            hooks: [
+                .closures(onSchedule: { _, context in
+                    note(context)
+                    return nil
+                })
+            ],
+            configuration: configuration
+        )
+        var call = try request()
+        call.setValue("Bearer SECRET", forHTTPHeaderField: "Authorization")
+        var options = CallOptions()
+        options.principal = "SECRET"
+        #expect(try await client.send(call, options: options).status == .ok)
+        let lines = seen.withLock { $0 }
+        #expect(lines.count == 6 && lines[0].hasPrefix("call ") && lines[2].hasPrefix("attempt 1: 503"))
+        #expect(!lines.contains { $0.contains("SECRET") || $0.contains("unknown context") }, "\(lines)")
     }
 
     @Test("A file that cannot be uploaded, and a service proxy's error response, name the call")

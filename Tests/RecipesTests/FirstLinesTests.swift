@@ -170,6 +170,18 @@ struct FirstLinesTests {
         #expect(try await cache.remove(.path(#require(URL(string: "http://origin.example/max/pre")))) == 2)
     }
 
+    @Test(
+        "A prefix may be written as a person reads it, with spaces and letters outside ASCII",
+        arguments: ["/my file", "/my%20fi", "http://origin.example/my file", "/é t"]
+    )
+    func readablePrefix(text: String) async throws {
+        let cache = HTTPCache.inMemory()
+        let answer = ScriptedTransport.Step.respond(200, ["Cache-Control": "max-age=60"])
+        let client = Pipeline(transport: ScriptedTransport([answer, answer]), cache: cache)
+        for path in ["/my%20file1", "/%C3%A9%20t"] { _ = try await client.send(request(path)) }
+        #expect(try await cache.remove(.prefix(text)) == 1)
+    }
+
     // MARK: Progress
 
     @Test("Progress with a total, from the network and the cache, as a sequence and as Foundation's Progress")
@@ -220,7 +232,9 @@ struct FirstLinesTests {
             let error = await failure { try await task.value }
             #expect(error?.code == .deadlineExceeded && error?.response?.status == .ok)
             #expect(
-                error?.errorDescription?.hasPrefix("GET http://origin.example/a: The call timed out before all") == true
+                error?.errorDescription?.hasPrefix(
+                    "GET http://origin.example/a: The call timed out after 5.0 seconds (`CallOptions.timeout`), before all"
+                ) == true
             )
         }
         let response = try await client.send(request(), options: options)

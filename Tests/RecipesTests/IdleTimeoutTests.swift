@@ -29,8 +29,15 @@ struct IdleTimeoutTests {
         "A server that is silent before its head, or during its content, for longer than timeoutInterval ends the call"
     )
     func silence() async throws {
-        #expect(try await ended(LoopbackReply(before: [.never]))?.code == .timeout)
         let middle = LoopbackReply(framing: .length(10), steps: [.send("hello"), .never])
-        #expect(try await ended(middle)?.code == .timeout)
+        for reply in [LoopbackReply(before: [.never]), middle] {
+            let error = try await ended(reply)
+            #expect(error?.code == .timeout)
+            #expect(
+                error?.message.hasPrefix("The server sent nothing for 1.0 seconds (`URLRequest.timeoutInterval`).")
+                    == true,
+                "\(error?.message ?? "")"
+            )
+        }
     }
 }

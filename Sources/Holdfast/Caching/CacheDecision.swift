@@ -101,9 +101,15 @@ struct CacheStatusField: Sendable {
     /// A stored response keeps what upstream caches said about it. It contains nothing of this cache, because a response is stored
     /// before its entry is added. Locally made responses get no entry.
     func append(to response: inout Response, key: CacheKey?) {
-        guard let handling = response.cacheDecision?.handling else { return }
+        guard let decision = response.cacheDecision else { return }
+        append(to: &response.fields, decision, key: key)
+    }
+
+    /// The same for the fields of a response about which this was decided.
+    func append(to fields: inout HeaderFields, _ decision: CacheDecision, key: CacheKey? = nil) {
+        guard let handling = decision.handling else { return }
         let entry = handling.entry(of: name, key: showsKey ? key?.description : nil)
-        response.fields[.cacheStatus] = CacheStatus.appending(entry, to: response.fields[.cacheStatus])
+        fields[.cacheStatus] = CacheStatus.appending(entry, to: fields[.cacheStatus])
     }
 }
 

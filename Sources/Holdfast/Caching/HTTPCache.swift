@@ -22,6 +22,7 @@ public final class HTTPCache: Sendable {
     let decoded: DecodedResponses
     /// Answers plain requests at once.
     let ready: ReadyAnswers
+    let partitions: PartitionNames
     /// Changes the store; nothing else does.
     let writer: CacheWriter
     let fetches = FetchCoalescer()
@@ -42,16 +43,18 @@ public final class HTTPCache: Sendable {
 
     /// A cache over `store`; private mode by default.
     public convenience init(store: any CacheStore, options: CacheOptions = CacheOptions()) {
-        self.init(store: store, options: options, answersReady: true)
+        self.init(store: store, options: options, stripes: ReadyAnswers.stripes)
     }
 
-    /// - Parameter answersReady: whether plain requests use the short path; false is for tests that compare both.
-    init(store: any CacheStore, options: CacheOptions, answersReady: Bool) {
+    /// - Parameter stripes: how many stripes of threads have ready answers of their own; 0 and 1 are for tests that compare plain
+    ///   requests with and without them.
+    init(store: any CacheStore, options: CacheOptions, stripes: Int) {
         self.store = store
         self.options = options
         writer = CacheWriter(store)
         let capacity = store.statistics.capacity
-        ready = ReadyAnswers(capacity: answersReady ? capacity : nil)
+        ready = ReadyAnswers(capacity: capacity, stripes: stripes)
+        partitions = PartitionNames(stripes: stripes)
         decoded = DecodedResponses(capacity: capacity, targetedFields: options.targets)
         leasing = options.collapsesRequests && options.longestFillWait > .zero ? store.fillLeasing : nil
         unshared = RecentKeys()
@@ -70,6 +73,7 @@ public final class HTTPCache: Sendable {
         self.options = options
         writer = former.writer
         ready = ReadyAnswers(capacity: store.statistics.capacity)
+        partitions = former.partitions
         decoded = former.decoded
         leasing = former.leasing
         unshared = former.unshared
@@ -95,13 +99,20 @@ public final class HTTPCache: Sendable {
         credentialFields: [FieldName],
         _ context: CallContext
     ) -> String {
-        CachePrincipal.digest(
-            of: view(of: fields, to: target),
-            userinfo: target.userinfo,
-            explicit: context.options.principal,
-            credentialFields: credentialFields,
-            secret: store.secret
-        )
+        let (viewed, explicit) = (view(of: fields, to: target), context.options.principal)
+        func digest() -> String {
+            CachePrincipal.digest(
+                of: viewed,
+                userinfo: target.userinfo,
+                explicit: explicit,
+                credentialFields: credentialFields,
+                secret: store.secret
+            )
+        }
+        guard explicit != nil || credentialFields.isEmpty && target.userinfo?.isEmpty ?? true,
+            let credentials = PlainRequestFields([:], implicit: viewed)
+        else { return digest() }
+        return partitions.name(of: credentials, explicit: explicit, stripe: CacheMeter.stripe(), make: digest)
     }
 
     var holdsContentKeys: Bool { writer.holdsContentKeys }

@@ -289,7 +289,7 @@ struct AttemptLoop: Exchanging {
             return response
         case .failure(var error as ServiceError):
             if error.code == .timeout, state.records.last?.stopReason == .deadline {
-                error = deadlineExceeded(cause: error)
+                error = deadlineExceeded(cause: error, context)
             }
             // Code that only looks at the error must not conclude from the last attempt that no attempt had an effect.
             if context.mayBeApplied, let progress = error.progress, progress < .headSent { error.progress = .bodySent }
@@ -300,14 +300,13 @@ struct AttemptLoop: Exchanging {
         }
     }
 
-    func deadlineExceeded(cause: ServiceError?) -> ServiceError {
-        ServiceError(
-            .deadlineExceeded,
-            "The call timed out before a response arrived. Allow more time, or see in `attempts` what took so long.",
+    private func deadlineExceeded(cause: ServiceError?, _ context: CallContext) -> ServiceError {
+        var error = context.deadlineExceeded(
             cause: cause,
-            progress: cause.map { $0.progress ?? .bodySent } ?? .notSent,
-            connectionReused: cause?.connectionReused ?? false
+            progress: cause.map { $0.progress ?? .bodySent } ?? .notSent
         )
+        error.connectionReused = cause?.connectionReused ?? false
+        return error
     }
 }
 
@@ -350,7 +349,9 @@ extension AttemptLoop {
             }
             context.attemptDeadline = earlier(of: context.deadline, and: limit)
             context.attemptIsCut = context.attemptDeadline.map { $0 != limit } ?? false
-            if let deadline = context.deadline, context.clock.now >= deadline { throw deadlineExceeded(cause: nil) }
+            if let deadline = context.deadline, context.clock.now >= deadline {
+                throw deadlineExceeded(cause: nil, context)
+            }
             context.exchange = SentExchange(
                 request: prepared,
                 presented: context.presented(by: prepared),
@@ -391,7 +392,12 @@ extension AttemptLoop {
             return try await transport.send(request, body: context.body, context: context)
         }
         let transport = transport
-        return try await withDeadline(deadline, on: context.clock, discard: { $0.body.discard() }) {
+        return try await withDeadline(
+            deadline,
+            on: context.clock,
+            failure: context.attemptTimeout(progress: .bodySent),
+            discard: { $0.body.discard() }
+        ) {
             try await transport.send(request, body: context.body, context: context)
         }
     }

@@ -41,8 +41,10 @@ public struct CallOptions: Sendable {
     /// `onSchedule`, the time is counted from then.
     public var timeout: Duration? {
         get { parts.value.timeout }
-        set { parts.value.timeout = newValue }
+        set { (parts.value.timeout, parts.value.timeLimit) = (newValue, nil) }
     }
+    /// What errors say of ``timeout`` if it comes from another setting, or is only what is left of the limit.
+    var timeLimit: TimeLimit? { parts.value.timeLimit }
     /// The retry rules for this call; the gates of the pipeline's factory still apply. Nil: the factory's rules.
     ///
     /// They replace the rules of the factory's ``BackoffRetrier``, whose condition still applies; a factory of another kind is
@@ -148,7 +150,7 @@ public struct CallOptions: Sendable {
     var concernReuse: Bool {
         if parts.isSame(as: CallOptions.defaults) { return false }
         let parts = parts.value
-        return parts.principal != nil || parts.cachesContent != nil || !parts.credentialFields.isEmpty
+        return parts.cachesContent != nil || !parts.credentialFields.isEmpty
             || parts.exactHead?.isShown == false || parts.cache != .default
     }
 
@@ -159,6 +161,13 @@ public struct CallOptions: Sendable {
         return concernReuse || parts.acceptance != nil || parts.progress != nil || parts.rulesInForce != nil
             || parts.isForeignHop || parts.isDownload || parts.storing != nil || parts.cookies != nil
             || parts.transportDetails != nil
+    }
+
+    /// Limits the time of the call.
+    ///
+    /// - Parameter limit: what errors say: nil, that the caller set ``timeout``.
+    package mutating func setTimeout(_ timeout: Duration, of limit: TimeLimit?) {
+        (parts.value.timeout, parts.value.timeLimit) = (timeout, limit)
     }
 
     /// Whether nothing has been changed since they were made.
@@ -175,6 +184,7 @@ public struct CallOptions: Sendable {
         var cachesContent: ContentNormalizer?
         var tags: Set<String> = []
         var timeout: Duration?
+        var timeLimit: TimeLimit?
         var retrierFactory: (any RetrierFactory)?
         var acceptance: Acceptance?
         var progress: TransferProgress?

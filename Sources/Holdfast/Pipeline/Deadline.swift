@@ -9,11 +9,13 @@ private import Synchronization
 /// For operations that may ignore cancellation: neither the deadline nor cancellation of the caller waits until the operation
 /// returns. It is cancelled, and a late result is passed to `discard`.
 ///
+/// - Parameter failure: the error at the deadline.
 /// - Throws: ``ServiceError`` `.timeout` at the deadline, `CancellationError` at once if the caller is cancelled, or the
 ///   operation's own errors.
 package func withDeadline<Success: Sendable>(
     _ deadline: MonotonicInstant,
     on clock: any HoldfastClock,
+    failure: @autoclosure @escaping @Sendable () -> ServiceError = FailureMeaning.timeout.error(progress: .bodySent),
     discard: @escaping @Sendable (Success) -> Void,
     operation: @escaping @Sendable () async throws -> Success
 ) async throws -> Success {
@@ -31,7 +33,7 @@ package func withDeadline<Success: Sendable>(
             let timer = Task {
                 do {
                     try await clock.sleep(until: deadline)
-                    race.end(.failure(timeout))
+                    race.end(.failure(failure()))
                 } catch {
                     // The timer was cancelled: the race is over.
                 }
@@ -52,7 +54,7 @@ package func withDeadline<Success: Sendable>(
 ///   errors of `take`.
 package func takingContent<Taken: Sendable>(
     of response: Response,
-    until deadline: MonotonicInstant?,
+    until deadline: CallDeadline?,
     on clock: any HoldfastClock,
     discard: @escaping @Sendable (Taken) -> Void = { _ in },
     take: @escaping @Sendable () async throws -> Taken
@@ -62,7 +64,7 @@ package func takingContent<Taken: Sendable>(
     let result: Result<Taken, any Error>
     do {
         result = try await withDeadline(
-            deadline,
+            deadline.instant,
             on: clock,
             discard: { if case .success(let late) = $0 { discard(late) } }
         ) {
@@ -77,7 +79,10 @@ package func takingContent<Taken: Sendable>(
         guard !error.isCancellation else { throw error }
         var error = ServiceError(
             .deadlineExceeded,
-            "The call timed out before all of its content had arrived. Allow more time (`CallOptions.timeout`), or request less.",
+            deadline.limit.timedOut(
+                "before all of its content had arrived",
+                advice: "Allow more time, or request less."
+            ),
             progress: .headReceived,
             response: response
         )
@@ -86,12 +91,6 @@ package func takingContent<Taken: Sendable>(
     }
     return try result.get()
 }
-
-private let timeout = ServiceError(
-    .timeout,
-    "The server did not respond in time. Allow more time, or find out why the server is slow.",
-    progress: .bodySent
-)
 
 /// The first of an operation, its timer and its caller's cancellation wins.
 private final class Race<Success: Sendable>: Sendable {

@@ -144,8 +144,8 @@ public struct PrefetchReport: Sendable {
         case failed(any Error)
     }
 
-    /// One request and its result.
-    public struct Item: Sendable {
+    /// One request and its result; prints as one line, without credentials.
+    public struct Item: Sendable, CustomStringConvertible, CustomReflectable {
         /// The request as it was passed in.
         public let request: URLRequest
         /// The result of the request.
@@ -166,6 +166,22 @@ public struct PrefetchReport: Sendable {
         public var hasFailed: Bool {
             if case .failed = outcome { true } else { status.map { $0.rawValue >= 400 } ?? false }
         }
+
+        /// One line: method, URL without credentials, status and result.
+        public var description: String {
+            let result =
+                switch outcome {
+                case .stored: "stored"
+                case .alreadyStored: "already stored"
+                case .notStored(let reason): "not stored: \(reason)"
+                // It names the call itself.
+                case .failed(let error): "failed: \((error as? ServiceError)?.message ?? "\(error)")"
+                }
+            return "\(CallSubject(request)): " + (status.map { "\($0.rawValue), " } ?? "") + result
+        }
+
+        /// What `dump` shows: the ``description``. The request may contain credentials.
+        public var customMirror: Mirror { Mirror(self, children: ["text": description]) }
     }
 
     /// All requests, in the order in which they were passed in.

@@ -54,17 +54,23 @@ public struct Pipeline: Transport {
         hooks: [any ServiceHook] = [],
         configuration: PipelineConfiguration = PipelineConfiguration()
     ) {
+        let governance = Governance(retrierFactory)
         self.init(
             transport: transport,
             cache: cache,
             hooks: hooks,
             configuration: configuration,
-            governance: Governance(retrierFactory),
+            governance: governance,
             environment: CallEnvironment(
                 clock: configuration.clock,
                 transport: transport,
                 observers: configuration.observers,
-                background: BackgroundTasks(executor: configuration.executor)
+                background: BackgroundTasks(executor: configuration.executor),
+                timeLimits: TimeLimits(
+                    callTimeout: configuration.callTimeout,
+                    attemptTimeout: configuration.attemptTimeout,
+                    governance: governance
+                )
             )
         )
     }
@@ -177,14 +183,18 @@ public struct Pipeline: Transport {
             )
         }
         var response = try await run(request, context: &context)
-        if let deadline = context.deadline { response.deadline = deadline }
+        if let deadline = context.deadline {
+            response.deadline = CallDeadline(deadline, limit: context.callLimit)
+        }
+        response.body.call = BodyCall(request: request, attempts: response.attempts)
         return response
     }
 
     /// The time limit of a call with these options: its own, or the pipeline's, or that of its rules.
-    package func timeout(of options: CallOptions) -> Duration? {
-        if options.areDefault { return callTimeout }
-        return options.timeout ?? configuration.callTimeout ?? governance.rules(for: options)?.rules.callTimeout
+    package func timeLimit(of options: CallOptions) -> TimeLimit? { environment.timeLimits.call(options) }
+
+    private func timeout(of options: CallOptions) -> Duration? {
+        options.areDefault ? callTimeout : timeLimit(of: options)?.duration
     }
 
     /// Sends a request as the transport of another pipeline, whose deadline and options apply here too.
@@ -255,8 +265,13 @@ public struct Pipeline: Transport {
             request.httpBodyStream == nil
         else { return nil }
         let history = LookupHistory(begun: environment.clock.now)
-        return loneCache.readyHit(for: request, history: history, clock: environment.clock, transport: transport)?
-            .response
+        return loneCache.readyHit(
+            for: request,
+            principal: options.areDefault ? nil : options.principal,
+            history: history,
+            clock: environment.clock,
+            transport: transport
+        )?.response
     }
 
     private func run(_ request: URLRequest, context: inout CallContext) async throws -> Response {

@@ -11,7 +11,7 @@ public import HoldfastSemantics
 #endif
 
 /// The state of one call, passed to hooks, retriers and transports.
-public struct CallContext: Sendable {
+public struct CallContext: Sendable, CustomStringConvertible, CustomReflectable {
     /// The call's number within this process.
     public let callID: CallID
     /// The clock that all parts of the call use.
@@ -109,6 +109,10 @@ public struct CallContext: Sendable {
     var defaultTaken: DefaultMoment?
     /// Whether the current attempt ends with the call's deadline instead of its own limit.
     var attemptIsCut = false
+    /// The limits of the pipeline's calls.
+    var timeLimits: TimeLimits { environment.timeLimits }
+    /// Whether the deadline is that of another call that waits for the same exchange.
+    var sharesDeadline: Bool { fetch.map { $0.deadline != ownDeadline } ?? false }
     /// Runs work that outlives the call.
     var background: BackgroundTasks { environment.background }
     private let environment: CallEnvironment
@@ -212,6 +216,12 @@ public struct CallContext: Sendable {
         PresentedFields(request, implicit: transport.implicitFields(for: request))
     }
 
+    /// One line: the call and its current attempt. What a caller asked for may contain credentials.
+    public var description: String { attempt > 0 ? "call \(callID), attempt \(attempt)" : "call \(callID)" }
+
+    /// What `dump` shows: the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["text": description]) }
+
     /// Whether there are observers; if not, there is no need to build an event.
     public var isObserved: Bool { !environment.observers.isEmpty }
 
@@ -302,17 +312,20 @@ final class CallEnvironment: Sendable {
     let transport: any Transport
     let observers: EventObservers
     let background: BackgroundTasks
+    let timeLimits: TimeLimits
 
     init(
         clock: any HoldfastClock,
         transport: any Transport,
         observers: [any EventObserver],
-        background: BackgroundTasks
+        background: BackgroundTasks,
+        timeLimits: TimeLimits = TimeLimits()
     ) {
         self.clock = clock
         self.transport = transport
         self.observers = EventObservers(observers)
         self.background = background
+        self.timeLimits = timeLimits
     }
 }
 

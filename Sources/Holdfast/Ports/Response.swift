@@ -23,7 +23,7 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
         var cacheDecision: CacheDecision?
         var presentation = Presentation.unknown
         var hasAgeDeducted = false
-        var deadline: MonotonicInstant?
+        var deadline: CallDeadline?
         var storedOrigin: (any RemovableOrigin)?
         var ready: ReadyAnswer?
     }
@@ -94,7 +94,7 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
         set { parts.value.hasAgeDeducted = newValue }
     }
     /// When its call ends, by the clock of its pipeline; nil if nothing limits the call.
-    var deadline: MonotonicInstant? {
+    var deadline: CallDeadline? {
         get { parts.value.deadline }
         set { parts.value.deadline = newValue }
     }
@@ -182,7 +182,7 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
             Parts(
                 status: ready.status,
                 fields: fields,
-                body: ResponseBody(body),
+                body: ResponseBody(body, call: BodyCall(request: request)),
                 url: url,
                 source: .fresh,
                 requestTime: ready.stored.requestTime,

@@ -4,6 +4,10 @@
 public import Foundation
 public import HoldfastStorage
 
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
 /// Bytes that are pulled one chunk at a time by one reader.
 ///
 /// The reader sets the pace. Dropping a source without reading it to its end must release what feeds it, as ``cancel()`` does.
@@ -28,10 +32,18 @@ public struct ResponseBody: Sendable, AsyncSequence {
     }
 
     private let form: Form
+    /// The call that its errors name; nil if no pipeline has returned it.
+    var call: BodyCall?
 
     /// A body of bytes in memory.
     public init(_ bytes: ByteChunk = ByteChunk()) {
         form = .bytes(bytes)
+    }
+
+    /// A body of bytes in memory, for a call.
+    init(_ bytes: ByteChunk, call: BodyCall) {
+        form = .bytes(bytes)
+        self.call = call
     }
 
     /// A body that is read from a source; `length` in bytes if known.
@@ -62,6 +74,14 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// - Parameter limit: the most bytes to read; a longer body is cancelled.
     /// - Throws: ``ServiceError`` `.bodyTooLarge`, `CancellationError`, or the error that ended the transfer.
     public func collect(upTo limit: Int = .max) async throws -> ByteChunk {
+        do {
+            return try await collected(upTo: limit)
+        } catch {
+            throw error.telling(of: call)
+        }
+    }
+
+    private func collected(upTo limit: Int) async throws -> ByteChunk {
         switch form {
         case .bytes(let bytes):
             guard bytes.count <= limit else { throw ResponseBody.tooLarge(limit) }
@@ -105,8 +125,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
 
     public func makeAsyncIterator() -> Iterator {
         switch form {
-        case .bytes(let bytes): Iterator(rest: bytes.isEmpty ? nil : bytes, source: nil)
-        case .stream(let source, _): Iterator(rest: nil, source: source)
+        case .bytes(let bytes): Iterator(rest: bytes.isEmpty ? nil : bytes, source: nil, call: nil)
+        case .stream(let source, _): Iterator(rest: nil, source: source, call: call)
         }
     }
 
@@ -114,9 +134,16 @@ public struct ResponseBody: Sendable, AsyncSequence {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var rest: ByteChunk?
         fileprivate let source: (any ByteSource)?
+        fileprivate let call: BodyCall?
 
         public mutating func next() async throws -> ByteChunk? {
-            if let source { return try await source.next() }
+            if let source {
+                do {
+                    return try await source.next()
+                } catch {
+                    throw error.telling(of: call)
+                }
+            }
             defer { rest = nil }
             return rest
         }
@@ -127,5 +154,23 @@ public struct ResponseBody: Sendable, AsyncSequence {
             .bodyTooLarge,
             "The response body is longer than the limit of \(limit) bytes; raise the limit or read the body as a stream."
         )
+    }
+}
+
+/// The call that a body belongs to, for the errors of its readers.
+struct BodyCall: Sendable {
+    /// The request as the caller passed it to the pipeline.
+    let request: URLRequest
+    /// The attempts that brought the response.
+    var attempts: [AttemptRecord] = []
+}
+
+extension Error {
+    /// The error of a body with the call that it belongs to and the attempts of that call, as far as it lacks them.
+    func telling(of call: BodyCall?) -> any Error {
+        guard let call, var error = self as? ServiceError else { return self }
+        if error.subject == nil { error.subject = CallSubject(call.request) }
+        if error.attempts.isEmpty { error.attempts = call.attempts }
+        return error
     }
 }

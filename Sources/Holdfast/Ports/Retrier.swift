@@ -38,7 +38,7 @@ extension Retrier {
 }
 
 /// An attempt that failed, with an error or with a response whose status is 400 or more.
-public struct FailedAttempt: Sendable {
+public struct FailedAttempt: Sendable, CustomStringConvertible, CustomReflectable {
     /// What the retry rules look at: outcome, method, number, time left.
     public let exchange: FailedExchange
     /// The error, if there was no response.
@@ -61,4 +61,12 @@ public struct FailedAttempt: Sendable {
     public var receivedAt: Timestamp { exchange.receivedAt }
     /// The time left before the call's deadline; nil without one.
     public var timeLeft: Duration? { exchange.timeLeft }
+
+    /// One line: which attempt it was, and its response or error, without credentials.
+    public var description: String {
+        "attempt \(number): " + (response.map { "\($0)" } ?? error.map { "\($0)" } ?? "no response")
+    }
+
+    /// What `dump` shows: the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: ["text": description]) }
 }

@@ -81,7 +81,7 @@ enum RequestOrder {
 }
 
 /// One attempt of a call, for explanations.
-public struct AttemptRecord: Sendable, Hashable {
+public struct AttemptRecord: Sendable, Hashable, CustomStringConvertible {
     /// Its number; the first is 1.
     public let number: Int
     /// When it began and ended.
@@ -120,5 +120,13 @@ public struct AttemptRecord: Sendable, Hashable {
         self.errorCode = errorCode
         self.progress = progress
         self.nestedAttempts = nestedAttempts
+    }
+
+    /// One line: the number, the status or the code of the error, how long it took, and what followed.
+    public var description: String {
+        let result = status.map { "\($0.rawValue)" } ?? errorCode?.description ?? "no response"
+        let next =
+            delay.map { ", the next after \($0)" } ?? stopReason.map { ", then none: \($0)" } ?? ""
+        return "attempt \(number): \(result) in \(start.duration(to: end))\(next)"
     }
 }

@@ -184,9 +184,9 @@ public final class AuthorizationRefresh: Sendable {
                 try await self.wait(newerThan: version, clock)
             }
         } catch let error as ServiceError where error.code == .timeout && clock.now >= deadline {
-            throw ServiceError(
-                .deadlineExceeded,
-                "The call timed out while its credential was being refreshed; allow more time.",
+            throw context.deadlineExceeded(
+                "while its credential was being refreshed",
+                advice: "Allow more time.",
                 cause: error,
                 progress: .notSent
             )

@@ -303,7 +303,8 @@ struct Resumption: Sendable {
     }
 
     private func send(_ plan: ResumePlan) async throws -> Response {
-        let deadline = clock.now.advanced(by: rules.attemptTimeout ?? .seconds(60))
+        let limit = rules.attemptTimeout ?? context.timeLimits.attemptTimeout
+        let deadline = clock.now.advanced(by: limit ?? .seconds(60))
         var context = context
         // The caller's waiting ended with the head, and its limits do not apply to the rest.
         (context.fetch, context.conditions, context.verdict, context.deadline) = (nil, nil, nil, nil)
@@ -313,8 +314,14 @@ struct Resumption: Sendable {
         guard !transport.enforcesDeadline else {
             return try await transport.send(request, body: body, context: context)
         }
-        return try await withDeadline(deadline, on: clock, discard: { $0.body.discard() }) { [context] in
-            try await transport.send(request, body: body, context: context)
+        let sent = context
+        return try await withDeadline(
+            deadline,
+            on: clock,
+            failure: sent.attemptTimeout(progress: .bodySent),
+            discard: { $0.body.discard() }
+        ) {
+            try await transport.send(request, body: body, context: sent)
         }
     }
 

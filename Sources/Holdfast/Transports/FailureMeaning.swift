@@ -68,6 +68,19 @@ extension FailureMeaning {
         message:
             "The connection was lost before the response was complete. Send the request again if it is safe to repeat."
     )
+    /// The connection ended before the body did.
+    ///
+    /// - Parameters:
+    ///   - received: how many bytes of the body had arrived.
+    ///   - length: its length; nil if the head gave none.
+    package static func brokenBody(received: Int, of length: Int?) -> FailureMeaning {
+        let bytes = length.map { "of \($0) bytes" } ?? (received == 1 ? "byte" : "bytes")
+        return FailureMeaning(
+            code: .connectionLost,
+            message: "The connection was closed before the response body was complete: \(received) \(bytes) had "
+                + "arrived. Send the request again if it is safe to repeat."
+        )
+    }
     package static let wrongLength = Self(
         code: .badRequest,
         message: "The request body is not as long as declared. Declare its true length, or none."

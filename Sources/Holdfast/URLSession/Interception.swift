@@ -39,7 +39,9 @@ struct Interception: Sendable {
     /// Sends a request through the pipeline, up to the response head.
     func send(_ request: URLRequest) async throws -> Response {
         var options = CallOptions()
-        options.timeout = settings.callTimeout(within: pipeline.configuration.callTimeout)
+        if let limit = settings.callLimit(within: pipeline.configuration.callTimeout) {
+            options.setTimeout(limit.duration, of: limit)
+        }
         options.cookies = settings.cookies(for: request)
         return try await pipeline.send(settings.complete(request), options: options)
     }
@@ -196,12 +198,14 @@ struct InterceptionSettings: Sendable {
     }
 
     /// The time that a call may take up to its head; nil: only the pipeline's limit.
-    func callTimeout(within own: Duration?) -> Duration? {
+    func callLimit(within callTimeout: Duration?) -> TimeLimit? {
+        let own = callTimeout.map { TimeLimit($0, setting: .pipeline) }
         // A week, Foundation's default, is not a limit that anybody asked for.
         let week: TimeInterval = 604_800
         guard identity.resourceTimeout > 0, identity.resourceTimeout < week else { return own }
         let asked = Duration.seconds(identity.resourceTimeout)
-        return own.map { min($0, asked) } ?? asked
+        if let own, own.duration <= asked { return own }
+        return TimeLimit(asked, setting: .resource)
     }
 
     /// The session's cookies, for a request as its caller made it.

@@ -51,14 +51,15 @@ extension Response {
         )
     }
 
-    /// Uses the response; if that fails, the transfer ends and the error names the call. Cancellation is always a
-    /// `CancellationError`.
+    /// Uses the response; if that fails, the transfer ends and the error names the call and its attempts. Cancellation is always
+    /// a `CancellationError`.
     func releasingBody<Wanted>(of request: URLRequest, _ take: () async throws -> Wanted) async throws -> Wanted {
         do {
             return try await take()
         } catch {
             body.discard()
-            throw error.isCancellation ? CancellationError() : error.naming(CallSubject(request))
+            throw error.isCancellation
+                ? CancellationError() : error.telling(of: BodyCall(request: request, attempts: attempts))
         }
     }
 }

@@ -32,11 +32,6 @@ enum TransferFailure {
         )
     }
 
-    /// The end of an exchange whose deadline has passed.
-    static func timeout(_ progress: TransportProgress) -> ServiceError {
-        FailureMeaning.timeout.error(progress: progress)
-    }
-
     /// The end of an exchange on a reused connection that the other side closed.
     static func staleConnection(_ progress: TransportProgress) -> ServiceError {
         FailureMeaning.connectionLost.error(progress: progress, connectionReused: true)
@@ -222,4 +217,16 @@ enum TransferFailure {
             )
         ),
     ]
+}
+
+/// How long a URLSession waits while nothing happens, and which setting says so.
+struct IdleLimit: Sendable {
+    let duration: Duration
+    /// The setting, as it is written in code.
+    let setting: String
+
+    /// The text of an exchange in which nothing happened for that long.
+    var message: String {
+        "The server sent nothing for \(duration) (`\(setting)`). Allow more time, or find out why the server is slow."
+    }
 }

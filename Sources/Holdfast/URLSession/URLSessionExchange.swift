@@ -20,6 +20,7 @@ final class URLSessionExchange: Sendable {
     /// The call that the errors of its body name.
     let subject: CallSubject
     private let diskLimit: Int
+    private let idleLimit: IdleLimit?
     private let now: @Sendable () -> MonotonicInstant
     private let onInterim: @Sendable (ResponseHead) -> Void
 
@@ -27,12 +28,14 @@ final class URLSessionExchange: Sendable {
     init(
         _ upload: RequestUpload,
         limits: URLSessionTransport.Limits,
+        idleLimit: IdleLimit?,
         now: @escaping @Sendable () -> MonotonicInstant,
         onInterim: @escaping @Sendable (ResponseHead) -> Void
     ) {
         url = upload.request.url
         subject = CallSubject(upload.request)
         diskLimit = limits.bodyOnDisk
+        self.idleLimit = idleLimit
         self.now = now
         self.onInterim = onInterim
         state = Mutex(
@@ -81,12 +84,13 @@ final class URLSessionExchange: Sendable {
         perform(state.withLock { $0.fail(CancellationError(), keepsBuffer: false, overrides: true) })
     }
 
-    /// Ends the exchange with `.timeout` if its head has not arrived.
-    func timeOut() {
+    /// Ends the exchange if its head has not arrived.
+    ///
+    /// - Parameter failure: the error, for how far the exchange has come.
+    func timeOut(with failure: (TransportProgress) -> ServiceError) {
         perform(
             state.withLock { state in
-                state.head == nil
-                    ? state.fail(TransferFailure.timeout(state.progress), keepsBuffer: false) : []
+                state.head == nil ? state.fail(failure(state.progress), keepsBuffer: false) : []
             }
         )
     }
@@ -184,13 +188,20 @@ final class URLSessionExchange: Sendable {
                 if let cause = state.fileFailure {
                     return state.fail(TransferFailure.changedFile(cause, progress: state.progress), keepsBuffer: true)
                 }
-                let failure = TransferFailure.serviceError(
+                var failure = TransferFailure.serviceError(
                     for: error,
                     url: url,
                     progress: state.progress,
                     connectionReused: state.connectionReused,
                     hasSentContent: state.hasSentContent
                 )
+                if (error as? URLError)?.code == .timedOut, let idleLimit { failure.message = idleLimit.message }
+                if failure.code == .connectionLost, let head = state.head {
+                    // What has arrived is counted after decoding.
+                    let isDecoded = ContentCodings.areUndone(head.head.fields.values(of: "Content-Encoding"))
+                    let length = isDecoded ? nil : head.contentLength
+                    failure.message = FailureMeaning.brokenBody(received: state.receivedBytes, of: length).message
+                }
                 return state.fail(failure, keepsBuffer: true)
             }
         )
@@ -293,6 +304,8 @@ struct ExchangeState {
 
     /// Whether some of the content was seen to leave.
     private(set) var hasSentContent = false
+    /// How much of the response's body has arrived.
+    private(set) var receivedBytes = 0
 
     private var upload: RequestUpload?
     private var buffer: BodyBuffer
@@ -349,6 +362,7 @@ struct ExchangeState {
     mutating func place(_ chunk: ByteChunk) -> Arrival {
         guard case .running = transfer else { return .done([]) }
         progress = .bytesReceived
+        receivedBytes += chunk.count
         switch buffer.place(chunk) {
         case .memory: return .done(serveReader())
         case .spill(let offset): return .spill(offset: offset, spillFile)
@@ -360,6 +374,7 @@ struct ExchangeState {
     mutating func keep(_ chunk: ByteChunk) -> [Action] {
         guard case .running = transfer else { return [] }
         progress = .bytesReceived
+        receivedBytes += chunk.count
         buffer.keep(chunk)
         return serveReader()
     }

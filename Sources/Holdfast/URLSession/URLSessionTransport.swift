@@ -134,16 +134,18 @@ public final class URLSessionTransport: Transport {
         var limits = limits
         // It becomes a file anyway.
         if isDownload, limits.bodyOnDisk > 0 { limits.bodyOnDisk = .max }
+        let idleLimit = idleLimit(of: request)
         let exchange = URLSessionExchange(
             upload,
             limits: limits,
+            idleLimit: idleLimit,
             now: { SystemClock().now },
             onInterim: { context.report(interim: $0) }
         )
         let presented = presentedFields(of: upload.request, context)
         let isIdempotent = context.options.isIdempotent ?? RequestMethod(request).isIdempotent
         let task = try makeTask(for: upload, isIdempotent: isIdempotent, isDownload: isDownload, exchange)
-        let watches = watch(exchange, request: upload.request, context: context)
+        let watches = watch(exchange, idleLimit: idleLimit, context: context)
         defer {
             for watch in watches { watch.cancel() }
         }
@@ -220,7 +222,7 @@ public final class URLSessionTransport: Transport {
         guard let deadline = context.attemptDeadline else {
             return try await RequestUpload.prepare(prepared, body: body, memoryLimit: memoryLimit)
         }
-        guard context.clock.now < deadline else { throw TransferFailure.timeout(.notSent) }
+        guard context.clock.now < deadline else { throw context.attemptTimeout(progress: .notSent) }
         switch body.form {
         case .none, .bytes, .file, .requestStream:
             return try await RequestUpload.prepare(prepared, body: body, memoryLimit: memoryLimit)
@@ -230,7 +232,7 @@ public final class URLSessionTransport: Transport {
                     try await RequestUpload.prepare(prepared, body: body, memoryLimit: memoryLimit)
                 }
             } catch let error as ServiceError where error.code == .timeout {
-                throw TransferFailure.timeout(.notSent)
+                throw context.attemptTimeout(progress: .notSent)
             }
         }
     }
@@ -263,7 +265,7 @@ public final class URLSessionTransport: Transport {
     /// Tasks that end the exchange at its deadline, and when URLSession's own timeout should have.
     private func watch(
         _ exchange: URLSessionExchange,
-        request: URLRequest,
+        idleLimit: IdleLimit?,
         context: CallContext
     ) -> [Task<Void, Never>] {
         var watches: [Task<Void, Never>] = []
@@ -272,18 +274,20 @@ public final class URLSessionTransport: Transport {
             watches.append(
                 Task {
                     guard (try? await clock.sleep(until: deadline)) != nil else { return }
-                    exchange.timeOut()
+                    exchange.timeOut { context.attemptTimeout(progress: $0) }
                 }
             )
         }
-        if !waitsForConnectivity, let allowance = allowance(for: request) {
+        if !waitsForConnectivity, let idleLimit {
             // This guards against URLSession's own silence, so it uses real time, whatever the pipeline's clock.
             let clock = SystemClock()
             watches.append(
                 Task {
                     while true {
-                        let end = exchange.lastActivity.advanced(by: allowance)
-                        guard clock.now < end else { return exchange.timeOut() }
+                        let end = exchange.lastActivity.advanced(by: idleLimit.duration)
+                        guard clock.now < end else {
+                            return exchange.timeOut { ServiceError(.timeout, idleLimit.message, progress: $0) }
+                        }
                         guard (try? await clock.sleep(until: end)) != nil else { return }
                     }
                 }
@@ -293,11 +297,15 @@ public final class URLSessionTransport: Transport {
     }
 
     /// How long nothing may happen before the head: the request's timeout, or the session's if the request has the default.
-    private func allowance(for request: URLRequest) -> Duration? {
+    private func idleLimit(of request: URLRequest) -> IdleLimit? {
         let defaultTimeout: TimeInterval = 60
-        let seconds = request.timeoutInterval == defaultTimeout ? requestTimeout : request.timeoutInterval
+        let isOwn = request.timeoutInterval != defaultTimeout
+        let seconds = isOwn ? request.timeoutInterval : requestTimeout
         guard seconds > 0, seconds < 1e9 else { return nil }
-        return .seconds(seconds)
+        return IdleLimit(
+            duration: .seconds(seconds),
+            setting: isOwn ? "URLRequest.timeoutInterval" : "URLSessionConfiguration.timeoutIntervalForRequest"
+        )
     }
 
     private func response(

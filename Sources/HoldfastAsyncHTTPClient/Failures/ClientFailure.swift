@@ -36,9 +36,14 @@
             return meaning.error(cause: error, progress: progress, connectionReused: trace.connectionReused)
         }
 
+        /// Whether an error says that the attempt's deadline has passed.
+        static func isDeadline(_ error: any Error) -> Bool {
+            (error as? ServiceError)?.code == .timeout || error as? HTTPClientError == .deadlineExceeded
+        }
+
         /// The error of an exchange whose deadline has passed.
-        static func timeout(_ trace: ExchangeTrace) -> ServiceError {
-            FailureMeaning.timeout.error(
+        static func timeout(_ trace: ExchangeTrace, in context: CallContext) -> ServiceError {
+            context.attemptTimeout(
                 progress: trace.wasNeverPlaced ? .notSent : trace.progress,
                 connectionReused: trace.connectionReused
             )

@@ -15,16 +15,15 @@
     final class PulledBytes<Buffers: AsyncSequence & Sendable>: ByteSource where Buffers.Element == ByteBuffer {
         private let handoff = ChunkHandoff()
         private let waiting: Mutex<Buffers?>
-        private let failure: @Sendable (_ error: any Error, _ hasDelivered: Bool) -> any Error
+        private let failure: @Sendable (_ error: any Error, _ delivered: Int) -> any Error
         private let onEnd: @Sendable (_ isWhole: Bool) -> Void
 
         /// - Parameters:
-        ///   - failure: converts a failure of the sequence to the reader's error.
+        ///   - failure: converts a failure of the sequence to the reader's error, which may tell how many bytes were read.
         ///   - onEnd: called once, when the sequence has ended or was abandoned.
         init(
             _ buffers: Buffers,
-            failure: @escaping @Sendable (_ error: any Error, _ hasDelivered: Bool) -> any Error = { error, _ in error
-            },
+            failure: @escaping @Sendable (_ error: any Error, _ delivered: Int) -> any Error = { error, _ in error },
             onEnd: @escaping @Sendable (_ isWhole: Bool) -> Void = { _ in }
         ) {
             waiting = Mutex(buffers)
@@ -55,11 +54,11 @@
         private func begin(_ buffers: Buffers) {
             let (handoff, failure, onEnd) = (handoff, failure, onEnd)
             let task = Task {
-                var hasDelivered = false
+                var delivered = 0
                 do {
                     try await handoff.demand()
                     for try await buffer in buffers where buffer.readableBytes > 0 {
-                        hasDelivered = true
+                        delivered += buffer.readableBytes
                         handoff.deliver(ByteChunk(Array(buffer.readableBytesView)))
                         try await handoff.demand()
                     }
@@ -68,7 +67,7 @@
                     handoff.end(nil)
                     onEnd(true)
                 } catch {
-                    handoff.end(Task.isCancelled ? CancellationError() : failure(error, hasDelivered))
+                    handoff.end(Task.isCancelled ? CancellationError() : failure(error, delivered))
                     onEnd(false)
                 }
             }

@@ -106,7 +106,9 @@
             var options = options
             if let timeout {
                 let allowed = Duration.nanoseconds(max(timeout.nanoseconds, 0))
-                options.timeout = options.timeout.map { min($0, allowed) } ?? allowed
+                if options.timeout.map({ allowed < $0 }) ?? true {
+                    options.setTimeout(allowed, of: TimeLimit(allowed, setting: .argument))
+                }
             }
             if request.tlsConfiguration != nil || request.localAddress != nil {
                 guard pipeline.endsInAsyncHTTPClient else {

@@ -63,6 +63,10 @@
         ) async throws -> AdminServer {
             var settings = ServerConfiguration()
             settings.maximumConnections = AdminServer.maximumConnections
+            // Connections that send nothing must not lock the operator out.
+            settings.closesWaitingConnections = true
+            settings.headTimeout = .seconds(5)
+            settings.bodyStall = .seconds(5)
             let deferred = DeferredResponder()
             let address = HTTPServer.Address(host: configuration.host, port: configuration.port)
             let server = try await HTTPServer.start(at: address, configuration: settings, handler: deferred)

@@ -71,6 +71,8 @@
                 state.statuses[status, default: 0] += 1
                 state.bytes &+= record.bodyBytes
                 if !record.isComplete { state.broken += 1 }
+                // Nothing was looked up or sent, so there is no time to measure.
+                if record.refusal != nil { return }
                 if record.attempts == 0 { state.fromCache.add(seconds) } else { state.fromOrigin.add(seconds) }
             }
         }

@@ -16,6 +16,7 @@
         ///
         /// - Throws: a refusal if it is not valid.
         init(matching request: InspectorRequest) async throws(InspectorGuard.Refusal) {
+            _ = try request.arguments(named: [])
             guard request.fields[.contentType] == "application/json",
                 let content = try? await request.content(upTo: PurgeOrder.longestMatch),
                 let match = try? EntryMatch(json: content.withUnsafeBytes { Data($0) }),
@@ -50,15 +51,15 @@
             }
             var selections: [CacheSelection] = []
             if request.method == "PURGE" {
-                isSoft = ["Soft-Purge", "Fastly-Soft-Purge"].contains { (name: FieldName) in
-                    request.fields.values(of: name) == ["1"]
-                }
+                let names: [FieldName] = ["Soft-Purge", "Fastly-Soft-Purge"]
+                isSoft = try PurgeOrder.isSoft(names.flatMap { request.fields.values(of: $0) }, name: "Soft-Purge")
                 let tags = (request.fields["Surrogate-Key"] ?? "").split(separator: " ")
                 selections = tags.map { .tag(String($0)) }
                 if tags.isEmpty { selections = [.url(try target(request.target).url)] }
             } else {
-                isSoft = request.argument("soft") == "1"
-                for (name, value) in request.arguments {
+                let arguments = try request.arguments()
+                isSoft = try PurgeOrder.isSoft(arguments.filter { $0.name == "soft" }.map(\.value), name: "soft")
+                for (name, value) in arguments {
                     switch name {
                     case "url": selections.append(.url(try target(value).url))
                     case "prefix": selections.append(.prefix(try target(value).canonical))
@@ -81,6 +82,23 @@
                 )
             }
             self.selections = selections
+        }
+
+        /// Whether a purge is soft.
+        ///
+        /// - Parameter values: what the request says about that; nothing means that it is not.
+        /// - Throws: a refusal if a value is not 0 or 1, or if there are several: a purge that removes what it should
+        ///   only mark cannot be undone.
+        private static func isSoft(_ values: [String], name: String) throws(InspectorGuard.Refusal) -> Bool {
+            guard let value = values.first else { return false }
+            guard values.count == 1, value == "0" || value == "1" else {
+                throw InspectorGuard.Refusal(
+                    status: 400,
+                    message:
+                        "\(name) must be given once, as 1 to require confirmation or as 0 to remove. Nothing was purged."
+                )
+            }
+            return value == "1"
         }
     }
 #endif

@@ -244,11 +244,12 @@
 
         /// The response to a connection beyond the limit (RFC 9110 §10.2.3).
         static func tooManyConnections(retryAfter: Int) -> Response {
-            var response = response(503, text: "Too many connections are open. Try again later.")
+            var response = response(503, text: tooManyConnections)
             response.fields.append(.retryAfter, String(retryAfter))
             return response
         }
 
+        static let tooManyConnections = "Too many connections are open. Try again later."
         static let headTimeout = MessageFault(408, message: "The request's head took too long.")
         static let bodyStall = MessageFault(408, message: "The request's content took too long.")
         static let unknownExpectation = MessageFault(417, message: "Only 100-continue can be expected.")

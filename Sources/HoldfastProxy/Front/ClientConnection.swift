@@ -13,6 +13,9 @@
 
         /// Ends everything at once.
         func cut()
+
+        /// Whether the client has no complete request that is being handled or answered; from any thread.
+        var isWaiting: Bool { get }
     }
 
     /// One connection of a client, shared by the server and the connection's own task.
@@ -21,7 +24,9 @@
         private enum Phase: Sendable {
             /// Nothing of a request has arrived.
             case idle
-            /// A head is arriving, or a response is being sent that can no longer be cancelled.
+            /// A head is arriving, or the client has to close its side.
+            case waiting
+            /// A head is being refused, or a response is being sent that can no longer be cancelled.
             case busy
             /// The handler is working.
             case answering
@@ -67,7 +72,17 @@
         /// Whether connections should end after the current response.
         var isDraining: Bool { counters.isDraining.load(ordering: .relaxed) }
 
+        var isWaiting: Bool {
+            state.withLock { state in
+                switch state.phase {
+                case .idle, .waiting: true
+                case .busy, .answering: false
+                }
+            }
+        }
+
         func becomeIdle() { state.withLock { $0.phase = .idle } }
+        func awaitClient() { state.withLock { $0.phase = .waiting } }
         func becomeBusy() { state.withLock { $0.phase = .busy } }
 
         /// Begins a response; from now on it is cancelled if the client leaves.

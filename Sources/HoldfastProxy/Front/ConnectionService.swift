@@ -13,6 +13,10 @@
         private let configuration: ServerConfiguration
         private var writer: AnswerWriter
         private var isFirst = true
+        /// The request that was read last and that the handler has not got.
+        private var unhandled: (method: RequestMethod, target: String, version: HTTPVersion)?
+        /// Whether the handler has got the current request, so that it records the response itself.
+        private var isHandled = false
 
         init(_ connection: ClientConnection) {
             self.connection = connection
@@ -56,6 +60,7 @@
 
         private mutating func nextMessage() async throws -> (RequestMessage, rest: ByteBuffer)? {
             guard isFirst || !connection.isDraining else { return nil }
+            (unhandled, isHandled) = (nil, false)
             connection.becomeIdle()
             var parser = RequestHeadParser(limits: configuration.headLimits)
             var deadline = channel.eventLoop.now + (isFirst ? configuration.headTimeout : configuration.idleTimeout)
@@ -73,7 +78,7 @@
                 let wasUntouched = parser.isUntouched
                 if let message = try parser.parse(&bytes) { return (message, bytes) }
                 if wasUntouched, !parser.isUntouched {
-                    connection.becomeBusy()
+                    connection.awaitClient()
                     deadline = channel.eventLoop.now + configuration.headTimeout
                 }
             }
@@ -83,6 +88,7 @@
 
         /// Responds to one request; returns whether the connection is kept.
         private mutating func answer(_ message: RequestMessage, rest: ByteBuffer) async throws -> Bool {
+            unhandled = (message.method, message.target.text, message.version)
             guard !message.framing.expectsUnknown else { throw Refusal.unknownExpectation }
             let interim = InterimWriter(channel, allows: message.version == .http11)
             var rest = rest
@@ -97,6 +103,7 @@
                 remoteAddress: channel.channel.remoteAddress,
                 interim: { interim.send($0) }
             )
+            isHandled = true
             connection.beginAnswer()
             defer { connection.endAnswer() }
             var refused: Response?
@@ -196,13 +203,27 @@
         /// Responds that there are too many connections, reads nothing, and closes.
         mutating func refuseConnection() async {
             let response = Refusal.tooManyConnections(retryAfter: configuration.retryAfter)
+            tell(response, reason: Refusal.tooManyConnections)
             if await sendLast(response) { await linger() }
             channel.close()
         }
 
         private mutating func refuse(_ fault: MessageFault) async -> Bool {
             configuration.onFailure?(ProxyFailure(rejecting: fault, from: channel.channel.remoteAddress))
-            return await sendLast(Refusal.response(to: fault))
+            let response = Refusal.response(to: fault)
+            tell(response, reason: fault.message)
+            return await sendLast(response)
+        }
+
+        /// Reports a response to a request that the handler has not got; it reports the others.
+        private func tell(_ response: Response, reason: String) {
+            guard let onRefusal = configuration.onRefusal, !isHandled else { return }
+            var refused = RefusedRequest(response, reason: reason, from: channel.channel.remoteAddress)
+            if let unhandled {
+                (refused.method, refused.target) = (unhandled.method, unhandled.target)
+                if unhandled.version == .http10 { refused.version = "1.0" }
+            }
+            onRefusal(refused)
         }
 
         private mutating func sendLast(_ response: Response) async -> Bool {
@@ -223,6 +244,7 @@
         private func linger() async {
             do {
                 try await channel.flush(stallLimit: configuration.lingerTimeout)
+                connection.awaitClient()
                 channel.closeOutput()
                 let deadline = channel.eventLoop.now + configuration.lingerTimeout
                 while channel.eventLoop.now < deadline, try await channel.read(by: deadline) != nil {}

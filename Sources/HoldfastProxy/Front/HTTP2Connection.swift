@@ -47,6 +47,8 @@
         func cut() {
             if let served = state.withLock({ $0.served }) { served.cut() } else { channel.close(promise: nil) }
         }
+
+        var isWaiting: Bool { state.withLock { $0.served }?.isWaiting ?? true }
     }
 
     /// A connection that uses HTTP/2 (RFC 9113); each of its streams is a request.
@@ -74,6 +76,19 @@
             self.counters = counters
         }
 
+        /// The largest payload of a frame that clients may send (RFC 9113 §6.5.2).
+        private static let frameSize = 16_384
+        /// By how much a head may exceed the limits and still get a 431 on its stream.
+        private static let readableExcess = 192 << 10
+
+        /// The largest head that SwiftNIO reads, as HPACK counts: 32 bytes more for each field (RFC 7541 §4.1).
+        ///
+        /// A larger one ends the connection, because the state of its compression is lost. So more is read than is
+        /// allowed, and the rules for HTTP/1.1 refuse the rest.
+        private static func readableHead(_ configuration: ServerConfiguration) -> Int {
+            configuration.headLimits.bytes + 32 * configuration.headLimits.fieldLines + readableExcess
+        }
+
         /// Serves the connection until it closes; call it on its event loop.
         func serve(
             _ configuration: ServerConfiguration,
@@ -83,8 +98,10 @@
             var connection = NIOHTTP2Handler.ConnectionConfiguration()
             connection.initialSettings = [
                 HTTP2Setting(parameter: .maxConcurrentStreams, value: configuration.maximumStreams),
-                HTTP2Setting(parameter: .maxHeaderListSize, value: configuration.headLimits.bytes),
+                HTTP2Setting(parameter: .maxHeaderListSize, value: HTTP2Connection.readableHead(configuration)),
             ]
+            connection.maximumSequentialContinuationFrames =
+                HTTP2Connection.readableHead(configuration) / HTTP2Connection.frameSize + 4
             connection.maximumBufferedControlFrames = 1_000
             var stream = NIOHTTP2Handler.StreamConfiguration()
             stream.outboundBufferSizeHighWatermark = 64 << 10
@@ -94,6 +111,7 @@
                 // Idle connections are closed here, even if the client sends pings.
                 configuration: .init(maxIdleTime: nil, maxAge: nil, maxGraceTime: nil, keepalive: nil)
             )
+            try channel.pipeline.syncOperations.addHandler(EarlySettings())
             _ = try channel.pipeline.syncOperations.configureHTTP2Pipeline(
                 mode: .server,
                 connectionConfiguration: connection,
@@ -135,6 +153,8 @@
             }
             if channel.eventLoop.inEventLoop { work() } else { channel.eventLoop.execute(work) }
         }
+
+        var isWaiting: Bool { state.withLock { $0.streams == 0 } }
 
         func cut() {
             for task in state.withLock({ Array($0.tasks.values) }) { task.cancel() }

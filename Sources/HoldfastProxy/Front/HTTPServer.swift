@@ -9,6 +9,8 @@
     #elseif canImport(Musl)
         private import Musl
     #endif
+    internal import Holdfast
+    internal import HoldfastSemantics
     package import NIOCore
     internal import NIOPosix
     internal import NIOSSL
@@ -146,7 +148,12 @@
             init(configuration: ServerConfiguration, group: any EventLoopGroup, handler: any ClientHandler) {
                 self.configuration = configuration
                 self.handler = handler
-                registry = Mutex(ConnectionRegistry(limit: configuration.maximumConnections))
+                registry = Mutex(
+                    ConnectionRegistry(
+                        limit: configuration.maximumConnections,
+                        makesRoom: configuration.closesWaitingConnections
+                    )
+                )
                 var executors: [ObjectIdentifier: EventLoopExecutor] = [:]
                 for loop in group.makeIterator() { executors[ObjectIdentifier(loop)] = EventLoopExecutor(loop) }
                 self.executors = executors
@@ -204,7 +211,8 @@
                 _ connection: any ServedConnection,
                 channel: any Channel
             ) -> ConnectionRegistry.Admission {
-                let admission = registry.withLock { $0.admit(connection) }
+                let (admission, displaced) = registry.withLock { $0.admit(connection) }
+                displaced?.cut()
                 if admission != .served {
                     let limit = configuration.maximumConnections
                     configuration.onFailure?(
@@ -286,6 +294,9 @@
         /// Further ones get a 503 with Retry-After, 64 of them at a time; any beyond that are closed without a
         /// response.
         package var maximumConnections = 10_000
+        /// Whether a further connection is served in the place of the oldest one that waits for its client: before or
+        /// within the head of a request; false by default.
+        package var closesWaitingConnections = false
         /// The seconds in that Retry-After; 5 by default.
         package var retryAfter = 5
         /// The time for a request's head from its first byte, and for the first byte from the start of a connection;
@@ -309,9 +320,36 @@
         package var sliceSize = 64 << 10
         /// Called for requests and connections that are refused; on an event loop.
         var onFailure: (@Sendable (ProxyFailure) -> Void)?
+        /// Called for responses to requests that the handler does not get; on an event loop.
+        var onRefusal: (@Sendable (RefusedRequest) -> Void)?
 
         /// Creates the default configuration.
         package init() {}
+    }
+
+    /// A request that a server refuses itself, with as much as is known of it.
+    struct RefusedRequest: Sendable {
+        /// The status of the response.
+        let status: StatusCode
+        /// Why, in one sentence that repeats nothing of the request.
+        let reason: String
+        /// How many bytes the body of the response has.
+        let bodyBytes: Int
+        /// Nil if they could not be read.
+        var method: RequestMethod?
+        var target: String?
+        /// The HTTP version, such as `1.1`; `1.1` if it could not be read.
+        var version = "1.1"
+        /// The address of the client, without its port.
+        let clientAddress: String?
+
+        /// - Parameter response: what the client gets.
+        init(_ response: Response, reason: String, from address: SocketAddress?) {
+            status = response.status
+            self.reason = reason
+            bodyBytes = response.body.length ?? 0
+            clientAddress = address?.ipAddress
+        }
     }
 
     /// Counts that a server and its connections share.
@@ -348,32 +386,53 @@
 
         static let refusalLimit = 64
 
+        private struct Served {
+            let connection: any ServedConnection
+            /// Its number in the order of arrival.
+            let number: Int
+        }
+
         private let limit: Int
-        private var served: [ObjectIdentifier: any ServedConnection] = [:]
+        private let makesRoom: Bool
+        private var served: [ObjectIdentifier: Served] = [:]
         private var refused: [ObjectIdentifier: any ServedConnection] = [:]
         private var waiters: [Waiter] = []
         private(set) var acceptedCount = 0
         private(set) var refusedCount = 0
         private var isClosed = false
 
-        init(limit: Int) {
+        /// - Parameter makesRoom: whether a further connection displaces the oldest one that waits for its client.
+        init(limit: Int, makesRoom: Bool = false) {
             self.limit = max(limit, 1)
+            self.makesRoom = makesRoom
         }
 
         var openCount: Int { served.count + refused.count }
 
         /// Adds a connection; none is added once the registry is closed.
-        mutating func admit(_ connection: any ServedConnection) -> Admission {
-            guard !isClosed else { return .dropped }
+        ///
+        /// - Returns: what happens to it, and the connection to close for it.
+        mutating func admit(_ connection: any ServedConnection) -> (Admission, displaced: (any ServedConnection)?) {
+            guard !isClosed else { return (.dropped, nil) }
+            let displaced = served.count >= limit && makesRoom ? displaceOldest() : nil
             guard served.count >= limit else {
                 acceptedCount += 1
-                served[ObjectIdentifier(connection)] = connection
-                return .served
+                served[ObjectIdentifier(connection)] = Served(connection: connection, number: acceptedCount)
+                return (.served, displaced)
             }
             refusedCount += 1
-            guard refused.count < ConnectionRegistry.refusalLimit else { return .dropped }
+            guard refused.count < ConnectionRegistry.refusalLimit else { return (.dropped, nil) }
             refused[ObjectIdentifier(connection)] = connection
-            return .refused
+            return (.refused, nil)
+        }
+
+        /// Takes the oldest connection that waits for its client out of the served ones; it is open until it is removed.
+        private mutating func displaceOldest() -> (any ServedConnection)? {
+            let waiting = served.values.filter { $0.connection.isWaiting }
+            guard let oldest = waiting.min(by: { $0.number < $1.number })?.connection else { return nil }
+            served[ObjectIdentifier(oldest)] = nil
+            refused[ObjectIdentifier(oldest)] = oldest
+            return oldest
         }
 
         /// Removes a closed connection; returns the waiters to resume if it was the last one.
@@ -386,7 +445,7 @@
         /// Closes the registry to new connections; returns the remaining ones.
         mutating func close() -> (served: [any ServedConnection], refused: [any ServedConnection]) {
             isClosed = true
-            return (Array(served.values), Array(refused.values))
+            return (served.values.map(\.connection), Array(refused.values))
         }
 
         /// Adds a waiter for the last connection; false if there is none.

@@ -35,12 +35,22 @@
         ///
         /// - Parameter hasEnded: whether the request has no content.
         func answer(_ head: HPACKHeaders, hasEnded: Bool) async {
+            var isHandled = false
             do {
                 let message = try StreamHead.message(head, limits: configuration.headLimits)
-                try await answer(message, hasEnded: hasEnded)
+                try await answer(message, hasEnded: hasEnded, isHandled: &isHandled)
             } catch let fault as MessageFault {
                 configuration.onFailure?(ProxyFailure(rejecting: fault, from: address))
-                try? await write(Refusal.response(to: fault), method: .get)
+                let response = Refusal.response(to: fault)
+                // The handler records the responses to the requests that it gets.
+                if !isHandled, let onRefusal = configuration.onRefusal {
+                    var refused = RefusedRequest(response, reason: fault.message, from: address)
+                    refused.method = head.first(name: ":method").map { RequestMethod(rawValue: $0) }
+                    refused.target = head.first(name: ":path")
+                    refused.version = "2.0"
+                    onRefusal(refused)
+                }
+                try? await write(response, method: .get)
             } catch {
                 // The client has gone, or the response failed; the client sees a reset of the stream.
             }
@@ -48,7 +58,7 @@
             channel.close()
         }
 
-        private func answer(_ message: RequestMessage, hasEnded: Bool) async throws {
+        private func answer(_ message: RequestMessage, hasEnded: Bool, isHandled: inout Bool) async throws {
             guard !message.framing.expectsUnknown else { throw Refusal.unknownExpectation }
             guard message.method != .connect else {
                 throw MessageFault(501, message: "Tunnels over HTTP/2 are not supported.")
@@ -66,6 +76,7 @@
                     if head.status.isInformational, head.status.rawValue > 101 { send(head) }
                 }
             )
+            isHandled = true
             counters.begin()
             defer { counters.end() }
             let response = await handler.answer(request)

@@ -58,6 +58,9 @@
             await stop()
             var configuration = ServerConfiguration()
             configuration.maximumConnections = Inspector.maximumConnections
+            configuration.closesWaitingConnections = true
+            configuration.headTimeout = .seconds(5)
+            configuration.bodyStall = .seconds(5)
             let deferred = DeferredResponder()
             let server = try await HTTPServer.start(
                 at: .host("127.0.0.1", port: port),
@@ -118,20 +121,80 @@
         /// The target before its query.
         var path: Substring { target.prefix { $0 != "?" } }
 
-        /// The decoded arguments of the query; the first sixteen.
-        var arguments: [(name: String, value: String)] {
+        /// The most arguments of a query.
+        static let mostArguments = 100
+
+        /// The decoded arguments of the query, in order.
+        ///
+        /// An argument that cannot be read is refused and not skipped, because without it the request would mean
+        /// something else.
+        ///
+        /// - Throws: a refusal if an argument is not name=value, or if there are too many.
+        func arguments() throws(InspectorGuard.Refusal) -> [(name: String, value: String)] {
             guard let mark = target.firstIndex(of: "?") else { return [] }
-            return target[target.index(after: mark)...].split(separator: "&", maxSplits: 15).compactMap { argument in
-                let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                guard parts.count == 2, let value = parts[1].replacing("+", with: " ").removingPercentEncoding else {
-                    return nil
-                }
-                return (String(parts[0]), value)
+            let texts = target[target.index(after: mark)...].split(separator: "&")
+            guard texts.count <= InspectorRequest.mostArguments else {
+                throw InspectorGuard.Refusal(
+                    status: 400,
+                    message:
+                        "The query has more than \(InspectorRequest.mostArguments) arguments. Send several requests."
+                )
             }
+            var arguments: [(name: String, value: String)] = []
+            for text in texts {
+                let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                guard parts.count == 2, let value = parts[1].replacing("+", with: " ").removingPercentEncoding else {
+                    throw InspectorGuard.Refusal(
+                        status: 400,
+                        message:
+                            "'\(InspectorRequest.shown(text))' is not understood. Write name=value, and percent-encode the value."
+                    )
+                }
+                arguments.append((String(parts[0]), value))
+            }
+            return arguments
         }
 
-        /// The value of a query argument, the first one with the name; nil if there is none.
-        func argument(_ name: String) -> String? { arguments.first { $0.name == name }?.value }
+        /// The values of a query that may only have certain arguments, each at most once.
+        ///
+        /// - Parameter names: the names that are allowed.
+        /// - Throws: a refusal if the query has others, has one twice, or cannot be read.
+        func arguments(named names: [String]) throws(InspectorGuard.Refusal) -> [String: String] {
+            var values: [String: String] = [:]
+            for (name, value) in try arguments() {
+                guard names.contains(name), values.updateValue(value, forKey: name) == nil else {
+                    let list = names.map { "\($0)=" }.joined(separator: ", ")
+                    throw InspectorGuard.Refusal(
+                        status: 400,
+                        message: "'\(InspectorRequest.shown(name))=' is unknown or given twice. "
+                            + (names.isEmpty ? "Remove the query." : "The query may have \(list), each once.")
+                    )
+                }
+            }
+            return values
+        }
+
+        /// A whole number in a query; nil if it is not there.
+        ///
+        /// - Throws: a refusal if it is another text.
+        static func number<Number: FixedWidthInteger>(
+            _ text: String?,
+            named name: String
+        ) throws(InspectorGuard.Refusal) -> Number? {
+            guard let text else { return nil }
+            guard let number = Number(text) else {
+                throw InspectorGuard.Refusal(
+                    status: 400,
+                    message: "'\(shown(text))' is not understood. \(name)= must be a whole number."
+                )
+            }
+            return number
+        }
+
+        /// The beginning of a text of the client, without control characters.
+        static func shown(_ text: some StringProtocol) -> String {
+            ProxyFailure(.request, text: String(text.prefix(64))).text
+        }
 
         /// All of its content.
         ///

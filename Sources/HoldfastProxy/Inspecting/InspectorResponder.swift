@@ -50,20 +50,23 @@
                 return answered(200, type: "text/html; charset=utf-8", body: page.bytes)
             case "/api/summary":
                 try allow("GET", or: "HEAD", for: request)
+                _ = try request.arguments(named: [])
                 return try json(SummaryFacts(model, governor: governor))
             case "/api/calls":
                 try allow("GET", or: "HEAD", for: request)
-                let after = request.argument("after").flatMap { UInt64($0) } ?? 0
-                let (calls, newest) = model.calls(after: after, limit: RecentCalls.limit)
+                let after = try request.arguments(named: ["after"])["after"]
+                let number: UInt64 = try InspectorRequest.number(after, named: "after") ?? 0
+                let (calls, newest) = model.calls(after: number, limit: RecentCalls.limit)
                 return try json(CallListFacts(calls: calls.map { CallFacts($0) }, newest: newest))
             case "/api/entries":
                 try allow("GET", or: "HEAD", for: request)
                 return try json(try await EntryQuery(request).facts(model, index: index))
             case "/api/entry":
                 try allow("GET", or: "HEAD", for: request)
-                return try json(try await detail(request.argument("id") ?? ""))
+                return try json(try await detail(request.arguments(named: ["id"])["id"] ?? ""))
             case "/api/purge":
                 try allow("POST", or: nil, for: request)
+                _ = try request.arguments(named: [])
                 try guarding.checkOrder(request)
                 return try json(try await purge(request))
             default:
@@ -146,11 +149,15 @@
 
         /// Reads the query of a request.
         ///
-        /// - Throws: a refusal if its cursor is invalid.
+        /// - Throws: a refusal if something in it is invalid.
         init(_ request: InspectorRequest) throws(InspectorGuard.Refusal) {
-            search = String((request.argument("search") ?? "").prefix(EntryQuery.longestSearch)).lowercased()
-            limit = min(max(request.argument("limit").flatMap { Int($0) } ?? 50, 1), EntryQuery.mostEntries)
-            guard let text = request.argument("cursor"), !text.isEmpty else {
+            let values = try request.arguments(named: ["search", "cursor", "limit"])
+            search = String((values["search"] ?? "").prefix(EntryQuery.longestSearch)).lowercased()
+            limit = min(
+                max(try InspectorRequest.number(values["limit"], named: "limit") ?? 50, 1),
+                EntryQuery.mostEntries
+            )
+            guard let text = values["cursor"], !text.isEmpty else {
                 cursor = nil
                 return
             }

@@ -83,8 +83,8 @@
         /// Observers of calls; none by default.
         public var observers: [any EventObserver] = []
 
-        /// Called for each response once it was delivered or has failed; on an event loop, so it must neither wait nor
-        /// block. Nil by default.
+        /// Called for each response once it was delivered or has failed, also to requests that are refused unread; on an
+        /// event loop, so it must neither wait nor block. Nil by default.
         public var onAnswer: (@Sendable (ProxyRecord) -> Void)?
 
         /// Called for failures: responses that the proxy makes itself, with the reason, refused requests and

@@ -10,10 +10,10 @@
 
     /// One request and its response, for logs; reported when the response was delivered, or has failed.
     public struct ProxyRecord: Sendable {
-        /// The method as it arrived.
-        public let method: RequestMethod
-        /// The target as it arrived; it may contain credentials, and quotation marks.
-        public let target: String
+        /// The method as it arrived; nil if none could be read.
+        public let method: RequestMethod?
+        /// The target as it arrived; it may contain credentials, and quotation marks. Nil if none could be read.
+        public let target: String?
         /// The client's HTTP version, such as `1.1`.
         public let version: String
         /// The address of the client, without its port; nil if it has none.
@@ -38,9 +38,33 @@
         /// When the head of the response was ready, and how long that took.
         public let start: Timestamp
         public let duration: Duration
+        /// Why the request was refused before it could be handled: it is malformed or too large, came too slowly, or
+        /// there are too many connections. Nil for all other requests.
+        public internal(set) var refusal: String?
     }
 
     extension ProxyRecord {
+        /// The record of a request that the server refused.
+        init(_ refused: RefusedRequest, start: Timestamp) {
+            self.init(
+                method: refused.method,
+                target: refused.target,
+                version: refused.version,
+                clientAddress: refused.clientAddress,
+                userAgent: nil,
+                referer: nil,
+                status: refused.status,
+                bodyBytes: refused.bodyBytes,
+                decision: nil,
+                source: .synthesized,
+                attempts: 0,
+                originDuration: nil,
+                start: start,
+                duration: .zero,
+                refusal: refused.reason
+            )
+        }
+
         init(
             _ request: ProxiedRequest,
             answer response: Response,

@@ -42,7 +42,10 @@
             }
             var (status, text) =
                 ProxyRefusal.answers[error.code] ?? (.badGateway, "the exchange with the origin failed")
-            if let fault = error.cause as? MessageFault, fault.isOverLimit {
+            if error.code == .badRequest, let fault = ProxyRefusal.fault(beneath: error) {
+                // The client's own content is at fault, and the server refuses it with this.
+                (status, text) = (fault.status, fault.message)
+            } else if let fault = error.cause as? MessageFault, fault.isOverLimit {
                 text = "the head of the origin's response is larger than this proxy allows: \(fault.message)"
             }
             let seconds = error.retryAfter.map { max(1, Int(clamping: ($0 + .milliseconds(999)).components.seconds)) }
@@ -53,6 +56,13 @@
             )
             attempts = error.attempts
             cause = error.message + (error.cause.map { " (\(OriginFailure.text(of: $0)))" } ?? "")
+        }
+
+        /// What was wrong with the content of the request, however many errors are wrapped around it.
+        private static func fault(beneath error: ServiceError) -> MessageFault? {
+            var error = error
+            while let cause = error.cause as? ServiceError { error = cause }
+            return error.cause as? MessageFault
         }
 
         private static let answers: [ServiceError.Code: (StatusCode, String)] = [

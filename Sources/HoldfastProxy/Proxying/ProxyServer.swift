@@ -363,6 +363,11 @@
             let limits = proxy.limits
             var configuration = ServerConfiguration()
             configuration.onFailure = proxy.onFailure
+            if let onAnswer = proxy.onAnswer {
+                configuration.onRefusal = { [clock = proxy.clock] refused in
+                    onAnswer(ProxyRecord(refused, start: clock.timestamp))
+                }
+            }
             configuration.headLimits = HeadLimits(
                 bytes: limits.headBytes,
                 fieldLines: limits.headLines,

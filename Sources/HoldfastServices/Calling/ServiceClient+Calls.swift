@@ -31,8 +31,11 @@ extension ServiceClient {
     }
 
     private func run<R: Request>(_ request: R) async throws -> DecodedResponse<R.Result> {
-        let timeout = request.timeout ?? pipeline.timeout(of: request.options)
-        let deadline = timeout.map { pipeline.configuration.clock.now.advanced(by: $0) }
+        let limit =
+            request.timeout.map { TimeLimit($0, setting: .request) } ?? pipeline.timeLimit(of: request.options)
+        let deadline = limit.map {
+            CallDeadline(pipeline.configuration.clock.now.advanced(by: $0.duration), limit: $0)
+        }
         let built: BuiltRequest
         do {
             built = try await build(request, until: deadline)
@@ -71,16 +74,18 @@ extension ServiceClient {
     }
 
     /// Builds a request within the call's time: a token that never arrives must not block the call forever.
-    private func build<R: Request>(_ request: R, until deadline: MonotonicInstant?) async throws -> BuiltRequest {
+    private func build<R: Request>(_ request: R, until deadline: CallDeadline?) async throws -> BuiltRequest {
         guard let deadline else { return try await build(request) }
         let clock = pipeline.configuration.clock
         do {
-            return try await withDeadline(deadline, on: clock, discard: { _ in }) { try await build(request) }
-        } catch let error as ServiceError where error.code == .timeout && clock.now >= deadline {
+            return try await withDeadline(deadline.instant, on: clock, discard: { _ in }) { try await build(request) }
+        } catch let error as ServiceError where error.code == .timeout && clock.now >= deadline.instant {
             throw ServiceError(
                 .deadlineExceeded,
-                "The time for this call was over before its request was built; allow more time, or find out what its header "
-                    + "fields waited for.",
+                deadline.limit.timedOut(
+                    "before its request was built",
+                    advice: "Allow more time, or find out what its header fields waited for."
+                ),
                 cause: error,
                 progress: .notSent
             )

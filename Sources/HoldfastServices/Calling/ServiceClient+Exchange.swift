@@ -16,7 +16,7 @@ extension ServiceClient {
     func exchange<R: Request>(
         _ request: R,
         built: BuiltRequest,
-        deadline: MonotonicInstant?
+        deadline: CallDeadline?
     ) async throws -> DecodedResponse<R.Result> {
         var built = built
         var origin: BuiltRequest? = built
@@ -49,13 +49,17 @@ extension ServiceClient {
         of request: R,
         built: BuiltRequest,
         origin: BuiltRequest?,
-        deadline: MonotonicInstant?,
+        deadline: CallDeadline?,
         notes: CallNotes<R.Result>
     ) -> CallOptions {
         var options = request.options
         if let deadline {
-            let left = pipeline.configuration.clock.now.duration(to: deadline)
-            options.timeout = min(left, options.timeout ?? pipeline.configuration.callTimeout ?? left)
+            let left = pipeline.configuration.clock.now.duration(to: deadline.instant)
+            if let own = options.timeout ?? pipeline.configuration.callTimeout, own < left {
+                options.setTimeout(own, of: pipeline.timeLimit(of: options))
+            } else {
+                options.setTimeout(left, of: deadline.limit)
+            }
         }
         if options.operationName == nil { options.operationName = CallLogger.operationName(of: request) }
         options.credentialFields += built.credentialFields

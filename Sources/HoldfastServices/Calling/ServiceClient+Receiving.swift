@@ -8,7 +8,7 @@ extension ServiceClient {
     /// Checks and decodes a response within the chain, and remembers the result.
     func acceptance<R: Request>(
         of request: R,
-        deadline: MonotonicInstant?,
+        deadline: CallDeadline?,
         notes: CallNotes<R.Result>
     ) -> Acceptance {
         var acceptance = Acceptance { response in
@@ -32,7 +32,7 @@ extension ServiceClient {
     func value<R: Request>(
         of response: inout Response,
         request: R,
-        deadline: MonotonicInstant?,
+        deadline: CallDeadline?,
         notes: CallNotes<R.Result>
     ) async throws -> R.Result {
         if let value = notes.value(of: response) { return value }
@@ -43,7 +43,7 @@ extension ServiceClient {
     private func take<R: Request>(
         _ response: inout Response,
         request: R,
-        deadline: MonotonicInstant?,
+        deadline: CallDeadline?,
         notes: CallNotes<R.Result>
     ) async throws -> R.Result {
         let value: R.Result
@@ -61,7 +61,7 @@ extension ServiceClient {
     private func received<R: Request>(
         _ response: inout Response,
         request: R,
-        deadline: MonotonicInstant?
+        deadline: CallDeadline?
     ) async throws -> R.Result {
         let arrived = response
         let (result, taken) = try await takingContent(

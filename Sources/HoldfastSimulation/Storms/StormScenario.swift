@@ -80,6 +80,24 @@ public struct StormScenario: Sendable, Hashable {
         processes = 1
     }
 
+    /// The same scenario with a share of its clients and of its server, so that a test takes a share of the time.
+    ///
+    /// The load of each worker stays the same, and small fleets are less even: allow the figures more room. Calls at given times
+    /// stay as they are.
+    ///
+    /// - Parameter share: of the rate, the burst, the processes and the server's workers; at least one worker and process stay.
+    public func scaled(to share: Double) -> StormScenario {
+        func part(of count: Int) -> Int {
+            max(1, Int(exactly: (Double(count) * share).rounded()) ?? count)
+        }
+        var scaled = self
+        scaled.rate = rate.map { $0 * share }
+        scaled.burst = burst.map(part)
+        scaled.processes = part(of: processes)
+        scaled.server.workers = part(of: server.workers)
+        return scaled
+    }
+
     /// Calls that begin together.
     public struct Arrival: Sendable, Hashable, Codable {
         /// When the first may begin, in seconds.

@@ -179,7 +179,10 @@
         var admin: ListenAddress?
 
         @Option(
-            help: ArgumentHelp("A file whose first line is the token that --admin requires.", valueName: "file")
+            help: ArgumentHelp(
+                "A file whose first line is the token that --admin requires: at least 16 characters, without blanks.",
+                valueName: "file"
+            )
         )
         var adminToken: String?
 
@@ -195,7 +198,13 @@
         var logFile: String?
 
         func run() async throws {
-            try await run(on: .standard, until: Signals.ending(), reloading: Signals.hangUps())
+            try await OpenFiles.prepare()
+            try await run(
+                on: .standard,
+                until: Signals.ending(),
+                reloading: Signals.hangUps(),
+                output: .standardOutput
+            )
         }
 
         /// Whether the cache is for one user or shared.
@@ -418,14 +427,16 @@
         /// Serves until `endings` has an element, then finishes the active requests and closes the cache; a second
         /// element cancels them. Each element of `hangUps` reopens the log and reloads rules and certificate.
         ///
+        /// - Parameter output: where the log is written without `--log-file`; nil: the console.
         /// - Throws: ``CommandFailure``.
         func run(
             on console: Console,
             until endings: AsyncStream<Void>,
-            reloading hangUps: AsyncStream<Void> = AsyncStream { $0.finish() }
+            reloading hangUps: AsyncStream<Void> = AsyncStream { $0.finish() },
+            output: LogFile? = nil
         ) async throws {
             var configuration = try proxyConfiguration()
-            let logging = try ProxyLog(log, file: logFile, on: console)
+            let logging = try ProxyLog(log, file: logFile, output: output, on: console)
             let cache = try await makeCache()
             configuration.cache = cache
             if log != .none { configuration.onAnswer = { logging.note($0) } }

@@ -19,9 +19,9 @@
             var pending: [UInt8] = []
             var lost = 0
             var isWriting = false
-            /// The second of the last reported failures, how many were reported in it, and how many have not been
-            /// reported since.
-            var failures = (second: Int64(0), told: 0, untold: 0)
+            /// The second of the last reported failures, how many were reported in it, how many have not been reported
+            /// since, and how many reports wait to be written.
+            var failures = (second: Int64(0), told: 0, untold: 0, waiting: 0)
         }
 
         private let kind: ProxyCommand.Log
@@ -29,17 +29,27 @@
         private let file: LogFile?
         private let state = Mutex(State())
         private let queue = DispatchQueue(label: "holdfast.log")
+        /// Of its own, because a log that is not read keeps the other one waiting.
+        private let failureQueue = DispatchQueue(label: "holdfast.failures")
         private static let limit = 1 << 20
         private static let delay = DispatchTimeInterval.milliseconds(20)
         /// How many failures are reported per second; for the rest only their number is.
         static let failuresPerSecond = 10
+        private static let waitingFailures = 100
 
-        /// - Parameter path: the file that lines are appended to; nil: standard output.
+        /// - Parameters:
+        ///   - path: the file that lines are appended to; nil: standard output.
+        ///   - output: the standard output of the process; nil: the console's.
         /// - Throws: ``CommandFailure`` if the file cannot be opened.
-        init(_ kind: ProxyCommand.Log, file path: String? = nil, on console: Console) throws(CommandFailure) {
+        init(
+            _ kind: ProxyCommand.Log,
+            file path: String? = nil,
+            output: LogFile? = nil,
+            on console: Console
+        ) throws(CommandFailure) {
             self.kind = kind
             self.console = console
-            if let path { file = try LogFile(path) } else { file = nil }
+            if let path { file = try LogFile(path) } else { file = output }
         }
 
         /// Logs a request.
@@ -63,11 +73,14 @@
             let second = time.millisecondsSinceEpoch / 1_000
             let untold: Int? = state.withLock { state in
                 if state.failures.second != second { (state.failures.second, state.failures.told) = (second, 0) }
-                guard state.failures.told < ProxyLog.failuresPerSecond else {
+                guard state.failures.told < ProxyLog.failuresPerSecond,
+                    state.failures.waiting < ProxyLog.waitingFailures
+                else {
                     state.failures.untold += 1
                     return nil
                 }
                 state.failures.told += 1
+                state.failures.waiting += 1
                 defer { state.failures.untold = 0 }
                 return state.failures.untold
             }
@@ -83,7 +96,10 @@
                 let client = failure.clientAddress.map { " (client \($0))" } ?? ""
                 line += "\(ProxyLog.instant(time)) \(failure.kind.rawValue) failure: \(failure.text)\(client)\n"
             }
-            queue.async { [console, line] in console.error(line) }
+            failureQueue.async { [self, line] in
+                console.error(line)
+                state.withLock { $0.failures.waiting -= 1 }
+            }
         }
 
         /// Reopens the file under its name, which may be another file now.
@@ -98,13 +114,18 @@
             }
         }
 
-        /// Waits until everything is written.
-        func flush() async {
+        /// Waits until everything is written, or until the time is up because nobody reads the output.
+        func flush(within limit: DispatchTimeInterval = .seconds(2)) async {
             await withCheckedContinuation { continuation in
-                queue.async {
-                    self.write()
-                    continuation.resume()
+                let hasEnded = Atomic(false)
+                let end = { @Sendable in
+                    if !hasEnded.exchange(true, ordering: .relaxed) { continuation.resume() }
                 }
+                queue.async { [self] in
+                    write()
+                    failureQueue.async { end() }
+                }
+                DispatchQueue.global().asyncAfter(deadline: .now() + limit) { end() }
             }
         }
 
@@ -119,9 +140,20 @@
             }
             guard !bytes.isEmpty else { return }
             var data = Data(bytes)
-            if lost > 0 { data += Data("# \(lost) lines lost because the output is read too slowly\n".utf8) }
+            if lost > 0 { data += lossLine(lost, reason: "the output is read too slowly") }
             guard let file else { return console.write(data) }
-            if let trouble = file.write(data) { console.error("holdfast: \(trouble); lines are lost\n") }
+            let trouble = file.write(data) { lossLine($0, reason: "the log could not be written") }
+            if let trouble { console.error("holdfast: \(trouble); lines are lost until it can be written\n") }
+        }
+
+        /// A line that tells of lost ones.
+        private func lossLine(_ count: Int, reason: String) -> Data {
+            guard kind == .json else { return Data("# \(count) lines lost because \(reason)\n".utf8) }
+            let object = JSONText.object([
+                ("time", .string(ProxyLog.instant(SystemClock().timestamp))), ("lost", .int(count)),
+                ("reason", .string(reason)),
+            ])
+            return Data((object.text + "\n").utf8)
         }
 
         /// The line for a request.
@@ -130,13 +162,18 @@
         static func line(_ record: ProxyRecord, kind: ProxyCommand.Log) -> String {
             if kind == .json { return json(record).text }
             let client = record.clientAddress ?? "-"
-            let target = quotable(record.target)
+            let target = record.target.map { quotable($0) } ?? "-"
+            let method = record.method.map { quotable($0.rawValue) } ?? "-"
             if kind == .decisions {
-                let decision = record.decision.map { "\($0)" } ?? "not from a cache"
-                return "\(record.method) \(target) \(record.status.rawValue) \(record.duration.wholeMilliseconds)ms "
+                let decision =
+                    record.refusal.map { "refused: \(quotable($0))" } ?? record.decision.map { "\($0)" }
+                    ?? "not from a cache"
+                return "\(method) \(target) \(record.status.rawValue) \(record.duration.wholeMilliseconds)ms "
                     + "\(record.attempts) sent, \(decision)"
             }
-            return "\(client) - - [\(commonTime(record.start))] \"\(record.method) \(target) HTTP/\(record.version)\" "
+            // As other servers write it: a hyphen for a request line that could not be read.
+            let line = record.method == nil ? "-" : "\(method) \(target) HTTP/\(record.version)"
+            return "\(client) - - [\(commonTime(record.start))] \"\(line)\" "
                 + "\(record.status.rawValue) \(record.bodyBytes) \"\(quotable(record.referer ?? "-"))\" "
                 + "\"\(quotable(record.userAgent ?? "-"))\""
         }
@@ -146,13 +183,13 @@
             return .object([
                 ("time", .string(instant(record.start))),
                 ("client", text(record.clientAddress)),
-                ("method", .string(record.method.rawValue)),
-                ("target", .string(record.target)),
+                ("method", text(record.method?.rawValue)),
+                ("target", text(record.target)),
                 ("status", .int(record.status.rawValue)),
                 ("bytes", .int(record.bodyBytes)),
                 ("complete", .bool(record.isComplete)),
                 ("cache", text(record.decision.map { "\($0.outcome)" })),
-                ("reason", text(record.decision.map { "\($0.reason)" })),
+                ("reason", text(record.refusal ?? record.decision.map { "\($0.reason)" })),
                 (
                     "stored",
                     record.decision?.storage.map { storage in
@@ -198,56 +235,114 @@
         }
     }
 
-    /// A file that lines are appended to, and that can be reopened under its name after it was moved away.
+    /// What lines are appended to: a file that can be reopened under its name after it was moved away, or the standard
+    /// output of the process.
     final class LogFile: Sendable {
-        private let path: String
-        private let state: Mutex<(descriptor: Int32, hasFailed: Bool, isCut: Bool)>
-
-        init(_ path: String) throws(CommandFailure) {
-            self.path = path
-            state = Mutex((try LogFile.open(path), false, false))
+        private struct State {
+            let descriptor: Int32
+            /// Whether the last write failed.
+            var hasFailed = false
+            /// Whether the last line was not written to its end.
+            var isCut = false
+            /// How many lines were lost since the last write that succeeded.
+            var lost = 0
         }
 
-        deinit { state.withLock { _ = close($0.descriptor) } }
+        /// The standard output of the process.
+        static let standardOutput = LogFile()
+
+        /// Nil for standard output.
+        private let path: String?
+        private let state: Mutex<State>
+
+        /// - Throws: ``CommandFailure`` if the file cannot be opened.
+        init(_ path: String) throws(CommandFailure) {
+            self.path = path
+            state = Mutex(try LogFile.open(path))
+        }
+
+        private init() {
+            path = nil
+            state = Mutex(State(descriptor: STDOUT_FILENO))
+        }
+
+        deinit { if path != nil { state.withLock { _ = close($0.descriptor) } } }
 
         /// Reopens the file; the old one stays in use if that fails.
         func reopen() throws(CommandFailure) {
-            let descriptor = try LogFile.open(path)
+            guard let path else { return }
+            var new = try LogFile.open(path)
             let former = state.withLock { state in
-                defer { state = (descriptor, false, false) }
+                new.lost = state.lost
+                defer { state = new }
                 return state.descriptor
             }
             _ = close(former)
         }
 
-        /// Appends bytes.
+        /// Appends lines.
         ///
+        /// If a line was cut off before, for example by a full device, these begin on a new line, after one that tells
+        /// how many were lost.
+        ///
+        /// - Parameter lossLine: makes that line.
         /// - Returns: the error, the first time after a success; otherwise nil.
-        func write(_ data: Data) -> String? {
+        func write(_ data: Data, lossLine: (_ count: Int) -> Data) -> String? {
             state.withLock { state in
-                // What a full device cut off is a line of its own.
-                let data = state.isCut ? Data("\n".utf8) + data : data
-                let failure: Int32? = data.withUnsafeBytes { bytes in
-                    var rest = bytes[...]
-                    defer { if rest.startIndex > 0 { state.isCut = bytes[rest.startIndex - 1] != UInt8(ascii: "\n") } }
-                    while let base = UnsafeRawBufferPointer(rebasing: rest).baseAddress, !rest.isEmpty {
-                        let count = Foundation.write(state.descriptor, base, rest.count)
-                        if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR { return errno }
-                    }
-                    return nil
-                }
+                var opening = Data()
+                if state.isCut { opening.append(UInt8(ascii: "\n")) }
+                if state.lost > 0 { opening += lossLine(state.lost) }
+                let all = opening + data
+                let (written, failure) = LogFile.write(all, to: state.descriptor)
+                if written > 0 { state.isCut = all[written - 1] != UInt8(ascii: "\n") }
+                if written >= opening.count { state.lost = 0 }
+                state.lost += all.dropFirst(max(written, opening.count)).count { $0 == UInt8(ascii: "\n") }
                 defer { state.hasFailed = failure != nil }
                 guard let failure, !state.hasFailed else { return nil }
-                return "cannot write the log \(path): \(String(cString: strerror(failure)))"
+                return "cannot write the log\(path.map { " \($0)" } ?? " to standard output"): "
+                    + String(cString: strerror(failure))
             }
         }
 
-        private static func open(_ path: String) throws(CommandFailure) -> Int32 {
+        /// Writes as much as possible.
+        private static func write(_ data: Data, to descriptor: Int32) -> (written: Int, failure: Int32?) {
+            data.withUnsafeBytes { bytes in
+                var written = 0
+                while written < bytes.count {
+                    let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+                    let count = Foundation.write(descriptor, rest.baseAddress, rest.count)
+                    if count >= 0 {
+                        written += count
+                    } else if errno == EAGAIN {
+                        // Another process has made the output non-blocking.
+                        var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                        _ = poll(&wanted, 1, -1)
+                    } else if errno != EINTR {
+                        return (written, errno)
+                    }
+                }
+                return (written, nil)
+            }
+        }
+
+        private static func open(_ path: String) throws(CommandFailure) -> State {
             let descriptor = Foundation.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o640)
             guard descriptor >= 0 else {
                 throw CommandFailure("cannot open the log \(path): \(String(cString: strerror(errno)))")
             }
-            return descriptor
+            return State(descriptor: descriptor, isCut: endsWithinLine(path))
+        }
+
+        /// Whether a file's last line has no end, because a device was full or a process was killed.
+        private static func endsWithinLine(_ path: String) -> Bool {
+            let descriptor = Foundation.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            guard descriptor >= 0 else { return false }
+            defer { _ = close(descriptor) }
+            var (status, last) = (stat(), UInt8(ascii: "\n"))
+            guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0,
+                pread(descriptor, &last, 1, status.st_size - 1) == 1
+            else { return false }
+            return last != UInt8(ascii: "\n")
         }
     }
 #endif

@@ -10,9 +10,11 @@
     enum Signals {
         /// An element for each SIGTERM and SIGINT from now on; they then no longer end the program.
         ///
-        /// A closed pipe at standard output does not end it either.
+        /// A closed pipe at standard output, or a file at the limit of `ulimit -f`, does not end it either: the write
+        /// fails.
         static func ending() -> AsyncStream<Void> {
             signal(SIGPIPE, SIG_IGN)
+            signal(SIGXFSZ, SIG_IGN)
             return arriving([SIGTERM, SIGINT])
         }
 

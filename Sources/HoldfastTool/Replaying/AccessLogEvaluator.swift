@@ -23,9 +23,11 @@
         /// - Parameters:
         ///   - lifetime: how long a response counts as fresh if its lifetime may be estimated; nil: forever.
         ///   - errorLifetime: the same for errors.
-        init(lifetime: Duration?, errorLifetime: Duration) {
+        ///   - rules: the rules of the cache. A lifetime that one has for a route takes precedence over those above.
+        init(lifetime: Duration?, errorLifetime: Duration, rules: CacheRules = CacheRules()) {
             self.lifetime = lifetime
             var options = CacheOptions(mode: .shared, retention: .zero)
+            options.rules = rules
             if errorLifetime > .zero { options.negativeLifetime = errorLifetime }
             self.options = options
         }
@@ -50,14 +52,14 @@
                 account.bypassed.add("\(CacheReason.target)")
                 return
             }
-            let key = RequestTrace.hash(of: target.canonical.utf8)
+            let key = RequestTrace.hash(of: options.keyTarget(of: target).canonical.utf8)
             // The client's copy was still valid: a request for the same object, whose size another line has.
             if line.status == .notModified {
-                let end = fresh(from: line.time, verdict(StatusCode.ok))
+                let end = fresh(from: line.time, verdict(StatusCode.ok, of: target))
                 requests.append(key: key, size: nil, at: line.time, freshUntil: end)
                 return
             }
-            let verdict = verdict(line.status)
+            let verdict = verdict(line.status, of: target)
             if case .unstored(let reason) = verdict {
                 account.addUnstored(reason, bytes: line.bytes ?? 0)
                 return
@@ -78,15 +80,23 @@
         }
 
         /// The library's own decision about a response of which only the status is known.
-        private mutating func verdict(_ status: StatusCode) -> Verdict {
+        private mutating func verdict(_ status: StatusCode, of target: TargetURI) -> Verdict {
+            if let ruled = options.ruled(for: target, fields: HeaderFields()) {
+                return verdict(status, of: target, by: ruled)
+            }
             if let known = verdicts[status.rawValue] { return known }
-            guard let target = try? TargetURI("http://log.invalid/") else { return .unstored("") }
+            let verdict = verdict(status, of: target, by: options)
+            verdicts[status.rawValue] = verdict
+            return verdict
+        }
+
+        private func verdict(_ status: StatusCode, of target: TargetURI, by options: CacheOptions) -> Verdict {
             let (request, response) = (RequestHead(target: target), ResponseHead(status: status))
-            let seconds = lifetime?.wholeSeconds ?? CacheControl.maximumDeltaSeconds
-            let verdict: Verdict
+            let hasLifetime = options.defaultLifetime != nil || options.fixedLifetime != nil
+            let assumed = lifetime?.wholeSeconds ?? CacheControl.maximumDeltaSeconds
             switch Storability.judge(request: request, response: response, directive: .default, options: options) {
             case .doNotStore(let reason):
-                verdict = .unstored("\(reason), status \(status)")
+                return .unstored(reason == .neverStore ? "\(reason)" : "\(reason), status \(status)")
             case .store:
                 let now = Timestamp(millisecondsSinceEpoch: 0)
                 let stored = StoredResponse(
@@ -94,18 +104,13 @@
                     head: response,
                     requestTime: now,
                     responseTime: now,
-                    givenLifetime: seconds
+                    givenLifetime: hasLifetime ? nil : assumed
                 )
                 let left = now.millisecondsUntil(stored.uselessAfter(options))
-                if left <= 0 {
-                    verdict = .unstored("\(CacheReason.noFreshness), status \(status)")
-                } else {
-                    let isForEver = lifetime == nil && stored.freshnessLifetime(options).source == .given
-                    verdict = .fresh(milliseconds: isForEver ? .max : left)
-                }
+                guard left > 0 else { return .unstored("\(CacheReason.noFreshness), status \(status)") }
+                let isForEver = lifetime == nil && stored.freshnessLifetime(options).source == .given
+                return .fresh(milliseconds: isForEver ? .max : left)
             }
-            verdicts[status.rawValue] = verdict
-            return verdict
         }
     }
 

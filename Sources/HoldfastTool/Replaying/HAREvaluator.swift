@@ -21,9 +21,9 @@
         /// How often a URI was invalidated: entries from before are no longer found.
         private var epochs: [TargetURI: UInt32] = [:]
 
-        init(mode: CacheOptions.Mode) {
-            options = CacheOptions(mode: mode)
-            freshnessOptions = CacheOptions(mode: mode, retention: .zero)
+        init(mode: CacheOptions.Mode, rules: CacheRules = CacheRules()) {
+            options = CacheOptions(mode: mode).replacing(rules: rules)
+            freshnessOptions = CacheOptions(mode: mode, retention: .zero).replacing(rules: rules)
         }
 
         /// Counts an exchange, and adds its request to the replayed ones if its response is kept.
@@ -33,7 +33,8 @@
             requests: inout SampledRequests
         ) {
             var exchange = exchange
-            exchange.request.fields = options.ignored.view(of: exchange.request.fields)
+            let cookies = options.ignoredCookies(for: exchange.request.target)
+            exchange.request.fields = cookies.view(of: exchange.request.fields)
             let request = exchange.request
             account.requests += 1
             account.methods.add(request.method.rawValue)
@@ -88,9 +89,11 @@
             let userinfo = request.target.userinfo
             let principal = CachePrincipal.digest(of: request.fields, userinfo: userinfo, secret: [])
             let isCookieOnly = CachePrincipal.isCookieOnly(request.fields, userinfo: userinfo, explicit: nil)
+            let target = options.keyTarget(of: request.target)
+            let fields = options.keyFieldText(of: request.fields, to: request.target, secret: [])
             return Place(
-                own: CacheKey(partition: principal, method: .get, target: request.target),
-                shared: CacheKey(method: .get, target: request.target),
+                own: CacheKey(partition: principal, method: .get, target: target, contentType: fields),
+                shared: CacheKey(method: .get, target: target, contentType: fields),
                 mayReadShared: !principal.isEmpty
                     && (options.mode == .shared || options.cookiesMayBorrow && isCookieOnly)
             )
@@ -115,7 +118,9 @@
 
         /// Removes what an unsafe request invalidates (RFC 9111 §4.4).
         private mutating func invalidate(_ exchange: RecordedExchange) {
-            let targets = Invalidation.targets(request: exchange.request, response: exchange.response)
+            let targets = Invalidation.targets(request: exchange.request, response: exchange.response).map {
+                options.keyTarget(of: $0)
+            }
             guard !targets.isEmpty else { return }
             for target in targets { epochs[target, default: 0] &+= 1 }
             stored = stored.filter { !targets.contains($0.key.target) }
@@ -148,7 +153,7 @@
                     requestTime: exchange.requestTime,
                     responseTime: exchange.responseTime,
                     mode: options.mode,
-                    ignoredCookies: options.ignored
+                    ignoredCookies: options.ignoredCookies(for: exchange.request.target)
                 )
             } else if let nominated = NominatedFields(
                 vary: exchange.response.fields,
@@ -163,7 +168,7 @@
                         contentDecoded: false,
                         mode: options.mode,
                         targetedFields: options.targets,
-                        ignoredCookies: options.ignored
+                        ignoredCookies: options.ignoredCookies(for: exchange.request.target)
                     ),
                     requestTime: exchange.requestTime,
                     responseTime: exchange.responseTime,
@@ -243,7 +248,7 @@
             requests: inout SampledRequests
         ) {
             var bytes = entry.key.framed + entry.response.nominated.framed
-            withUnsafeBytes(of: epochs[exchange.request.target, default: 0].littleEndian) { bytes += $0 }
+            withUnsafeBytes(of: epochs[entry.key.target, default: 0].littleEndian) { bytes += $0 }
             requests.append(
                 key: RequestTrace.hash(of: bytes),
                 size: exchange.size.map { UInt32(clamping: $0) },

@@ -38,7 +38,11 @@
             var account = InputStatistics()
             var known: ReplayFormat?
             var requests: SampledRequests?
-            var logJudge = AccessLogEvaluator(lifetime: options.lifetime, errorLifetime: options.errorLifetime)
+            var logJudge = AccessLogEvaluator(
+                lifetime: options.lifetime,
+                errorLifetime: options.errorLifetime,
+                rules: options.rules
+            )
             var entries: [RecordedExchange] = []
             for file in files {
                 var source = try LogSource(file)
@@ -169,7 +173,7 @@
             account: inout InputStatistics,
             requests: inout SampledRequests
         ) {
-            var judge = HAREvaluator(mode: options.mode)
+            var judge = HAREvaluator(mode: options.mode, rules: options.rules)
             // Browsers group entries by page; a cache sees them in order of time.
             let order = exchanges.indices.sorted {
                 (exchanges[$0].requestTime, $0) < (exchanges[$1].requestTime, $1)

@@ -66,6 +66,11 @@
         var ignoreReloads = false
 
         @Option(
+            help: ArgumentHelp("Rules by route for the cache (docs/reference/rules.md), as JSON.", valueName: "file")
+        )
+        var rules: String?
+
+        @Option(
             help: ArgumentHelp(
                 "The most requests to hold in memory; if there are more, a sample of the objects is replayed.",
                 valueName: "requests"
@@ -105,7 +110,8 @@
                 errorLifetime: assumeErrorsFreshFor.duration,
                 mode: mode == .shared ? .shared : .private,
                 ignoresReloads: ignoreReloads,
-                keptRequests: keep
+                keptRequests: keep,
+                rules: try rules.map { file throws(CommandFailure) in try CacheRules(ofOption: file) } ?? CacheRules()
             )
             let reader = InputReader(files: files, format: format, options: assumptions, console: console)
             let input = try await BlockingWork.run { try reader.read() }
@@ -180,10 +186,13 @@
         var ignoresReloads = false
         /// How many requests are held in memory.
         var keptRequests = 5_000_000
+        /// The rules by route of the cache.
+        var rules = CacheRules()
 
         /// The assumptions of a replay of this input, one sentence each.
         func sentences(_ input: InputReader.Input) -> [String] {
             var sentences = input.format == .har ? harSentences : input.format == .trace ? traceSentences : logSentences
+            if !rules.rules.isEmpty { sentences.append(input.format == .trace ? traceRules : otherRules(input)) }
             sentences.append(
                 "Cache sizes count only bodies; the memory store needs about 1 kB more for each entry."
             )
@@ -222,6 +231,14 @@
                     : "A request that asks for validation, as a reload does, is not a hit in a cache of any size (--ignore-reloads ignores that).",
                 "An object's size is the largest of its responses; a 304 counts as a request for the whole object.",
             ]
+        }
+
+        private var traceRules: String { "A trace has no URLs, so the rules (--rules) are not used." }
+
+        private func otherRules(_ input: InputReader.Input) -> String {
+            input.format == .har
+                ? "The rules by route (--rules) apply as in the cache."
+                : "The rules by route (--rules) come first; those for content types or with key fields have no effect, since a log has neither."
         }
 
         private var traceSentences: [String] {

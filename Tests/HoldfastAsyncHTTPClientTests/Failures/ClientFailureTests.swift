@@ -126,7 +126,7 @@
             var trace = ExchangeTrace(progress: .bodySent)
             trace.wasNeverPlaced = true
             #expect(ClientFailure.serviceError(for: HTTPClientError.cancelled, trace).progress == .notSent)
-            #expect(ClientFailure.timeout(trace).progress == .notSent)
+            #expect(ClientFailure.timeout(trace, in: CallContext()).progress == .notSent)
         }
 
         @Test("A failing body source is reported as the caller's error, with its cause")

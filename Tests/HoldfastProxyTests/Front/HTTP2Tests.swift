@@ -265,6 +265,70 @@
             }
         }
 
+        /// Fields whose values have this length altogether, in text that HPACK does not shorten.
+        private static func fields(_ length: Int) -> [(String, String)] {
+            stride(from: 0, to: length, by: 4_000).map { ("x-\($0)", String(repeating: "~", count: 4_000)) }
+        }
+
+        @Test(
+            "The first request of a connection may have as large a head as over HTTP/1.1, before any settings are known"
+        )
+        func firstHead() async throws {
+            try await Self.with { bench, _ in
+                let path = bench.lay(LoopbackReply(body: "a"))
+                let client = try await HTTP2Frames(port: bench.proxy.port)
+                var first = HTTP2Frames.preface
+                first.writeImmutableBuffer(try client.get(path, stream: 1, Self.fields(40_000)))
+                try await client.send(first)
+                let answer = try #require(try await client.status())
+                #expect(answer.status == "200" && answer.stream == 1)
+                #expect(bench.seen(path).first?.values(of: "x-36000").first?.count == 4_000)
+                // The client's own acknowledgement comes late and harms nothing.
+                try await client.send(HTTP2Frames.acknowledgement)
+                try await client.send(try client.get(path, stream: 3))
+                #expect(try #require(try await client.status()).status == "200")
+            }
+        }
+
+        @Test("A head over the limit gets a 431 on its own stream, and the other streams continue")
+        func largeHead() async throws {
+            let records = Mutex<[ProxyRecord]>([])
+            let adjust: (inout ProxyConfiguration) -> Void = { configuration in
+                configuration.onAnswer = { record in records.withLock { $0.append(record) } }
+            }
+            try await Self.with(adjust: adjust) { bench, _ in
+                let gate = LoopbackGate()
+                let slow = bench.lay(LoopbackReply(before: [.pause(gate)]))
+                let client = try await HTTP2Frames(port: bench.proxy.port)
+                var first = HTTP2Frames.preface
+                first.writeImmutableBuffer(try client.get(slow, stream: 1))
+                try await client.send(first)
+                try await gate.reached()
+                try await client.send(try client.get("/large", stream: 3, Self.fields(100_000)))
+                let refused = try #require(try await client.status())
+                #expect(refused.status == "431" && refused.stream == 3)
+                gate.open()
+                let answer = try #require(try await client.status())
+                #expect(answer.status == "200" && answer.stream == 1)
+                #expect(bench.seen("/large").isEmpty)
+                let record = try #require(records.withLock { $0.first })
+                #expect(record.status == 431 && record.target == "/large" && record.version == "2.0")
+                #expect(record.refusal?.contains("longer than 65536 bytes") == true)
+            }
+        }
+
+        @Test("A head beyond everything that is read ends the connection, and nobody else's")
+        func endlessHead() async throws {
+            try await Self.with { bench, other in
+                let client = try await HTTP2Frames(port: bench.proxy.port)
+                var first = HTTP2Frames.preface
+                first.writeImmutableBuffer(try client.get("/large", stream: 1, Self.fields(600_000)))
+                try? await client.send(first)
+                #expect(await (try? client.status()) == nil)
+                #expect(try await other.get(bench.lay(LoopbackReply(body: "a"))).text == "a")
+            }
+        }
+
         @Test("Heads that are too large or have too many lines are refused or end the connection; others are served")
         func limits() async throws {
             try await Self.with(adjust: { $0.limits.headLines = 50 }) { bench, client in

@@ -49,6 +49,44 @@
             }
         }
 
+        @Test("A full server that may make room closes the oldest connection that waits for its client, and no other")
+        func makesRoom() async throws {
+            var configuration = ServerConfiguration()
+            configuration.maximumConnections = 3
+            configuration.closesWaitingConnections = true
+            let begun = CountWatch()
+            let gate = CountWatch()
+            try await withServer(configuration: configuration) { request in
+                guard request.target.text == "/slow" else { return .text("a") }
+                begun.increment()
+                try? await gate.wait(for: 1)
+                return .text("slow")
+            } _: { server in
+                let busy = try await RawClient.connect(to: server)
+                try await busy.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+                try await begun.wait(for: 1)
+                let half = try await RawClient.connect(to: server)
+                try await half.send(Self.get + "GET / HT")
+                _ = try await half.answer()
+                let idle = try await RawClient.connect(to: server)
+                try await idle.send(Self.get)
+                _ = try await idle.answer()
+                let third = try await RawClient.exchange(
+                    "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                    with: server
+                )
+                #expect(third.hasPrefix("HTTP/1.1 200 "), "\(third)")
+                // The one that came before has been closed, the other ones are served.
+                #expect(((try? await half.rest()) ?? "") == "")
+                try await idle.send(Self.get)
+                #expect(try await idle.answer().hasPrefix("HTTP/1.1 200 "))
+                gate.increment()
+                #expect(try await busy.answer().hasSuffix("slow"))
+                #expect(server.statistics.connectionsRefused == 0)
+                for client in [busy, half, idle] { client.bytes.close() }
+            }
+        }
+
         @Test("Draining closes idle connections at once and busy ones after their response")
         func drains() async throws {
             let begun = CountWatch()

@@ -66,7 +66,7 @@
             let log: @Sendable (String) -> Void = { line in lines.withLock { $0.append(line) } }
             var configuration = ProxyConfiguration(.forward())
             configuration.onAnswer = { record in
-                log("\(record.method) \(record.target) \(record.status) \(record.source)")
+                log("\(record.target ?? "-") \(record.status) \(record.source)")
             }
             #expect(configuration.onAnswer != nil)
             var rules = ForwardRules()

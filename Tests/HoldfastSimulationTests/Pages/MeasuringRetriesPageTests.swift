@@ -8,9 +8,10 @@ import Testing
 @Test func retriesDoNoHarm() async throws {
     var rules = RetryRules.default
     rules.maxAttempts = 5
-    let outage = try await Storm(.outage).run(rules).figures
+    // A tenth of the fleet and of the server: a few seconds instead of a minute in a debug build.
+    let outage = try await Storm(.outage.scaled(to: 0.1)).run(rules).figures
     #expect((outage.loadInFault ?? 0) < 1.2)
-    #expect(try await Storm(.slow).run(rules).figures.recovers == true)
+    #expect(try await Storm(.slow.scaled(to: 0.1)).run(rules).figures.recovers == true)
 }
 
 /// The code of docs/measuring/measuring-retries.md; its test stands above as the page has it.
@@ -18,7 +19,8 @@ import Testing
 struct MeasuringRetriesPageTests {
     @Test("A custom retrier")
     func ownRetrier() async throws {
-        let reports = try await Storm(.brownout(30)).run { process, seed in MyRetrierFactory(seed: seed) }
+        let storm = Storm(.brownout(30).scaled(to: 0.1))
+        let reports = try await storm.run { process, seed in MyRetrierFactory(seed: seed) }
         #expect(reports.figures.stranded == 0)
     }
 }

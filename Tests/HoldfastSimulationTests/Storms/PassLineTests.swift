@@ -15,11 +15,7 @@ struct PassLineTests {
     /// A tenth of a scenario's fleet and server, unless the tests are long.
     private static func sized(_ scenario: StormScenario, seeds: [UInt64] = [1, 2]) -> StormScenario {
         guard !isLong else { return scenario }
-        var sized = scenario
-        sized.rate = scenario.rate.map { $0 / 10 }
-        sized.burst = scenario.burst.map { $0 / 10 }
-        sized.processes = max(1, scenario.processes / 10)
-        sized.server.workers = max(1, scenario.server.workers / 10)
+        var sized = scenario.scaled(to: 0.1)
         sized.seeds = seeds
         return sized
     }

@@ -31,6 +31,19 @@ struct StormScenarioTests {
         #expect(StormScenario.brownout(2.5).name == "brownout-2.5")
     }
 
+    @Test("A share of a scenario has that share of clients and server, at least one of each, and the rest as it was")
+    func scaled() {
+        let tenth = StormScenario.outage.scaled(to: 0.1)
+        #expect(tenth.rate == 70 && tenth.processes == 5 && tenth.server.workers == 5)
+        #expect(tenth.faults == StormScenario.outage.faults && tenth.name == "outage")
+        #expect(StormScenario.herd.scaled(to: 0.1).burst == 200)
+        #expect(StormScenario.outage.scaled(to: 2).server.capacity == 2_000)
+        for share in [0, -1, .nan, .infinity] {
+            let odd = StormScenario.outage.scaled(to: share)
+            #expect(odd.processes >= 1 && odd.server.workers >= 1)
+        }
+    }
+
     @Test("A file needs a name and a load; the rest has defaults")
     func defaults() throws {
         let scenario = try JSONDecoder().decode(StormScenario.self, from: Data(#"{"name": "x", "burst": 3}"#.utf8))

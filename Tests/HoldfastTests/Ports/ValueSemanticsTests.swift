@@ -123,7 +123,7 @@ struct ValueSemanticsTests {
         part.change(&options)
         // This one stands for itself: it says whose credential a call bears, which hooks settle.
         #expect(options.areDefault == (part.name == "bearsAuthorization"))
-        let reuse: Set = ["cache", "principal", "cachesContent", "credentialFields", "exactHead"]
+        let reuse: Set = ["cache", "cachesContent", "credentialFields", "exactHead"]
         #expect(options.concernReuse == reuse.contains(part.name))
         #expect(options.concernAttempts == ["retryRules", "retrierFactory", "prepare"].contains(part.name))
         #expect(CallOptions().areDefault)

@@ -54,12 +54,14 @@
             defer { origin.stop() }
             let bench = try await Bench(origin)
             for target in ["/a", "/a", "/a", "/b"] { _ = try await RawExchange.get(target, port: bench.port) }
-            _ = try await RawExchange.ask(port: bench.port, "GET / HTTP/9.9\r\n\r\n")
+            let refused = try await RawExchange.ask(port: bench.port, "GET / HTTP/9.9\r\n\r\n")
+            let refusal = try #require(refused.firstRange(of: "\r\n\r\n").map { refused[$0.upperBound...] })
             #expect(try await bench.ask("GET", "/healthz").hasSuffix("\r\n\r\nok\n"))
             #expect(try await bench.ask("GET", "/readyz").hasPrefix("HTTP/1.1 200 "))
             let text = try await bench.ask("GET", "/metrics")
             for line in [
-                "holdfast_responses_total{code=\"200\"} 4", "holdfast_response_bytes_total 16",
+                "holdfast_responses_total{code=\"200\"} 4", "holdfast_responses_total{code=\"505\"} 1",
+                "holdfast_response_bytes_total \(16 + refusal.utf8.count)",
                 "holdfast_cache_requests_total{result=\"hit\"} 2", "holdfast_cache_requests_total{result=\"miss\"} 2",
                 "holdfast_cache_stored_total 2", "holdfast_store_entries 2", "holdfast_origin_attempts_total 2",
                 "holdfast_response_seconds_count{source=\"cache\"} 2",
@@ -133,6 +135,52 @@
             #expect(try await bench.proxy.end() == 0)
         }
 
+        @Test(
+            "A purge whose query or fields cannot be understood is refused with what is understood, and purges nothing",
+            arguments: [
+                ("POST", "/purge?url=/a&soft=banana", [], "as 1 to require confirmation or as 0 to remove"),
+                ("POST", "/purge?url=/a&soft=", [], "as 1 to"),
+                ("POST", "/purge?url=/a&soft=1&soft=0", [], "given once"),
+                ("POST", "/purge?url=/a&soft", [], "'soft' is not understood. Write name=value"),
+                ("POST", "/purge?url=/a&soft=%zz", [], "'soft=%zz' is not understood"),
+                ("POST", "/purge?url=/a&softly=1", [], "Specify what to purge"),
+                ("POST", "/purge?all=0", [], "Specify what to purge"),
+                ("POST", "/purge?tag=", [], "Specify what to purge"),
+                (
+                    "POST", "/purge?url=/a" + String(repeating: "&tag=x", count: 100), [], "more than 100 arguments"
+                ),
+                ("PURGE", "/a", ["Soft-Purge: yes"], "Soft-Purge must be given once"),
+                ("PURGE", "/a", ["Soft-Purge: 1", "Fastly-Soft-Purge: 0"], "Soft-Purge must be given once"),
+                ("POST", "/purge/matching?soft=1", ["Content-Type: application/json"], "Remove the query."),
+                ("GET", "/api/entries?limit=many", [], "limit= must be a whole number"),
+                ("GET", "/api/entries?limits=5", [], "The query may have search=, cursor=, limit=, each once."),
+                ("GET", "/api/calls?after=x", [], "after= must be a whole number"),
+            ]
+        )
+        func notUnderstood(_ method: String, _ target: String, _ fields: [String], _ sentence: String) async throws {
+            let origin = try origin()
+            defer { origin.stop() }
+            let bench = try await Bench(origin)
+            _ = try await RawExchange.get("/a", port: bench.port)
+            let answer = try await bench.ask(method, target, fields)
+            #expect(answer.hasPrefix("HTTP/1.1 400 ") && answer.contains(sentence), "\(answer)")
+            _ = try await RawExchange.get("/a", port: bench.port)
+            #expect(origin.requests.count == 1)
+            #expect(try await bench.proxy.end() == 0)
+        }
+
+        @Test("soft=0 removes, and a purge may name more than sixteen tags")
+        func manyTags() async throws {
+            let origin = try origin()
+            defer { origin.stop() }
+            let bench = try await Bench(origin)
+            _ = try await RawExchange.get("/news/1", port: bench.port)
+            let others = (0..<30).map { "&tag=x\($0)" }.joined()
+            let answer = try await bench.ask("POST", "/purge?soft=0\(others)&tag=front")
+            #expect(answer.hasSuffix("{\"purged\":1,\"soft\":false}\n"), "\(answer)")
+            #expect(try await bench.proxy.end() == 0)
+        }
+
         @Test("With a token, whoever has it is answered, under any host name, and health needs none")
         func token() async throws {
             let origin = try origin()
@@ -150,6 +198,23 @@
                 #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(fields)")
             }
             #expect(try await bench.ask("GET", "/readyz", ["Host: proxy.example"]).hasPrefix("HTTP/1.1 200 "))
+            #expect(try await bench.proxy.end() == 0)
+        }
+
+        @Test(
+            "Connections that send nothing, or half a request, do not lock the operator out",
+            arguments: ["", "GET /metrics HTTP/1.1\r\nHos"]
+        )
+        func halfOpen(_ text: String) async throws {
+            let origin = try origin()
+            defer { origin.stop() }
+            let bench = try await Bench(origin)
+            let held = HeldConnections(port: bench.admin, count: 200, text: text)
+            defer { held.close() }
+            for _ in 1...3 {
+                let answer = try await bench.ask("GET", "/metrics")
+                #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer.prefix(200))")
+            }
             #expect(try await bench.proxy.end() == 0)
         }
 

@@ -13,7 +13,9 @@
         private static let withoutRights = [
             "setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
         ]
-        private static let fewDescriptors = ["prlimit", "--nofile=48"]
+        private static let fewDescriptors = ["prlimit", "--nofile=128"]
+        private static let tooFewDescriptors = ["prlimit", "--nofile=127"]
+        private static let raisableDescriptors = ["prlimit", "--nofile=64:512"]
 
         private func origin() throws -> LoopbackServer {
             try LoopbackServer.start { request in
@@ -124,33 +126,66 @@
         }
 
         @Test(
-            "Without a free descriptor it waits, says so once, and continues when there is one",
+            "Without a free descriptor it says so, tries again after a second, and continues when there is one",
             .enabled(if: ToolProcess.has(fewDescriptors), "skipped: there is no prlimit")
         )
         func descriptors() async throws {
-            let origin = try origin()
+            let gate = LoopbackGate()
+            let origin = try LoopbackServer.start { request in
+                LoopbackReply(before: request.target == "/slow" ? [.pause(gate)] : [], steps: [.send("body")])
+            }
             defer { origin.stop() }
-            let proxy = try proxy(origin, ["--log", "none"], wrapper: Self.fewDescriptors)
+            let proxy = try proxy(origin, ["--log", "none", "--memory", "0"], wrapper: Self.fewDescriptors)
             let port = try await proxy.port()
             let before = proxy.processorTime
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_port = in_port_t(port).bigEndian
-            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-            let held = (0..<80).map { _ in
-                withUnsafePointer(to: &address) { pointer in
-                    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                        RawExchange.connected(AF_INET, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-                    }
-                }
-            }
+            // Those that are served take a descriptor each for the origin too, and those that are refused hold theirs.
+            let slow = HeldConnections(port: port, count: 32, text: "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+            try await gate.reached()
+            let held = HeldConnections(port: port, count: 100)
             try await proxy.says("no file descriptors are left")
-            for descriptor in held { close(descriptor) }
+            // Nothing becomes free for a while, so it tries again, and not before a second has passed.
+            func reports() -> [Substring] {
+                proxy.errorText.split(separator: "\n").filter { $0.contains("no file descriptors are left") }
+            }
+            while reports().count < 2 { await Task.yield() }
+            let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            let times = try reports().prefix(2).map { try format.parse(String($0.prefix(24))) }
+            #expect(times[1].timeIntervalSince(times[0]) > 0.9, "\(reports())")
+            gate.open()
+            slow.close()
+            held.close()
             let answer = try await RawExchange.get("/x", port: port)
             #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
-            // It took at least the second for which it rests; a busy loop would have used a processor for that long.
+            // A busy loop would have used a processor for all of that time.
             #expect(proxy.processorTime - before < 70)
             #expect(try await proxy.end() == 0)
+        }
+
+        @Test(
+            "It raises the limit of open files as far as it may, and says how many it needs if that is not enough",
+            .enabled(if: ToolProcess.has(fewDescriptors), "skipped: there is no prlimit")
+        )
+        func fileLimit() async throws {
+            let origin = try origin()
+            defer { origin.stop() }
+            let raised = try proxy(origin, wrapper: Self.raisableDescriptors)
+            let port = try await raised.port()
+            let limits = try String(contentsOfFile: "/proc/\(raised.pid)/limits", encoding: .utf8)
+            let line = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max open files") })
+            #expect(line.split(separator: " ").dropFirst(3).prefix(2) == ["512", "512"], "\(line)")
+            let answer = try await RawExchange.get("/x", port: port)
+            #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
+            #expect(try await raised.end() == 0)
+
+            let refused = try proxy(origin, wrapper: Self.tooFewDescriptors)
+            _ = try #require(try await refused.refusal())
+            #expect(
+                refused.errorText.hasPrefix(
+                    "holdfast: this process may open only 127 files, and a proxy needs at least"
+                ),
+                "\(refused.errorText)"
+            )
+            #expect(try await refused.status() == 1)
         }
 
         @Test("If a directory cannot be created, the message names the cause")

@@ -70,7 +70,7 @@
             #expect(bench.origin.requests.map(\.target) == ["/a", "/a", "/a", "/a", "/b", "/b"])
             try FileManager.default.removeItem(atPath: bench.folder.path("rules"))
             bench.proxy.signal(SIGHUP)
-            try await bench.proxy.says("No such file or directory")
+            try await bench.proxy.says(" cannot be read. ")
             _ = try await bench.get("/a")
             #expect(bench.origin.requests.count == 6)
             #expect(try await bench.proxy.end() == 0)

@@ -80,6 +80,12 @@
             return process.withLock { $0.terminationStatus }
         }
 
+        /// Waits until it has said something; nil if it listens, so that it does not end by itself.
+        func refusal() async throws -> String? {
+            try await says("\n")
+            return errorText.hasPrefix("listening on ") ? nil : errorText
+        }
+
         /// Asks it to end; the status it exited with.
         func end() async throws -> Int32 {
             signal(SIGTERM)
@@ -147,16 +153,7 @@
     enum RawExchange {
         /// Sends a text and reads the answer to the end of the connection; ask for `Connection: close`.
         static func ask(port: Int, _ text: String) async throws -> String {
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_port = in_port_t(port).bigEndian
-            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-            let descriptor = withUnsafePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    connected(AF_INET, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-                }
-            }
-            return try await exchange(descriptor, text)
+            try await exchange(connected(port: port), text)
         }
 
         /// As ``ask(port:_:)`` over a Unix domain socket.
@@ -181,6 +178,19 @@
             let host = fields.contains { $0.hasPrefix("Host:") } ? [] : ["Host: proxy"]
             return (["\(method) \(target) HTTP/1.1"] + host + fields + ["Connection: close", "", ""])
                 .joined(separator: "\r\n")
+        }
+
+        /// A connection that nothing is sent on yet; negative if there is none.
+        static func connected(port: Int) -> Int32 {
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = in_port_t(port).bigEndian
+            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+            return withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    connected(AF_INET, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
         }
 
         static func connected(
@@ -210,6 +220,31 @@
                     close(descriptor)
                     continuation.resume(returning: String(decoding: answer, as: UTF8.self))
                 }
+            }
+        }
+    }
+
+    /// Connections that are opened and held without a complete request.
+    final class HeldConnections: Sendable {
+        private let descriptors: Mutex<[Int32]>
+
+        /// - Parameter text: what each of them sends.
+        init(port: Int, count: Int, text: String = "") {
+            let bytes = Array(text.utf8)
+            descriptors = Mutex(
+                (0..<count).map { _ in
+                    let descriptor = RawExchange.connected(port: port)
+                    _ = send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+                    return descriptor
+                }
+            )
+        }
+
+        /// Closes all of them; may be repeated.
+        func close() {
+            descriptors.withLock { descriptors in
+                for descriptor in descriptors { _ = Glibc.close(descriptor) }
+                descriptors = []
             }
         }
     }

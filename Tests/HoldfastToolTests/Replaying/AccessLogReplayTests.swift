@@ -55,6 +55,34 @@
             #expect(found.malformed.count == 1 && found.malformed.first?.contains("line 5") == true)
         }
 
+        @Test("Rules by route apply: not stored, a lifetime of their own, query parameters left out of the key")
+        func rules() async throws {
+            let folder = try TestFolder()
+            let paths = ["/never", "/never", "/short", "/short", "/q?utm_a=1", "/q?utm_a=2", "/long", "/long"]
+            let lines = paths.enumerated().map {
+                "192.0.2.1 - - [10/Oct/2025:13:55:\($0 * 5 + 10) +0000] \"GET \($1) HTTP/1.1\" 200 100\n"
+            }
+            let file = try folder.file("access.log", lines.joined())
+            let rules = try folder.file(
+                "rules.json",
+                """
+                {"rules": [
+                  {"paths": ["/never"], "neverStore": true}, {"paths": ["/short"], "lifetime": "2s"},
+                  {"paths": ["/q"], "query": {"ignoredNames": ["utm_*"]}},
+                  {"contentTypes": ["image/*"], "neverStore": true}
+                ]}
+                """
+            )
+            let options = ["--sizes", "1kB", "--policies", "lru"]
+            let plain = try await ReplayOutput([file] + options)
+            #expect(Self.near(plain.value("object-hit-ratio", "@unbounded", "unbounded"), 3.0 / 8))
+            let ruled = try await ReplayOutput([file, "--rules", rules] + options)
+            #expect(Self.near(ruled.value("object-hit-ratio", "@unbounded", "unbounded"), 2.0 / 8))
+            #expect(ruled.count("objects") == 3)
+            let broken = try folder.file("broken.json", #"{"rules": [{"path": ["/a"]}]}"#)
+            await #expect(throws: CommandFailure.self) { try await ReplayOutput([file, "--rules", broken]) }
+        }
+
         @Test("A response is fresh for as long as assumed, and the next revalidation renews it")
         func expires() async throws {
             let folder = try TestFolder()

@@ -57,6 +57,38 @@
             value.map { abs($0 - expected) < 0.000_001 } ?? false
         }
 
+        @Test("Rules by route apply: a fixed lifetime, key fields, ignored query parameters, content types")
+        func rules() async throws {
+            let folder = try TestFolder()
+            let (life, none) = ("Cache-Control: max-age=60", "Cache-Control: no-store")
+            let file = try folder.file(
+                "a.har",
+                Self.har([
+                    Self.entry(0, "/fixed", none), Self.entry(1, "/fixed", none),
+                    Self.entry(2, "/tenant", life, request: "X-Tenant: a"),
+                    Self.entry(3, "/tenant", life, request: "X-Tenant: b"),
+                    Self.entry(4, "/q?utm_a=1", life), Self.entry(5, "/q?utm_a=2", life),
+                    Self.entry(6, "/i", life + "\nContent-Type: image/png"),
+                    Self.entry(7, "/i", life + "\nContent-Type: image/png"),
+                ])
+            )
+            let rules = try folder.file(
+                "rules.json",
+                """
+                {"rules": [
+                  {"paths": ["/fixed"], "fixedLifetime": "60s"}, {"paths": ["/tenant"], "keyFields": ["X-Tenant"]},
+                  {"paths": ["/q"], "query": {"ignoredNames": ["utm_*"]}},
+                  {"contentTypes": ["image/*"], "neverStore": true}
+                ]}
+                """
+            )
+            let plain = try await ReplayOutput([file, "--sizes", "1kB", "--policies", "lru"])
+            #expect(Self.near(plain.value("object-hit-ratio", "@unbounded", "unbounded"), 2.0 / 8))
+            let ruled = try await ReplayOutput([file, "--sizes", "1kB", "--policies", "lru", "--rules", rules])
+            #expect(Self.near(ruled.value("object-hit-ratio", "@unbounded", "unbounded"), 2.0 / 8))
+            #expect(ruled.count("objects") == 4)
+        }
+
         @Test("Storability, freshness, Vary and invalidation are those of RFC 9111 §3, §4.2, §4.1, §4.4")
         func judged() async throws {
             let folder = try TestFolder()

@@ -14,8 +14,17 @@ struct HitCase: Sendable, Equatable {
         case send
         /// `data(for:)`.
         case data
-        /// `send` with a directive in the request, so that the cache evaluates the stored response again.
+        /// `send` with Authorization, as most clients of an API do; the response is the principal's own.
+        case authorized
+        /// `send` with a Cookie, which the public response answers too.
+        case cookies
+        /// `send` with a Cache-Control, as from a caller that wants nothing older than an hour.
+        case directives
+        /// `send` with a `cachePolicy` that the cache judges in full each time.
         case judged
+
+        /// Faces that every subject knows; the others say something that only a cache by HTTP's rules evaluates.
+        var isCommon: Bool { self == .send || self == .data }
     }
 
     let tier: Tier
@@ -42,7 +51,9 @@ struct HitCase: Sendable, Equatable {
         }
         // The cost of the evaluation depends neither on the body nor on other threads.
         if tier == .memory, length == lengths[0] {
-            made.append(HitCase(tier: tier, length: length, face: .judged, threads: 1))
+            for face in Face.allCases where !face.isCommon {
+                made.append(HitCase(tier: tier, length: length, face: face, threads: 1))
+            }
         }
         return made
     }

@@ -10,7 +10,8 @@ internal import Holdfast
 struct Bed: Sendable {
     let subjects: [any Subject]
     private let askings: [Asking]
-    private let judged: Asking
+    /// Of the faces that have requests of their own.
+    private let edited: [HitCase.Face: Asking]
 
     /// Creates and fills the subjects that the options select.
     ///
@@ -27,8 +28,11 @@ struct Bed: Sendable {
     ) async throws {
         let count = plan.entries
         askings = (0..<2).map { Asking(count, length: length, thread: $0) }
-        // In each request, like a caller that wants nothing older than an hour.
-        judged = Asking(count, length: length, thread: 0, directive: "max-age=3600")
+        edited = Dictionary(
+            uniqueKeysWithValues: HitCase.Face.allCases.filter { !$0.isCommon }.map { face in
+                (face, Asking(count, length: length, thread: 0, face: face))
+            }
+        )
         // The usual capacities, or enough for all.
         let room = 4 * count * (length + 2_048)
         let (memory, disk) = (max(32 << 20, room), max(256 << 20, room))
@@ -70,9 +74,8 @@ struct Bed: Sendable {
                 subject.name,
                 threads: hitCase.threads,
                 isSlow: subject.isSlow
-            ) { [askings, judged] thread, places in
-                let asking = hitCase.face == .judged ? judged : askings[thread]
-                return try await subject.ask(asking, places, hitCase.face)
+            ) { [askings, edited] thread, places in
+                try await subject.ask(edited[hitCase.face] ?? askings[thread], places, hitCase.face)
             }
         }
     }

@@ -28,7 +28,7 @@ final class DictionarySubject: Subject {
         self.answers = Mutex(answers)
     }
 
-    func takesPart(in hitCase: HitCase) -> Bool { hitCase.tier == .memory }
+    func takesPart(in hitCase: HitCase) -> Bool { hitCase.tier == .memory && hitCase.face.isCommon }
 
     func ask(_ asking: Asking, _ places: Range<Int>, _ face: HitCase.Face) async throws -> Int {
         var right = 0

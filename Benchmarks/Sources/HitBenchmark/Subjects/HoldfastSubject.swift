@@ -31,15 +31,17 @@ struct HoldfastSubject: Subject {
         // The first pass fetches; the others move frequently requested resources to their final tier.
         for _ in 0..<4 {
             for request in (0..<count).compactMap({ Resource($0, length: length).request }) {
-                _ = try await pipeline.send(request).body.collect()
+                for face in [HitCase.Face.send, .authorized] {
+                    _ = try await pipeline.send(face.edited(request)).body.collect()
+                }
             }
             await pipeline.drain()
         }
         filled = origin.sendCount
-        guard filled == count else { throw WrongAnswer(subject: name) }
+        guard filled == 2 * count else { throw WrongAnswer(subject: name) }
     }
 
-    func takesPart(in hitCase: HitCase) -> Bool { name == "holdfast" || hitCase.face != .judged }
+    func takesPart(in hitCase: HitCase) -> Bool { name == "holdfast" || hitCase.face.isCommon }
 
     func ask(_ asking: Asking, _ places: Range<Int>, _ face: HitCase.Face) async throws -> Int {
         var right = 0

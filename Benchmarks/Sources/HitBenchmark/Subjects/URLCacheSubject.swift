@@ -41,7 +41,7 @@ struct URLCacheSubject: Subject {
         }
     }
 
-    func takesPart(in hitCase: HitCase) -> Bool { hitCase.face != .judged }
+    func takesPart(in hitCase: HitCase) -> Bool { hitCase.face.isCommon }
 
     func ask(_ asking: Asking, _ places: Range<Int>, _ face: HitCase.Face) async throws -> Int {
         var right = 0

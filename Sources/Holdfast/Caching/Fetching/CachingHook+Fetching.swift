@@ -360,7 +360,8 @@ extension CachingHook {
             }
             countMiss(fetchRequest, context: context)
             let isOverdue = context.deadline.map { context.clock.now >= $0 } ?? false
-            throw failure.wasCut && isOverdue ? CachingHook.deadlineExceeded(cause: failure.error) : failure.error
+            guard failure.wasCut, isOverdue else { throw failure.error }
+            throw CachingHook.deadlineExceeded(cause: failure.error, isFirst: membership.isFirst, context)
         case .ended(.answered(let answer)):
             return await use(answer, membership: membership, fetchRequest: fetchRequest, context: &context)
         case .ended(.elsewhere(let elsewhere)):
@@ -444,7 +445,7 @@ extension CachingHook {
             var end = patience?.end
             if let own = context.deadline {
                 if waitState.deadline.map({ $0 > own }) ?? true {
-                    if clock.now >= own { throw CachingHook.deadlineExceeded() }
+                    if clock.now >= own { throw context.deadlineExceeded(progress: .bodySent) }
                     end = end.map { min($0, own) } ?? own
                 } else {
                     wakeReasons.insert(.deadline)
@@ -569,15 +570,15 @@ extension CachingHook {
         explain(decision, context: context)
     }
 
-    private static func deadlineExceeded(cause: (any Error)? = nil) -> any Error {
-        if let cause = cause as? ServiceError, cause.code == .deadlineExceeded { return cause }
-        var error = ServiceError(
-            .deadlineExceeded,
-            "The call timed out before a response arrived. Allow more time, or see in `attempts` what took so long.",
-            cause: cause,
-            progress: .bodySent
+    /// - Parameter isFirst: whether the exchange was this call's own, so that its error names this call's limit.
+    private static func deadlineExceeded(cause: any Error, isFirst: Bool, _ context: CallContext) -> any Error {
+        let known = cause as? ServiceError
+        if isFirst, let known, known.code == .deadlineExceeded { return known }
+        var error = context.deadlineExceeded(
+            cause: known?.code == .deadlineExceeded ? known?.cause : cause,
+            progress: known?.progress ?? .bodySent
         )
-        error.attempts = (cause as? ServiceError)?.attempts ?? []
+        error.attempts = known?.attempts ?? []
         return error
     }
 }

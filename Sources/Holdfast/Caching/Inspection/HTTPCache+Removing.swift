@@ -214,8 +214,8 @@ public struct CacheSelection: Sendable {
     /// The stored responses whose URL begins with a text: `/max/pre` selects `/max/pre0`.
     ///
     /// - Parameter text: the beginning of a URL, such as `https://a.example/max/pre`, or of path and query at any origin, such
-    ///   as `/max/pre`. It is compared in canonical form, as far as it is the beginning of one; the empty text selects
-    ///   everything.
+    ///   as `/max/pre`. It is compared in canonical form, as far as it is the beginning of one: a space is `%20`, and `é` is
+    ///   `%C3%A9`. The empty text selects everything.
     public static func prefix(_ text: String) -> CacheSelection {
         CacheSelection(form: .prefix(TargetPrefix(text)))
     }
@@ -278,7 +278,7 @@ struct TargetPrefix: Sendable {
     init(_ text: String) {
         isPath = text.hasPrefix("/")
         let origin = "http://a.example"
-        guard let target = try? TargetURI(isPath ? origin + text : text) else {
+        guard let target = try? TargetURI(mapping: isPath ? origin + text : text) else {
             // Cut within an escape, or not a URL: a canonical form begins with it unchanged, or not at all.
             self.text = text
             return

@@ -3,13 +3,16 @@
 
 /// A stored response that answers plain requests while it is fresh, with everything this depends on computed once.
 ///
-/// A plain request is a GET without any field in ``ReuseFields``, and without a directive of the caller. For such a request
-/// ``ReuseJudgement`` says "fresh" exactly while ``standing(now:)`` does, and looks at nothing else of the response.
+/// A plain request is a GET without any field in ``ReuseFields`` except those in ``ReuseFields/ofPlainRequests``, and without a
+/// directive of the caller. For such a request ``ReuseJudgement`` says "fresh" exactly while ``standing(now:for:)`` is not nil, and looks
+/// at nothing else of the response.
 package struct PlainReuse: Sendable, Hashable {
     private let responseTime: Timestamp
     private let initialAge: Int64
     private let lifetime: Int64
     private let fixed: Int64?
+    /// Whether a reload by the caller need not confirm it while it is fresh (RFC 8246).
+    private let isImmutable: Bool
 
     /// Nil if even a plain request must ask the origin: the response must be confirmed, says `no-cache`, or lacks a part of its
     /// content.
@@ -26,15 +29,29 @@ package struct PlainReuse: Sendable, Hashable {
             responseTime: stored.responseTime,
             initialAge: stored.initialAgeMilliseconds,
             lifetime: stored.freshnessLifetime(options).seconds,
-            fixed: options.fixedMilliseconds
+            fixed: options.fixedMilliseconds,
+            isImmutable: !stored.hasFixedLifetime(options) && stored.cacheControl.immutable
         )
     }
 
-    private init(responseTime: Timestamp, initialAge: Int64, lifetime: Int64, fixed: Int64?) {
+    private init(responseTime: Timestamp, initialAge: Int64, lifetime: Int64, fixed: Int64?, isImmutable: Bool) {
         self.responseTime = responseTime
         self.initialAge = initialAge
         self.lifetime = lifetime
         self.fixed = fixed
+        self.isImmutable = isImmutable
+    }
+
+    /// The response's age and lifetime if it is fresh, and fresh enough for a request with this Cache-Control; otherwise nil.
+    ///
+    /// - Parameter cacheControl: the request's field value; nil if it has none.
+    package func standing(now: Timestamp, for cacheControl: String?) -> FreshnessStanding? {
+        let standing = standing(now: now)
+        guard !standing.isStale else { return nil }
+        guard let cacheControl else { return standing }
+        let asked = CacheControl(parsing: cacheControl)
+        let demand = FreshnessDemand(asked, directive: .default, isImmutable: isImmutable)
+        return !asked.noStore && demand.accepts(standing) ? standing : nil
     }
 
     /// The response's age and lifetime, as ``StoredResponse/standing(now:options:)``.
@@ -87,11 +104,73 @@ extension CachePrincipal {
 /// The request fields that affect whether a stored response may answer, whatever its Vary nominates: directives, conditions,
 /// ranges, credentials, and the host.
 package enum ReuseFields {
-    /// Their names in lower case.
-    package static let names: [String] = [
-        "host", "range", "cookie", "pragma", "if-match", "if-range", "cache-control", "authorization", "if-none-match",
-        "if-modified-since", "if-unmodified-since",
-    ]
+    /// Those that a plain request may have: credentials determine its partition, and directives whether a response is fresh enough.
+    package static let ofPlainRequests: [String] = ["authorization", "cookie", "cache-control"]
+
+    /// All names in lower case, those of plain requests first.
+    package static let names: [String] =
+        ofPlainRequests + [
+            "host", "range", "pragma", "if-match", "if-range", "if-none-match", "if-modified-since",
+            "if-unmodified-since",
+        ]
+}
+
+/// What a request says in the fields that affect reuse, found in one pass without allocation.
+package struct PlainRequestFields: Sendable, Hashable {
+    /// The value of Authorization.
+    package private(set) var authorization: String?
+    /// The value of Cookie.
+    package private(set) var cookie: String?
+    /// The value of Cache-Control.
+    package private(set) var cacheControl: String?
+    /// Whether there is none of the other fields in ``ReuseFields``.
+    package private(set) var arePlain = true
+
+    private static let finder = FieldNameFinder(ReuseFields.names)
+
+    /// Nil if one of the fields of plain requests occurs in several spellings, whose values only count together.
+    ///
+    /// - Parameters:
+    ///   - fields: those of the request.
+    ///   - implicit: those that the transport adds if the request lacks them.
+    package init?(_ fields: [String: String], implicit: HeaderFields = HeaderFields()) {
+        // By index: an iterator would count references to each key and value.
+        var index = fields.startIndex
+        while index != fields.endIndex {
+            if let number = Self.finder.number(of: fields.keys[index]), !set(fields.values[index], number) {
+                return nil
+            }
+            fields.formIndex(after: &index)
+        }
+        guard !implicit.isEmpty else { return }
+        var added = PlainRequestFields()
+        for line in implicit {
+            if let number = Self.finder.number(of: line.name.rawName), !added.set(line.value, number) { return nil }
+        }
+        authorization = authorization ?? added.authorization
+        cookie = cookie ?? added.cookie
+        cacheControl = cacheControl ?? added.cacheControl
+        arePlain = arePlain && added.arePlain
+    }
+
+    private init() {}
+
+    /// - Returns: false if the field has a value already.
+    private mutating func set(_ value: String, _ number: Int) -> Bool {
+        switch number {
+        case 0:
+            guard authorization == nil else { return false }
+            authorization = value
+        case 1:
+            guard cookie == nil else { return false }
+            cookie = value
+        case 2:
+            guard cacheControl == nil else { return false }
+            cacheControl = value
+        default: arePlain = false
+        }
+        return true
+    }
 }
 
 /// Finds field names by their length first, since most names have none of the lengths in question.

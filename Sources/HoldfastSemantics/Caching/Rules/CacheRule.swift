@@ -227,7 +227,7 @@ public struct CacheRulesError: Error, Sendable, Hashable, CustomStringConvertibl
     /// What is wrong and what to write instead.
     public let message: String
 
-    init(_ message: String, line: Int? = nil, column: Int? = nil) {
+    package init(_ message: String, line: Int? = nil, column: Int? = nil) {
         self.line = line
         self.column = column
         self.message = message

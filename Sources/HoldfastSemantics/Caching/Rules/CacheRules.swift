@@ -137,7 +137,7 @@ extension CacheOptions {
 
     /// - Parameter fields: the response's fields.
     @inline(never)
-    func ruled(for target: TargetURI, fields: HeaderFields) -> CacheOptions? {
+    package func ruled(for target: TargetURI, fields: HeaderFields) -> CacheOptions? {
         guard let ruleTable else { return nil }
         var options = self
         options.ruleTable = nil

@@ -83,8 +83,8 @@ struct StreamOpening<Stream: StreamRequest>: Request {
         } catch let error as ServiceError where error.code == .timeout && clock.now >= deadline {
             throw ServiceError(
                 .timeout,
-                "The stream was not open in time; raise `StreamLimits.openTimeout`, or find out why the server is slow, or what "
-                    + "the request's header fields waited for.",
+                "The stream was not open within \(timeout); raise `StreamLimits.openTimeout`, or find out why the server is slow, or "
+                    + "what the request's header fields waited for.",
                 cause: error,
                 progress: error.progress
             )

@@ -44,7 +44,7 @@
             arguments: [
                 ("PAGE/1", 11), ("even", 13), ("200", 25), ("404", 0), ("s3cret", 0), ("page%2F24", 1), ("", 25),
                 ("nothing", 0),
-                ("origin.example", 25), ("%zz", 25),
+                ("origin.example", 25),
             ]
         )
         func search(text: String, count: Int) async throws {
@@ -55,8 +55,14 @@
         @Test("Any limit and cursor is accepted or refused, and never traps")
         func oddities() async throws {
             let bench = try await Self.filled(3)
-            for limit in ["0", "-5", "99999999999999999999", "x", ""] {
+            for limit in ["0", "-5", "9999999999"] {
                 #expect((1...3).contains(try await bench.entries("?limit=\(limit)").count))
+            }
+            for query in [
+                "limit=99999999999999999999", "limit=x", "limit=", "search=%zz", "search", "limit=1&limit=2", "find=a",
+            ] {
+                let response = await bench.desk.answer(.page(.get, "/api/entries?\(query)"))
+                #expect(response.status == 400, "\(query)")
             }
             for cursor in ["x", "0", "zz", "0G", String(repeating: "00", count: 9_000)] {
                 let response = await bench.desk.answer(.page(.get, "/api/entries?cursor=\(cursor)"))

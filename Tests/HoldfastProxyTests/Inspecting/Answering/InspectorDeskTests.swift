@@ -116,7 +116,8 @@
             let later = try await bench.object("/api/calls?after=2")
             #expect((later["calls"] as? [[String: Any]])?.count == 1)
             for odd in ["-1", "x", "", "99999999999999999999999"] {
-                #expect((try await bench.object("/api/calls?after=\(odd)")["calls"] as? [[String: Any]])?.count == 3)
+                let response = await bench.desk.answer(.page(.get, "/api/calls?after=\(odd)"))
+                #expect(response.status == 400, "\(odd)")
             }
         }
 

@@ -175,6 +175,54 @@
             }
         }
 
+        @Test(
+            "A request whose content turns out to be wrong is recorded once, with the status that the client gets",
+            arguments: [("Content-Length: 5\r\n\r\na", 408), ("Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n", 408)]
+        )
+        func wrongContent(_ rest: String, _ status: Int) async throws {
+            let records = Mutex<[ProxyRecord]>([])
+            let recorded = CountWatch()
+            let adjust: (inout ProxyConfiguration) -> Void = { configuration in
+                configuration.limits.stallTimeout = .milliseconds(200)
+                configuration.onAnswer = { record in
+                    records.withLock { $0.append(record) }
+                    recorded.increment()
+                }
+            }
+            try await ProxyBench.with(adjust: adjust) { bench in
+                let client = try await bench.client()
+                try await client.send("POST /x HTTP/1.1\r\nHost: x\r\n\(rest)")
+                #expect(try await client.answer().status == status)
+                try await recorded.wait(for: 1)
+                #expect(records.withLock { $0 }.map(\.status.rawValue) == [status])
+            }
+        }
+
+        @Test(
+            "In shared mode, Cookie and Authorization decide who gets a response, as the page about the proxy says",
+            arguments: [
+                ("Cookie: a=1", "max-age=60", "Cookie: a=1", true), ("Cookie: a=1", "max-age=60", "Cookie: a=2", false),
+                ("Cookie: a=1", "max-age=60", "X: y", false), ("Cookie: a=1", "max-age=60, public", "X: y", true),
+                ("Cookie: a=1", "s-maxage=60", "Cookie: a=2", true), ("X: y", "max-age=60", "Cookie: a=1", true),
+                ("Cookie: _ga=1", "max-age=60", "X: y", true),
+                ("Authorization: Bearer a", "max-age=60", "Authorization: Bearer a", false),
+                ("Authorization: Bearer a", "max-age=60, public", "X: y", true),
+                ("Authorization: Bearer a", "s-maxage=60", "X: y", true),
+                ("Authorization: Bearer a", "max-age=60, must-revalidate", "Authorization: Bearer b", true),
+                ("X: y", "max-age=60", "Authorization: Bearer a", true),
+            ]
+        )
+        func whose(_ first: String, _ directives: String, _ second: String, _ isReused: Bool) async throws {
+            try await ProxyBench.with { bench in
+                let path = bench.lay(LoopbackReply(fields: [("Cache-Control", directives)], body: "body"))
+                for field in [first, second] {
+                    let answer = try await bench.ask(path, [field])
+                    #expect(answer.status == 200)
+                }
+                #expect(bench.seen(path).count == (isReused ? 1 : 2))
+            }
+        }
+
         @Test("C5: a stale response is served if the origin hangs up")
         func disconnected() async throws {
             let clock = ManualClock()

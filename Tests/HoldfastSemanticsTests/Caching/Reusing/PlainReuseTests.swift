@@ -76,6 +76,11 @@ struct PlainReuseTests {
     private static let instants =
         offsets.map { Timestamp.noon.advanced(by: .milliseconds($0)) } + [Timestamp.distantFuture]
 
+    private static let asked: [String?] = [
+        nil, nil, nil, "max-age=0", "max-age=30", "max-age=60, min-fresh=3", "min-fresh=7", "max-stale=5",
+        "max-age=5, max-stale", "no-cache", "no-store", "only-if-cached", "no-transform", "max-age=x, min-fresh=-1", "",
+    ]
+
     @Test("It says fresh exactly if the full decision does, with the same age and lifetime", arguments: propertySeeds)
     func likeTheJudgement(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -84,8 +89,11 @@ struct PlainReuseTests {
             let tried = try Case(using: &random)
             let reuse = PlainReuse(tried.stored, options: tried.options)
             let now = Self.instants[Int.random(in: 0..<Self.instants.count, using: &random)]
-            let judgement = try tried.judgement(now: now)
-            let note: Comment = "seed \(seed), round \(round), now \(now): \(tried)"
+            let asked = Self.asked[Int.random(in: 0..<Self.asked.count, using: &random)]
+            var fields = HeaderFields()
+            fields[.cacheControl] = asked
+            let judgement = try tried.judgement(fields, now: now)
+            let note: Comment = "seed \(seed), round \(round), now \(now), \(asked ?? "-"): \(tried)"
             guard let reuse else {
                 unready += 1
                 // A part that has all of the content is answered, by the long way.
@@ -95,7 +103,7 @@ struct PlainReuseTests {
             }
             let standing = reuse.standing(now: now)
             #expect(standing == tried.stored.standing(now: now, options: tried.options), note)
-            if standing.isStale {
+            if reuse.standing(now: now, for: asked) == nil {
                 stale += 1
                 if case .reuse(_, _, isStale: false) = judgement.decision { Issue.record(note) }
             } else {

@@ -18,7 +18,7 @@ struct ReadyAnswersTests {
     private static let now = Timestamp(secondsSinceEpoch: 1_700_000_000)
 
     /// An answer that shows by its parts which one it is.
-    private static func answer(_ url: String, version: UInt64 = 1) throws -> ReadyAnswer {
+    private static func answer(_ url: String, to principal: String = "", version: UInt64 = 1) throws -> ReadyAnswer {
         let target = try TargetURI(url)
         let stored = StoredResponse(
             target: target,
@@ -41,7 +41,8 @@ struct ReadyAnswersTests {
                 stored: stored,
                 reuse: reuse,
                 url: url,
-                request: .get(url),
+                principal: principal,
+                fields: [:],
                 implicit: [:],
                 target: target,
                 searchVarianceCount: 0
@@ -54,13 +55,18 @@ struct ReadyAnswersTests {
         let table = ReadyAnswers(capacity: 1 << 20)
         let kept = try Self.answer("http://origin.example/a")
         table.keep(kept, stripe: 1)
-        #expect(table.answer(for: "http://origin.example/a", stripe: 1) === kept)
-        #expect(table.answer(for: "http://origin.example/a", stripe: 0) == nil)
-        #expect(table.answer(for: "http://origin.example/b", stripe: 1) == nil)
-        #expect(table.answer(for: "", stripe: 1) == nil)
+        #expect(table.answer(for: "http://origin.example/a", to: "", stripe: 1) === kept)
+        #expect(table.answer(for: "http://origin.example/a", to: "", stripe: 0) == nil)
+        #expect(table.answer(for: "http://origin.example/b", to: "", stripe: 1) == nil)
+        #expect(table.answer(for: "", to: "", stripe: 1) == nil)
+        #expect(table.answer(for: "http://origin.example/a", to: "p", stripe: 1) == nil)
+        let personal = try Self.answer("http://origin.example/a", to: "p")
+        table.keep(personal, stripe: 1)
+        #expect(table.answer(for: "http://origin.example/a", to: "p", stripe: 1) === personal)
+        #expect(table.answer(for: "http://origin.example/a", to: "", stripe: 1) === kept)
         let newer = try Self.answer("http://origin.example/a", version: 2)
         table.keep(newer, stripe: 1)
-        #expect(table.answer(for: "http://origin.example/a", stripe: 1) === newer)
+        #expect(table.answer(for: "http://origin.example/a", to: "", stripe: 1) === newer)
     }
 
     @Test("A removed answer is not found, and its replacement stays")
@@ -71,15 +77,15 @@ struct ReadyAnswersTests {
         )
         table.keep(old, stripe: 0)
         table.giveUp(old, stripe: 0)
-        #expect(table.answer(for: "http://origin.example/a", stripe: 0) == nil)
+        #expect(table.answer(for: "http://origin.example/a", to: "", stripe: 0) == nil)
         table.keep(new, stripe: 0)
         table.giveUp(old, stripe: 0)
-        #expect(table.answer(for: "http://origin.example/a", stripe: 0) === new)
+        #expect(table.answer(for: "http://origin.example/a", to: "", stripe: 0) === new)
     }
 
     @Test(
         "It has as many places as the store has entries, within bounds, and keeps no more",
-        arguments: [(0, 128), (1 << 20, 128), (64 << 20, 4096), (1 << 30, 8192), (Int.max, 8192), (-1, 128)]
+        arguments: [(0, 128), (1 << 20, 128), (64 << 20, 4096), (Int.max, 32_768), (-1, 128)]
     )
     func bounded(_ capacity: Int, _ places: Int) throws {
         let table = ReadyAnswers(capacity: capacity)
@@ -90,42 +96,44 @@ struct ReadyAnswersTests {
             if first == nil { first = answer }
             table.keep(answer, stripe: 3)
         }
-        let found = urls.count { table.answer(for: $0, stripe: 3) != nil }
+        let found = urls.count { table.answer(for: $0, to: "", stripe: 3) != nil }
         #expect(found <= places)
         // Four answers for each place leave few places empty, if the hash is any good.
         #expect(found > places / 2)
-        for stripe in [0, 2] { #expect(urls.allSatisfy { table.answer(for: $0, stripe: stripe) == nil }) }
+        for stripe in [0, 2] { #expect(urls.allSatisfy { table.answer(for: $0, to: "", stripe: stripe) == nil }) }
     }
 
-    @Test("Without a capacity nothing is kept")
+    @Test("Without stripes nothing is kept")
     func none() throws {
-        let table = ReadyAnswers(capacity: nil)
+        let table = ReadyAnswers(capacity: 1 << 20, stripes: 0)
         let answer = try Self.answer("http://origin.example/a")
         table.keep(answer, stripe: 0)
         table.giveUp(answer, stripe: 0)
-        #expect(table.answer(for: "http://origin.example/a", stripe: 0) == nil)
-        #expect(!table.hasPlace(for: "http://origin.example/a", stripe: 0))
+        #expect(table.answer(for: "http://origin.example/a", to: "", stripe: 0) == nil)
+        #expect(!table.hasPlace(for: "http://origin.example/a", to: "", stripe: 0))
     }
 
     @Test("A new answer takes an occupied place one time in sixteen; a free one or its own at once")
     func places() throws {
         let table = ReadyAnswers(capacity: 1 << 20)
         let urls = (0..<2000).map { "http://origin.example/\($0)" }
-        for url in urls where table.hasPlace(for: url, stripe: 0) { table.keep(try Self.answer(url), stripe: 0) }
-        let kept = urls.filter { table.answer(for: $0, stripe: 0) != nil }
-        #expect(kept.allSatisfy { table.hasPlace(for: $0, stripe: 0) })
+        for url in urls where table.hasPlace(for: url, to: "", stripe: 0) {
+            table.keep(try Self.answer(url), stripe: 0)
+        }
+        let kept = urls.filter { table.answer(for: $0, to: "", stripe: 0) != nil }
+        #expect(kept.allSatisfy { table.hasPlace(for: $0, to: "", stripe: 0) })
         let stranger = "http://origin.example/stranger"
-        let given = (0..<160).count { _ in table.hasPlace(for: stranger, stripe: 0) }
+        let given = (0..<160).count { _ in table.hasPlace(for: stranger, to: "", stripe: 0) }
         #expect(given == 10)
-        #expect((0..<160).allSatisfy { _ in table.hasPlace(for: stranger, stripe: 1) })
+        #expect((0..<160).allSatisfy { _ in table.hasPlace(for: stranger, to: "", stripe: 1) })
     }
 
     @Test("With more URLs than places, the popular ones keep theirs")
     func staysUnderAScan() throws {
         let table = ReadyAnswers(capacity: 1 << 20)
         func ask(_ url: String) throws -> Bool {
-            if table.answer(for: url, stripe: 0) != nil { return true }
-            if table.hasPlace(for: url, stripe: 0) { table.keep(try Self.answer(url), stripe: 0) }
+            if table.answer(for: url, to: "", stripe: 0) != nil { return true }
+            if table.hasPlace(for: url, to: "", stripe: 0) { table.keep(try Self.answer(url), stripe: 0) }
             return false
         }
         // Every place has somebody who is never asked for again.
@@ -156,7 +164,7 @@ struct ReadyAnswersTests {
             }
             #expect(replaced == nil)
             #expect(kept != nil)
-            #expect(table.answer(for: "http://o.example/a", stripe: 2) != nil)
+            #expect(table.answer(for: "http://o.example/a", to: "", stripe: 2) != nil)
         }
         #expect(kept == nil)
     }
@@ -178,9 +186,12 @@ struct ReadyAnswersTests {
                         case 0...2: table.keep(answers[number], stripe: stripe)
                         case 3: table.giveUp(answers[number], stripe: stripe)
                         default:
-                            guard let found = table.answer(for: urls[number], stripe: stripe) else { continue }
+                            guard let found = table.answer(for: urls[number], to: "", stripe: stripe) else { continue }
                             let age = Int64.random(in: 0..<9, using: &random)
-                            let fields = found.fields(now: Self.now.advanced(by: .seconds(age)))
+                            let fields = found.fields(
+                                now: Self.now.advanced(by: .seconds(age)),
+                                CacheDecision(.hit, reason: .fresh)
+                            )
                             if found !== answers[number] || fields["Age"] != "\(age)" || fields["X-URL"] != urls[number]
                             {
                                 wrong += 1

@@ -137,11 +137,11 @@ struct ReadyChainTests {
 
     @Test("A cancelled caller gets a stored response, ready or not")
     func cancelled() async throws {
-        for answersReady in [true, false] {
+        for stripes in [1, 0] {
             let cache = HTTPCache(
                 store: MemoryStore(capacity: 1 << 20),
                 options: CacheOptions(),
-                answersReady: answersReady
+                stripes: stripes
             )
             let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: "x")])
             let pipeline = Pipeline(transport: transport, cache: cache)

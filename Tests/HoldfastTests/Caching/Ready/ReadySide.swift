@@ -65,13 +65,13 @@ final class ReadySide: Sendable {
     let edit = SharedValue<[String: String]>([:])
     private let inner: Pipeline?
 
-    init(_ setting: ReadySetting, answersReady: Bool) {
+    init(_ setting: ReadySetting, stripes: Int) {
         let (implicit, numbers, origin) = (implicit, AnswerNumbers(), setting.origin)
         transport = ScriptedTransport(implicit: { _ in implicit.value }) { request in
             origin(request, numbers.next() - 1)
         }
         func makeCache() -> HTTPCache {
-            HTTPCache(store: setting.store.make(), options: setting.options, answersReady: answersReady)
+            HTTPCache(store: setting.store.make(), options: setting.options, stripes: stripes)
         }
         cache = makeCache()
         outer = setting.chain == .nested || setting.chain == .stacked ? makeCache() : nil

@@ -19,14 +19,11 @@ final class ReadyTwins {
     let long: ReadySide
     /// How many answers were ready.
     private(set) var readyCount = 0
-    private var urls: Set<String> = []
-    /// What every thread finds of each cache, by the URL.
-    private var spread: [[String: ReadyAnswer]]
 
     init(_ setting: ReadySetting) {
-        short = ReadySide(setting, answersReady: true)
-        long = ReadySide(setting, answersReady: false)
-        spread = Array(repeating: [:], count: short.caches.count)
+        // One stripe for all threads, so that it does not matter where the next call runs.
+        short = ReadySide(setting, stripes: 1)
+        long = ReadySide(setting, stripes: 0)
     }
 
     /// Over an origin that numbers its answers in their bodies.
@@ -59,30 +56,7 @@ final class ReadyTwins {
         #expect(seen == expected, "\(note)", sourceLocation: sourceLocation)
         #expect(!expected.isReady, "\(note)", sourceLocation: sourceLocation)
         if seen.isReady { readyCount += 1 }
-        if let url = request.url { urls.insert(url.absoluteString) }
-        if let url = seen.url { urls.insert(url.absoluteString) }
-        spreadAnswers()
         return seen
-    }
-
-    /// Lets every thread find what one has kept or given up, so that it does not matter where the next call runs.
-    private func spreadAnswers() {
-        let stripes = 0..<CacheMeter.stripeCount
-        for (number, cache) in short.caches.enumerated() {
-            for url in urls {
-                let known = spread[number][url]
-                let found = stripes.map { cache.ready.answer(for: url, stripe: $0) }
-                guard let change = found.first(where: { $0 !== known }) else { continue }
-                spread[number][url] = change
-                for stripe in stripes {
-                    if let change {
-                        cache.ready.keep(change, stripe: stripe)
-                    } else if let known {
-                        cache.ready.giveUp(known, stripe: stripe)
-                    }
-                }
-            }
-        }
     }
 
     /// Asks until the answer is ready: once for the origin, once for what is kept of the hit.

@@ -280,6 +280,8 @@ struct RouteRuleTests {
         #expect(error?.localizedDescription.hasPrefix("line 1, column 16: \"path\" is not a member of a rule") ?? false)
         try Data(repeating: UInt8(ascii: " "), count: (1 << 20) + 1).write(to: file)
         #expect(throws: CacheRulesError.self) { try CacheRules(contentsOf: file) }
-        #expect(throws: (any Error).self) { try CacheRules(contentsOf: file.appendingPathComponent("none")) }
+        let missing = file.appendingPathComponent("none")
+        let unread = #expect(throws: CacheRulesError.self) { try CacheRules(contentsOf: missing) }
+        #expect(unread?.message.contains(missing.path) == true && unread?.line == nil)
     }
 }

@@ -82,12 +82,12 @@ struct InterceptionSettingsTests {
     @Test("A resource timeout limits the call, and so does the pipeline's own limit")
     func resourceTimeout() {
         let configuration = URLSessionConfiguration.ephemeral
-        #expect(InterceptionSettings(configuration).callTimeout(within: nil) == nil)
-        #expect(InterceptionSettings(configuration).callTimeout(within: .seconds(5)) == .seconds(5))
+        #expect(InterceptionSettings(configuration).callLimit(within: nil)?.duration == nil)
+        #expect(InterceptionSettings(configuration).callLimit(within: .seconds(5))?.duration == .seconds(5))
         configuration.timeoutIntervalForResource = 30
-        #expect(InterceptionSettings(configuration).callTimeout(within: nil) == .seconds(30))
-        #expect(InterceptionSettings(configuration).callTimeout(within: .seconds(5)) == .seconds(5))
-        #expect(InterceptionSettings(configuration).callTimeout(within: .seconds(50)) == .seconds(30))
+        #expect(InterceptionSettings(configuration).callLimit(within: nil)?.duration == .seconds(30))
+        #expect(InterceptionSettings(configuration).callLimit(within: .seconds(5))?.duration == .seconds(5))
+        #expect(InterceptionSettings(configuration).callLimit(within: .seconds(50))?.duration == .seconds(30))
     }
 
     @Test("Credentials in header fields and cookies partition the cache")

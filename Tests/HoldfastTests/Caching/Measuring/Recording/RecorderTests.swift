@@ -21,15 +21,6 @@ struct RecorderTests {
         return keys
     }
 
-    @Test("SipHash-2-4: the example in appendix A of its paper")
-    func sipHash() {
-        let hash = KeyedHash(keys: (0x0706_0504_0302_0100, 0x0F0E_0D0C_0B0A_0908))
-        #expect(hash.of((0..<15).map { UInt8($0) }) == 0xA129_CA61_49BE_45E5)
-        let words = [1, 2, UInt64.max]
-        let bytes = words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
-        #expect(hash.of(1, 2, .max) == hash.of(bytes))
-    }
-
     @Test(
         "Requests keep their order and sizes; negative sizes count as 0, and long ones as the maximum"
     )

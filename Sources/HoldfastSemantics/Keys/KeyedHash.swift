@@ -133,3 +133,127 @@ extension SHA256Digest {
         state[7] &+= h
     }
 }
+
+/// SipHash-2-4 (Aumasson and Bernstein 2012): a hash that reveals nothing about its input without the key.
+package struct KeyedHash: Sendable {
+    private let keys: (UInt64, UInt64)
+
+    /// - Parameter keys: the secret.
+    package init(keys: (UInt64, UInt64)) {
+        self.keys = keys
+    }
+
+    /// The 64-bit hash of these bytes; about two nanoseconds per byte, no allocation.
+    package func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        var state = State(keys)
+        state.take(bytes)
+        return state.finish()
+    }
+
+    /// The 64-bit hash of these bytes.
+    package func of(_ bytes: [UInt8]) -> UInt64 { bytes.withUnsafeBytes { of($0) } }
+
+    /// The 64-bit hash of some numbers, each as eight bytes.
+    package func of(_ first: UInt64, _ second: UInt64, _ third: UInt64) -> UInt64 {
+        var state = State(keys)
+        state.take(first)
+        state.take(second)
+        state.take(third)
+        state.take(24 << 56)
+        return state.finish()
+    }
+
+    /// The 128-bit hash of these bytes.
+    package func wide(of bytes: UnsafeRawBufferPointer) -> Wide {
+        var state = State(keys, isWide: true)
+        state.take(bytes)
+        return state.finishWide()
+    }
+
+    /// The 128-bit hash of some texts, each of which may be missing; no two lists are hashed as the same bytes. Does not allocate.
+    package func wide(of first: String?, _ second: String?, _ third: String?) -> Wide {
+        var state = State(keys, isWide: true)
+        state.take(first)
+        state.take(second)
+        state.take(third)
+        return state.finishWide()
+    }
+
+    /// A hash of 128 bits: two inputs with the same one are not to be expected, nor to be found without the key.
+    package struct Wide: Sendable, Hashable {
+        package let high: UInt64
+        package let low: UInt64
+    }
+
+    private struct State {
+        private var (v0, v1, v2, v3): (UInt64, UInt64, UInt64, UInt64)
+
+        init(_ keys: (UInt64, UInt64), isWide: Bool = false) {
+            v0 = keys.0 ^ 0x736F_6D65_7073_6575
+            v1 = keys.1 ^ 0x646F_7261_6E64_6F6D
+            v2 = keys.0 ^ 0x6C79_6765_6E65_7261
+            v3 = keys.1 ^ 0x7465_6462_7974_6573
+            if isWide { v1 ^= 0xEE }
+        }
+
+        @inline(__always)
+        mutating func take(_ word: UInt64) {
+            v3 ^= word
+            round()
+            round()
+            v0 ^= word
+        }
+
+        /// Takes bytes and their count, as the end of the input.
+        mutating func take(_ bytes: UnsafeRawBufferPointer) {
+            var offset = 0
+            while bytes.count - offset >= 8 {
+                take(UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
+                offset += 8
+            }
+            var last = UInt64(truncatingIfNeeded: bytes.count) << 56
+            for place in offset..<bytes.count { last |= UInt64(bytes[place]) << UInt64((place - offset) * 8) }
+            take(last)
+        }
+
+        /// Takes a text after its length, so that another one may follow.
+        mutating func take(_ text: String?) {
+            guard var text else { return take(UInt64.max) }
+            text.withUTF8 { bytes in
+                take(UInt64(bytes.count))
+                take(UnsafeRawBufferPointer(bytes))
+            }
+        }
+
+        @inline(__always)
+        private mutating func round() {
+            v0 &+= v1
+            v2 &+= v3
+            v1 = (v1 << 13 | v1 >> 51) ^ v0
+            v3 = (v3 << 16 | v3 >> 48) ^ v2
+            v0 = v0 << 32 | v0 >> 32
+            v2 &+= v1
+            v0 &+= v3
+            v1 = (v1 << 17 | v1 >> 47) ^ v2
+            v3 = (v3 << 21 | v3 >> 43) ^ v0
+            v2 = v2 << 32 | v2 >> 32
+        }
+
+        mutating func finish() -> UInt64 {
+            v2 ^= 0xFF
+            return mixed()
+        }
+
+        mutating func finishWide() -> Wide {
+            v2 ^= 0xEE
+            let first = mixed()
+            v1 ^= 0xDD
+            return Wide(high: first, low: mixed())
+        }
+
+        private mutating func mixed() -> UInt64 {
+            for _ in 0..<4 { round() }
+            return v0 ^ v1 ^ v2 ^ v3
+        }
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+import HoldfastSemantics
+import HoldfastTesting
+import Testing
+
+@testable import Holdfast
+
+@Suite("The names of partitions")
+struct PartitionNamesTests {
+    private static func fields(_ fields: [String: String]) throws -> PlainRequestFields {
+        try #require(PlainRequestFields(fields))
+    }
+
+    @Test("Each is made once as long as it has its place, and a request without credentials has the empty one")
+    func once() throws {
+        let names = PartitionNames(stripes: 1)
+        let asked: [([String: String], String?, String)] = [
+            ([:], nil, ""), (["Authorization": "t"], nil, "1"), (["Cookie": "t"], nil, "2"),
+            (["Cookie": "t", "Authorization": "t"], nil, "3"), (["Cookie": "t"], "t", "4"),
+            // A named principal replaces the credentials.
+            ([:], "t", "4"), ([:], "", "5"), (["Authorization": ""], nil, "6"),
+        ]
+        for _ in 0..<3 {
+            for (fields, explicit, expected) in asked {
+                let fields = try Self.fields(fields)
+                #expect(names.name(of: fields, explicit: explicit, stripe: 3) { expected } == expected)
+                // Nothing else has come in between, so it still has its place.
+                #expect(names.name(of: fields, explicit: explicit, stripe: 3) { "made again" } == expected)
+                #expect(names.name(of: fields, explicit: explicit, stripe: 3) == expected)
+            }
+        }
+        #expect(names.name(of: try Self.fields(["Authorization": "u"]), explicit: nil, stripe: 0) == nil)
+    }
+
+    @Test("With more credentials than places each still has its own name")
+    func many() throws {
+        let names = PartitionNames(stripes: 2)
+        for round in 0..<3 {
+            for number in 0..<3_000 {
+                let fields = try Self.fields(["Authorization": "Bearer \(number)"])
+                #expect(names.name(of: fields, explicit: nil, stripe: round) { "\(number)" } == "\(number)")
+            }
+        }
+    }
+
+    @Test("Many tasks ask at once, and each gets the name of its own credentials")
+    func stress() async throws {
+        let names = PartitionNames(stripes: 2)
+        let wrong = await withTaskGroup(of: Int.self) { group in
+            for task in 0..<8 as Range<UInt64> {
+                group.addTask {
+                    var random = SeededGenerator(seed: task)
+                    return (0..<5_000).count { _ in
+                        let number = Int.random(in: 0..<900, using: &random)
+                        guard let fields = PlainRequestFields(["Cookie": "a=\(number)"]) else { return true }
+                        let stripe = Int.random(in: 0..<4, using: &random)
+                        return names.name(of: fields, explicit: nil, stripe: stripe, make: { "\(number)" })
+                            != "\(number)"
+                    }
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(wrong == 0)
+    }
+}
