@@ -89,19 +89,20 @@ extension CachingHook {
         lookup: CacheLookup,
         context: CallContext
     ) {
-        let keys = [lookup.storeKey, lookup.sharedStoreKey].compactMap(\.self)
-        let implicit = context.transport.implicitFields(for: request)
-        let fields = request.allHTTPHeaderFields ?? [:]
         guard candidates.count == 1, selected.isAtHand, lookup.head.method == .get, request.httpMethod == "GET",
             lookup.content == nil, lookup.directive == .default, !context.options.concernReuse, context.body.isNone,
             request.cachePolicy == .useProtocolCachePolicy,
             cache.options.cacheName == nil || !cache.options.showsKeyInCacheStatus,
             !selected.entry.needsValidation, selected.entry.version != .beingWritten,
-            // A response of another query is looked up again: one of the URL's own would take precedence.
-            keys.contains(selected.entry.key),
             // A redirect is followed above, where an answer without a call never arrives.
-            !selected.stored.head.status.isRedirection, selected.entry.headLength <= ReadyAnswers.longestHead,
-            // Such a request is not found again.
+            !selected.stored.head.status.isRedirection, selected.entry.headLength <= ReadyAnswers.longestHead
+        else { return }
+        let keys = [lookup.storeKey, lookup.sharedStoreKey].compactMap(\.self)
+        let implicit = context.transport.implicitFields(for: request)
+        let fields = request.allHTTPHeaderFields ?? [:]
+        // A response of another query is looked up again: one of the URL's own would take precedence.
+        guard keys.contains(selected.entry.key),
+            // Any other request is not found again.
             let plain = PlainRequestFields(fields, implicit: implicit), plain.arePlain,
             cache.partitions.name(of: plain, explicit: context.options.principal, stripe: lookup.history.stripe)
                 == lookup.principal,
