@@ -41,15 +41,6 @@ struct ErrorDetailTests {
         )
     }
 
-    private func failure(_ call: () async throws -> Void) async -> ServiceError? {
-        do {
-            try await call()
-            return nil
-        } catch {
-            return error as? ServiceError
-        }
-    }
-
     /// The error of a call to a server that never answers, once its time is over.
     private func timedOut(
         _ client: Pipeline,

@@ -29,15 +29,6 @@ struct FirstLinesTests {
         return configuration
     }
 
-    private func failure(_ call: () async throws -> Void) async -> ServiceError? {
-        do {
-            try await call()
-            return nil
-        } catch {
-            return error as? ServiceError
-        }
-    }
-
     // MARK: Closures and answers
 
     @Test("Three closures make a hook, and each is optional")

@@ -20,15 +20,6 @@ struct WhatItSaysTests {
         URLRequest(url: try #require(URL(string: "http://user:SECRET@origin.example\(path)")))
     }
 
-    private func failure(_ call: () async throws -> Void) async -> ServiceError? {
-        do {
-            try await call()
-            return nil
-        } catch {
-            return error as? ServiceError
-        }
-    }
-
     @Test("A hook's response is synthesized, from onSchedule and from onFailure, and the event says so")
     func hookAnswers() async throws {
         let recorder = EventRecorder()

@@ -441,8 +441,9 @@ final class PartitionNames: Sendable {
     ///   - explicit: a name that the call gives the principal in place of its credentials.
     ///   - stripe: as in ``ReadyAnswers``.
     func name(of fields: PlainRequestFields, explicit: String?, stripe: Int, make: () -> String) -> String {
-        if let known = name(of: fields, explicit: explicit, stripe: stripe) { return known }
-        let (credentials, made) = (hashed(fields, explicit), make())
+        guard let credentials = hashed(fields, explicit: explicit) else { return "" }
+        if let known = name(of: credentials, stripe: stripe) { return known }
+        let made = make()
         stripes[stripe % stripes.count].places.withLock { places in
             if places.isEmpty { places = [Place?](repeating: nil, count: Self.placesPerStripe) }
             places[Self.index(credentials)] = Place(credentials: credentials, name: made)
@@ -452,9 +453,12 @@ final class PartitionNames: Sendable {
 
     /// The digest of a principal if it is known; "" without credentials.
     func name(of fields: PlainRequestFields, explicit: String?, stripe: Int) -> String? {
-        if explicit == nil, fields.authorization == nil, fields.cookie == nil { return "" }
-        let credentials = hashed(fields, explicit)
-        return stripes[stripe % stripes.count].places.withLock { places in
+        guard let credentials = hashed(fields, explicit: explicit) else { return "" }
+        return name(of: credentials, stripe: stripe)
+    }
+
+    private func name(of credentials: KeyedHash.Wide, stripe: Int) -> String? {
+        stripes[stripe % stripes.count].places.withLock { places in
             guard !places.isEmpty, let place = places[Self.index(credentials)], place.credentials == credentials else {
                 return nil
             }
@@ -462,8 +466,11 @@ final class PartitionNames: Sendable {
         }
     }
 
-    private func hashed(_ fields: PlainRequestFields, _ explicit: String?) -> KeyedHash.Wide {
-        explicit == nil ? hash.wide(of: fields.authorization, fields.cookie, nil) : hash.wide(of: nil, nil, explicit)
+    /// Nil without credentials.
+    private func hashed(_ fields: PlainRequestFields, explicit: String?) -> KeyedHash.Wide? {
+        if let explicit { return hash.wide(of: nil, nil, explicit) }
+        if fields.authorization == nil, fields.cookie == nil { return nil }
+        return hash.wide(of: fields.authorization, fields.cookie, nil)
     }
 
     private static func index(_ credentials: KeyedHash.Wide) -> Int {

@@ -102,8 +102,7 @@
                 #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
                 #expect(answer.hasSuffix("first for 127.0.0.1:\(first.port)"))
             }
-            let line = proxy.errorText.split(separator: "\n").first { $0.hasPrefix("admin on ") }
-            let admin = try #require(line?.split(separator: ":").last.flatMap { Int($0) })
+            let admin = try proxy.adminPort()
             let text = try await RawExchange.get("/metrics", port: admin, ["Host: 127.0.0.1:\(admin)"])
             #expect(text.contains("holdfast_origin_up{origin=\"http://127.0.0.1:\(second.port)\"} 0"), "\(text)")
             #expect(text.contains("holdfast_origin_up{origin=\"http://127.0.0.1:\(first.port)\"} 1"))
@@ -125,8 +124,7 @@
                 ["--memory", "0", "--admin", "0", "--check", "/up?now", "--check-interval", "1s"]
             )
             let port = try await proxy.port()
-            let line = proxy.errorText.split(separator: "\n").first { $0.hasPrefix("admin on ") }
-            let admin = try #require(line?.split(separator: ":").last.flatMap { Int($0) })
+            let admin = try proxy.adminPort()
             func ask(_ target: String) async throws -> String {
                 try await RawExchange.get(target, port: admin, ["Host: 127.0.0.1:\(admin)"])
             }

@@ -29,8 +29,7 @@
                 "--retry", "none", "--log", "json",
             ])
             let port = try await proxy.port()
-            let adminLine = proxy.errorText.split(separator: "\n").first { $0.hasPrefix("admin on ") }
-            let admin = try #require(adminLine?.split(separator: ":").last.flatMap { Int($0) })
+            let admin = try proxy.adminPort()
             let answer = try await RawExchange.ask(port: port, request)
             #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer.prefix(200))")
             let figures = try await RawExchange.get("/metrics", port: admin, ["Host: 127.0.0.1:\(admin)"])
@@ -56,8 +55,7 @@
                 "--max-connections", "1", "--log", "access",
             ])
             let port = try await proxy.port()
-            let adminLine = proxy.errorText.split(separator: "\n").first { $0.hasPrefix("admin on ") }
-            let admin = try #require(adminLine?.split(separator: ":").last.flatMap { Int($0) })
+            let admin = try proxy.adminPort()
             let held = HeldConnections(port: port, count: 1)
             defer { held.close() }
             var answer = ""

@@ -95,8 +95,7 @@
             #expect(try await bench.get("/q").hasSuffix("body /q"))
             _ = try await bench.get("/other")
             #expect(bench.origin.requests.map(\.target) == ["/q?u=1", "/other", "/q"])
-            let line = bench.proxy.errorText.split(separator: "\n").first { $0.hasPrefix("admin on ") }
-            let admin = try #require(line?.split(separator: ":").last.flatMap { Int($0) })
+            let admin = try bench.proxy.adminPort()
             let text = try await RawExchange.get("/metrics", port: admin, ["Host: 127.0.0.1:\(admin)"])
             for line in [
                 "holdfast_responses_total{code=\"200\"} 5", "holdfast_cache_requests_total{result=\"hit\"} 2",

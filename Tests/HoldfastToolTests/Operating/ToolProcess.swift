@@ -64,7 +64,14 @@
         /// The port that a proxy says it listens on.
         func port() async throws -> Int {
             try await says("listening on ")
-            let line = errorText.split(separator: "\n").first { $0.hasPrefix("listening on ") } ?? ""
+            return try port(after: "listening on ")
+        }
+
+        /// The port that a proxy says its admin listener has; it says so before it listens itself.
+        func adminPort() throws -> Int { try port(after: "admin on ") }
+
+        private func port(after text: String) throws -> Int {
+            let line = errorText.split(separator: "\n").first { $0.hasPrefix(text) } ?? ""
             guard let port = line.split(separator: ":").last.flatMap({ Int($0) }) else {
                 throw Failure(text: errorText)
             }
