@@ -6,8 +6,10 @@
 /// A chunk shares its storage with its slices, so slicing costs O(1), but a slice keeps the whole storage alive. Call
 /// ``compacted()`` before you keep a small slice of a large chunk for long. Indices are offsets from 0.
 public struct ByteChunk: Sendable, RandomAccessCollection {
-    @usableFromInline let storage: [UInt8]
-    @usableFromInline let bounds: Range<Int>
+    /// The bytes that this chunk is a part of.
+    @usableFromInline package let storage: [UInt8]
+    /// Its place there.
+    @usableFromInline package let bounds: Range<Int>
 
     /// An empty chunk.
     public init() {

@@ -66,7 +66,7 @@ extension Path {
                 var random = SplitMix(seed: UInt64(index))
                 return Backoff().delay(retry: 3, using: &random) >= .zero
             },
-            Path("plain-reuse") { _ in PlainReuse(stored, options: options)?.standing(now: instant).isStale == false },
+            Path("facts") { _ in stored.facts.standing(now: instant, for: nil, options: options)?.isStale == false },
         ]
     }
 

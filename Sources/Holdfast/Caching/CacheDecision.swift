@@ -102,13 +102,15 @@ struct CacheStatusField: Sendable {
     /// before its entry is added. Locally made responses get no entry.
     func append(to response: inout Response, key: CacheKey?) {
         guard let decision = response.cacheDecision else { return }
-        append(to: &response.fields, decision, key: key)
+        append(to: &response.fields, decision, key: key?.description)
     }
 
     /// The same for the fields of a response about which this was decided.
-    func append(to fields: inout HeaderFields, _ decision: CacheDecision, key: CacheKey? = nil) {
+    ///
+    /// - Parameter key: the description of its key.
+    func append(to fields: inout HeaderFields, _ decision: CacheDecision, key: @autoclosure () -> String?) {
         guard let handling = decision.handling else { return }
-        let entry = handling.entry(of: name, key: showsKey ? key?.description : nil)
+        let entry = handling.entry(of: name, key: showsKey ? key() : nil)
         fields[.cacheStatus] = CacheStatus.appending(entry, to: fields[.cacheStatus])
     }
 }

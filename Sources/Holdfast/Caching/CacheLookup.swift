@@ -66,7 +66,7 @@ struct CacheLookup: Sendable {
         searchVarianceCount = cache.writer.searchVarianceCount
         credentialFields = context.options.credentialFields + context.fieldsOfHooks(in: request)
         principal = cache.principal(
-            of: head.fields,
+            of: presented,
             to: head.target,
             credentialFields: credentialFields,
             context

@@ -32,12 +32,17 @@ public struct CachingHook: ServiceHook {
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         var history = LookupHistory(begun: context.clock.now)
-        if let response = readyAnswer(to: request, history: history, context: &context) { return response }
+        var found = context.takeFound()
+        if found.isEmpty,
+            let response = freshAnswer(to: request, history: history, context: &context, found: &found)
+        {
+            return response
+        }
         let asked = request.url
         request.spellTargetAsKeyed(in: context)
         while true {
             var response: Response
-            switch try await decide(on: request, history: history, context: &context) {
+            switch try await decide(on: request, history: history, found: &found, context: &context) {
             case .bypass:
                 return nil
             case .serve(let stored):
@@ -71,9 +76,12 @@ public struct CachingHook: ServiceHook {
     }
 
     /// Looks for stored responses, and decides what to do (RFC 9111 §4).
+    ///
+    /// - Parameter found: what was looked up just now; used up.
     private func decide(
         on request: URLRequest,
         history: LookupHistory,
+        found: inout KnownEntries,
         context: inout CallContext
     ) async throws -> Decision {
         guard var lookup = CacheLookup(request, context: context, cache: cache, history: history) else {
@@ -84,6 +92,7 @@ public struct CachingHook: ServiceHook {
         if history.isFirst { lookup.metrics.arrive() }
         if cache.writer.hasPendingInvalidations {
             await cache.writer.waitForInvalidations(of: lookup.key.target)
+            found = KnownEntries()
             lookup.generation = cache.generation(of: lookup.key.target)
         }
         var request = request
@@ -95,7 +104,10 @@ public struct CachingHook: ServiceHook {
             request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
         }
         // What is stored for a request that it does not answer is still older than the response.
-        var stored = lookup.bypassReason == nil || lookup.isRetrieval ? await candidates(for: lookup, context) : []
+        var stored =
+            lookup.bypassReason == nil || lookup.isRetrieval
+            ? await candidates(for: lookup, context, known: found) : []
+        found = KnownEntries()
         var candidates = lookup.bypassReason == nil ? stored : []
         var hasLookedAgain = false
         while true {
@@ -219,9 +231,6 @@ public struct CachingHook: ServiceHook {
         case .reuse(_, _, false) where lookup.history.isFilled:
             return .serve(answerFilled(selected, to: lookup, request: request, context: context))
         case .reuse(_, _, let isStale):
-            if !isStale {
-                keepReady(selected, of: candidates, request: request, lookup: lookup, context: context)
-            }
             return .serve(hit(isStale ? .stale : .fresh))
         case .reuseWhileRevalidating(let indices, _):
             return .serveAndRefresh(hit(.revalidating), await fetchRequest(asking: indices))

@@ -4,7 +4,6 @@
 internal import Foundation
 internal import HoldfastSemantics
 internal import HoldfastStorage
-private import Synchronization
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
@@ -12,9 +11,14 @@ private import Synchronization
 
 /// The hook's access to its store; every failure is counted, reported and survived.
 extension CachingHook {
-    func candidates(for lookup: CacheLookup, _ context: CallContext) async -> [CacheCandidate] {
-        var found = await candidates(under: lookup.key, for: lookup, context)
-        if let key = lookup.sharedKey { found += await candidates(under: key, for: lookup, context) }
+    /// - Parameter known: what the call has looked up already.
+    func candidates(
+        for lookup: CacheLookup,
+        _ context: CallContext,
+        known: KnownEntries = KnownEntries()
+    ) async -> [CacheCandidate] {
+        var found = await candidates(under: lookup.key, for: lookup, context, known: known)
+        if let key = lookup.sharedKey { found += await candidates(under: key, for: lookup, context, known: known) }
         guard cache.holdsSearchVariance else { return found }
         for key in [lookup.key, lookup.sharedKey].compactMap({ $0 }) {
             for equivalent in await equivalentKeys(of: key, context) {
@@ -28,12 +32,16 @@ extension CachingHook {
     private func candidates(
         under key: CacheKey,
         for lookup: CacheLookup,
-        _ context: CallContext
+        _ context: CallContext,
+        known: KnownEntries = KnownEntries()
     ) async -> [CacheCandidate] {
         let now = context.clock.timestamp
         var found: [CacheCandidate] = []
-        for entry in await entries(for: StoreKey(key.framed), context) {
-            if let stored = cache.decoded.response(of: entry) {
+        let storeKey = StoreKey(key.framed)
+        var entries = known.entries(for: storeKey)
+        if entries == nil { entries = await self.entries(for: storeKey, context) }
+        for entry in entries ?? [] {
+            if let stored = cache.response(of: entry) {
                 let isOwn = lookup.owns(key)
                 guard isOwn || stored.mayAnswerCookies(now: now, options: cache.options) else { continue }
                 found.append(CacheCandidate(entry: entry, stored: stored, isOwn: isOwn, partition: key.partition))
@@ -84,7 +92,7 @@ extension CachingHook {
         var description = entry.description
         description.metadata = stored.encoded
         description.uselessAfter = StoreInstant(stored.uselessAfter(cache.options))
-        if let known = cache.decoded.response(of: entry) {
+        if let known = cache.response(of: entry) {
             description.tags = cache.tags(cache.ownTags(description.tags, of: known), for: stored)
         }
         let equivalent = await noteSearchVariance(
@@ -121,7 +129,7 @@ extension CachingHook {
         switch admission.action {
         case .freshen(let stored): return await freshen(entry, as: stored, by: received, in: context)
         case .remove:
-            let nominated = cache.decoded.response(of: entry)?.nominated ?? NominatedFields()
+            let nominated = cache.response(of: entry)?.nominated ?? NominatedFields()
             await remove(
                 entry,
                 claim: received.claim(on: entry.key, nominated: nominated),
@@ -334,68 +342,5 @@ extension CachingHook {
         } catch {
             storeFailed(error, context: context)
         }
-    }
-}
-
-/// Caches decoded entries, since decoding an entry's metadata would be the most expensive part of a hit.
-///
-/// A table with a fixed number of places, each with the last entry that needed it. Entries are found by version, which is unique
-/// within a store, so a freshened entry is decoded again, and removed entries need no action.
-final class DecodedResponses: Sendable {
-    private struct Place: Sendable {
-        let version: StoredEntry.Version
-        let response: StoredResponse
-    }
-
-    /// A part of the table with its own lock, to reduce contention.
-    private final class Shard: Sendable {
-        let places: Mutex<[Place?]>
-
-        init(count: Int) { places = Mutex([Place?](repeating: nil, count: count)) }
-    }
-
-    private static let shardCount = 16
-    /// One place for this many bytes of the store: a decoded response takes about 1.5 KiB, most of which a ready answer shares.
-    private static let bytesPerPlace = 16 << 10
-    /// Longer metadata is decoded each time, so that the table stays small compared to the store.
-    private static let longestMetadata = 4 << 10
-
-    private let shards: [Shard]
-    private let placesPerShard: Int
-    private let targetedFields: [FieldName]
-
-    /// - Parameters:
-    ///   - capacity: the store's capacity in bytes; nil, if it has none, counts as little.
-    ///   - targetedFields: the cache's target list (RFC 9213 §2.2).
-    init(capacity: Int? = nil, targetedFields: [FieldName] = []) {
-        let count = min(max((capacity ?? 0) / DecodedResponses.bytesPerPlace, 512), 8192)
-        placesPerShard = count / DecodedResponses.shardCount
-        shards = (0..<DecodedResponses.shardCount).map { [placesPerShard] _ in Shard(count: placesPerShard) }
-        self.targetedFields = targetedFields
-    }
-
-    /// The response that an entry describes; it must be confirmed if its store is not sure of it. nil if the metadata is damaged.
-    func response(of entry: StoredEntry) -> StoredResponse? {
-        let response = described(by: entry)
-        // A person's demand is in the metadata and takes precedence over the store's doubt.
-        guard entry.needsValidation, let response, !response.needsConfirmation else { return response }
-        return response.needingConfirmation(.storeLostPower)
-    }
-
-    private func described(by entry: StoredEntry) -> StoredResponse? {
-        let shard = shards[Int(entry.version.number % UInt64(DecodedResponses.shardCount))]
-        let index = Int(entry.version.number / UInt64(DecodedResponses.shardCount) % UInt64(placesPerShard))
-        let known = shard.places.withLock { places in
-            places[index].flatMap { $0.version == entry.version ? $0.response : nil }
-        }
-        if let known { return known }
-        let metadata = entry.description.metadata
-        guard let response = StoredResponse(decoding: metadata, targetedFields: targetedFields) else { return nil }
-        // All entries that are being written have the same version.
-        guard metadata.count <= DecodedResponses.longestMetadata, entry.version != .beingWritten else {
-            return response
-        }
-        shard.places.withLock { $0[index] = Place(version: entry.version, response: response) }
-        return response
     }
 }

@@ -19,10 +19,11 @@ public final class HTTPCache: Sendable {
     /// How the rules are applied.
     public let options: CacheOptions
 
-    let decoded: DecodedResponses
-    /// Answers plain requests at once.
-    let ready: ReadyAnswers
-    let partitions: PartitionNames
+    let partitions = PartitionNames()
+    /// Of the target list (``ResponseFacts``).
+    let targetsHash: UInt64
+    /// Whether fresh hits of plain requests are judged by facts alone; only tests that compare them with the full judgement say no.
+    let answersFreshHits: Bool
     /// Changes the store; nothing else does.
     let writer: CacheWriter
     let fetches = FetchCoalescer()
@@ -43,19 +44,15 @@ public final class HTTPCache: Sendable {
 
     /// A cache over `store`; private mode by default.
     public convenience init(store: any CacheStore, options: CacheOptions = CacheOptions()) {
-        self.init(store: store, options: options, stripes: ReadyAnswers.stripes)
+        self.init(store: store, options: options, answersFreshHits: true)
     }
 
-    /// - Parameter stripes: how many stripes of threads have ready answers of their own; 0 and 1 are for tests that compare plain
-    ///   requests with and without them.
-    init(store: any CacheStore, options: CacheOptions, stripes: Int) {
+    init(store: any CacheStore, options: CacheOptions, answersFreshHits: Bool) {
         self.store = store
         self.options = options
+        self.answersFreshHits = answersFreshHits
+        targetsHash = ResponseFacts.hash(options.targets)
         writer = CacheWriter(store)
-        let capacity = store.statistics.capacity
-        ready = ReadyAnswers(capacity: capacity, stripes: stripes)
-        partitions = PartitionNames(stripes: stripes)
-        decoded = DecodedResponses(capacity: capacity, targetedFields: options.targets)
         leasing = options.collapsesRequests && options.longestFillWait > .zero ? store.fillLeasing : nil
         unshared = RecentKeys()
         paused = RecentKeys()
@@ -72,9 +69,8 @@ public final class HTTPCache: Sendable {
         store = former.store
         self.options = options
         writer = former.writer
-        ready = ReadyAnswers(capacity: store.statistics.capacity)
-        partitions = former.partitions
-        decoded = former.decoded
+        answersFreshHits = former.answersFreshHits
+        targetsHash = ResponseFacts.hash(options.targets)
         leasing = former.leasing
         unshared = former.unshared
         paused = former.paused
@@ -92,17 +88,19 @@ public final class HTTPCache: Sendable {
 
     /// The digest that identifies the partition of a request with these fields; empty without credentials.
     ///
-    /// - Parameter credentialFields: further fields that contain a credential.
+    /// - Parameters:
+    ///   - fields: with or without ignored cookies.
+    ///   - credentialFields: further fields that contain a credential.
     func principal(
         of fields: HeaderFields,
         to target: TargetURI,
         credentialFields: [FieldName],
         _ context: CallContext
     ) -> String {
-        let (viewed, explicit) = (view(of: fields, to: target), context.options.principal)
+        let explicit = context.options.principal
         func digest() -> String {
             CachePrincipal.digest(
-                of: viewed,
+                of: view(of: fields, to: target),
                 userinfo: target.userinfo,
                 explicit: explicit,
                 credentialFields: credentialFields,
@@ -110,9 +108,23 @@ public final class HTTPCache: Sendable {
             )
         }
         guard explicit != nil || credentialFields.isEmpty && target.userinfo?.isEmpty ?? true,
-            let credentials = PlainRequestFields([:], implicit: viewed)
+            let credentials = PlainRequestFields([:], implicit: fields)
         else { return digest() }
-        return partitions.name(of: credentials, explicit: explicit, stripe: CacheMeter.stripe(), make: digest)
+        return partitions.name(
+            of: credentials,
+            explicit: explicit,
+            rule: options.keyRuleIndex(for: target),
+            stripe: CacheMeter.stripe(),
+            make: digest
+        )
+    }
+
+    /// The response that an entry describes; it must be confirmed if its store is not sure of it. nil if the metadata is damaged.
+    func response(of entry: StoredEntry) -> StoredResponse? {
+        let response = StoredResponse(decoding: entry.description.metadata, targetedFields: options.targets)
+        // A person's demand is in the metadata and takes precedence over the store's doubt.
+        guard entry.needsValidation, let response, !response.needsConfirmation else { return response }
+        return response.needingConfirmation(.storeLostPower)
     }
 
     var holdsContentKeys: Bool { writer.holdsContentKeys }

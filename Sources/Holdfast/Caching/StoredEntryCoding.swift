@@ -5,33 +5,27 @@ internal import HoldfastSemantics
 internal import HoldfastStorage
 private import Synchronization
 
-/// How a stored response is encoded as an entry's metadata: length-framed parts after a format name.
+/// How a stored response is encoded as an entry's metadata: length-framed parts after a format name, first the facts that decisions
+/// are made from, last the field lines.
 ///
 /// Bytes that do not decode exactly count as damage, and the entry as a miss; they never trap.
 extension StoredResponse {
-    private static let format = "hsr3"
-    /// Without the order of requests, as written by 0.1.0: only their times are known.
-    private static let formatWithoutOrder = "hsr2"
+    fileprivate static let format = "hsr4"
 
     /// The response as metadata.
     var encoded: ByteChunk {
         var frames = FramedBytes()
         frames.append(StoredResponse.format)
-        frames.append(target.canonical)
+        frames.append(facts.encoded)
+        // Always the same length, so that marking an entry needs no extra space.
+        frames.append(needsConfirmation ? "c" : "-")
         frames.append(method.rawValue)
         frames.append(nominated.framed)
-        frames.append(String(requestTime.millisecondsSinceEpoch))
-        frames.append(String(responseTime.millisecondsSinceEpoch))
-        frames.append(String(requestOrder.rawValue))
-        // Always the same length, so that marking an entry needs no extra space.
-        frames.append((contentDecoded ? "d" : "-") + (needsConfirmation ? "c" : "-"))
-        frames.append(givenLifetime.map { String($0) } ?? "")
+        frames.append(nominated.written)
         frames.append(ranges?.text ?? "")
-        frames.append(String(head.status.rawValue))
-        for line in head.fields {
-            frames.append(line.name.rawName)
-            frames.append(line.value)
-        }
+        frames.append(String(requestOrder.rawValue))
+        frames.append(target.canonical)
+        head.fields.encode(into: &frames)
         return ByteChunk(frames.bytes)
     }
 
@@ -39,15 +33,60 @@ extension StoredResponse {
     ///
     /// - Parameter targetedFields: the target list of the reading cache; it may have changed since the entry was written.
     init?(decoding metadata: ByteChunk, targetedFields: [FieldName] = []) {
+        guard let head = EntryHead(metadata) else {
+            self.init(decodingFormer: metadata, targetedFields: targetedFields)
+            return
+        }
+        func bytes(_ range: Range<Int>) -> [UInt8] { metadata[range].array }
+        func text(_ range: Range<Int>) -> String? { String(validating: bytes(range), as: UTF8.self) }
+        let rangesText = head.ranges.isEmpty ? "" : text(head.ranges)
+        guard let target = text(head.target).flatMap({ try? TargetURI($0) }),
+            let method = text(head.method).flatMap({ RequestMethod(validating: $0) }),
+            let nominated = NominatedFields(framed: bytes(head.nominated), written: bytes(head.written)),
+            let order = text(head.order).flatMap({ UInt64($0) }).flatMap({ HybridTimestamp(rawValue: $0) }),
+            let fields = head.fields(in: metadata), let rangesText
+        else { return nil }
+        let ranges = StoredRanges(text: rangesText)
+        guard rangesText.isEmpty || ranges != nil else { return nil }
+        if head.facts.targetsHash == ResponseFacts.hash(targetedFields) {
+            self.init(
+                head.facts,
+                target: target,
+                method: method,
+                nominated: nominated,
+                fields: fields,
+                needsConfirmation: head.needsConfirmation,
+                targetedFields: targetedFields
+            )
+        } else {
+            self.init(
+                target: target,
+                method: method,
+                nominated: nominated,
+                head: ResponseHead(status: head.facts.status, fields: fields),
+                requestTime: head.facts.requestTime,
+                responseTime: head.facts.responseTime,
+                contentDecoded: head.facts.contentDecoded,
+                givenLifetime: head.facts.givenLifetime,
+                needsConfirmation: head.needsConfirmation,
+                targetedFields: targetedFields
+            )
+        }
+        self.ranges = ranges
+        requestOrder = order
+    }
+
+    /// The formats of 0.1.0, without facts: "hsr3", and "hsr2" without the order of requests, of which only the times are known.
+    private init?(decodingFormer metadata: ByteChunk, targetedFields: [FieldName]) {
         var reader = FramedBytes.Reader(metadata.array)
         let format = reader.nextString()
-        guard format == StoredResponse.format || format == StoredResponse.formatWithoutOrder,
+        guard format == "hsr3" || format == "hsr2",
             let target = reader.nextString().flatMap({ try? TargetURI($0) }),
             let method = reader.nextString().flatMap({ RequestMethod(validating: $0) }),
             let nominated = reader.next().flatMap({ NominatedFields(framed: $0) }),
             let requestTime = reader.nextString().flatMap({ Int64($0) }),
             let responseTime = reader.nextString().flatMap({ Int64($0) }),
-            let order = format == StoredResponse.formatWithoutOrder
+            let order = format == "hsr2"
                 ? HybridTimestamp(Timestamp(millisecondsSinceEpoch: requestTime))
                 : reader.nextString().flatMap({ UInt64($0) }).flatMap({ HybridTimestamp(rawValue: $0) }),
             let marks = reader.nextString(), marks.utf8.count == 2,
@@ -77,6 +116,54 @@ extension StoredResponse {
         )
         self.ranges = ranges
         requestOrder = order
+    }
+}
+
+/// Metadata that is read where it stands: the facts, and where the other parts are.
+struct EntryHead {
+    let facts: ResponseFacts
+    let needsConfirmation: Bool
+    /// Whether it is the whole response to a GET.
+    let isWholeGet: Bool
+    let method: Range<Int>
+    let nominated: Range<Int>
+    let written: Range<Int>
+    let ranges: Range<Int>
+    let order: Range<Int>
+    let target: Range<Int>
+    private let lines: Range<Int>
+
+    /// Nil if the metadata is damaged or has another format.
+    init?(_ metadata: ByteChunk) {
+        guard let head = metadata.withUnsafeBytes({ EntryHead($0) }) else { return nil }
+        self = head
+    }
+
+    private init?(_ bytes: UnsafeRawBufferPointer) {
+        var walk = FrameWalk(bytes)
+        guard let format = walk.next(), bytes[format].elementsEqual(StoredResponse.format.utf8),
+            let facts = walk.next(),
+            let facts = ResponseFacts(encoded: UnsafeRawBufferPointer(rebasing: bytes[facts])),
+            let mark = walk.next(), mark.count == 1, let method = walk.next(), let nominated = walk.next(),
+            let written = walk.next(), let ranges = walk.next(), let order = walk.next(), let target = walk.next()
+        else { return nil }
+        self.facts = facts
+        needsConfirmation = bytes[mark.lowerBound] == UInt8(ascii: "c")
+        isWholeGet = ranges.isEmpty && bytes[method].elementsEqual("GET".utf8)
+        (self.method, self.nominated, self.written) = (method, nominated, written)
+        (self.ranges, self.order, self.target) = (ranges, order, target)
+        lines = walk.position..<bytes.count
+    }
+
+    /// The field lines; nil if they are damaged.
+    ///
+    /// - Parameter metadata: from which this was read.
+    func fields(in metadata: ByteChunk) -> HeaderFields? {
+        let start = metadata.bounds.lowerBound
+        return HeaderFields(
+            encoded: metadata.storage,
+            in: start + lines.lowerBound..<start + lines.upperBound
+        )
     }
 }
 

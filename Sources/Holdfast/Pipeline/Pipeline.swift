@@ -152,7 +152,8 @@ public struct Pipeline: Transport {
         body: RequestBody? = nil,
         options: CallOptions = CallOptions()
     ) async throws -> Response {
-        if let response = loneAnswer(to: request, body: body, options: options) { return response }
+        var found = KnownEntries()
+        if let response = loneAnswer(to: request, body: body, options: options, found: &found) { return response }
         if !options.areDefault, let inForce = options.rulesInForce {
             do throws(RetryRulesError) {
                 try inForce.rules.validate()
@@ -171,6 +172,7 @@ public struct Pipeline: Transport {
             options: options,
             body: body ?? .carried(by: request)
         )
+        context.setFound(found)
         if let timeout = timeout(of: options) {
             context.deadline = configuration.clock.now.advanced(by: timeout)
         }
@@ -259,18 +261,26 @@ public struct Pipeline: Transport {
     /// The inner attempt loop ends each attempt itself.
     public var enforcesDeadline: Bool { true }
 
-    /// The answer of a cache that is alone in the pipeline and has one ready: then nothing else takes part in the call.
-    private func loneAnswer(to request: URLRequest, body: RequestBody?, options: CallOptions) -> Response? {
+    /// The fresh hit of a cache that is alone in the pipeline: then nothing else takes part in the call.
+    ///
+    /// - Parameter found: gets what was looked up.
+    private func loneAnswer(
+        to request: URLRequest,
+        body: RequestBody?,
+        options: CallOptions,
+        found: inout KnownEntries
+    ) -> Response? {
         guard let loneCache, !options.concernHits, body?.isNone ?? true, request.httpBody == nil,
             request.httpBodyStream == nil
         else { return nil }
         let history = LookupHistory(begun: environment.clock.now)
-        return loneCache.readyHit(
+        return loneCache.freshHit(
             for: request,
             principal: options.areDefault ? nil : options.principal,
             history: history,
             clock: environment.clock,
-            transport: transport
+            transport: transport,
+            found: &found
         )?.response
     }
 

@@ -70,6 +70,13 @@ public struct CallContext: Sendable, CustomStringConvertible, CustomReflectable 
             change(if: newValue != nil) { $0.transactions[hook] = newValue }
         }
     }
+    /// What was looked up before the call had a context; the first caching hook takes it.
+    mutating func takeFound() -> KnownEntries {
+        guard let found = extras?.value.found, !found.isEmpty else { return KnownEntries() }
+        change(if: true) { $0.found = KnownEntries() }
+        return found
+    }
+    mutating func setFound(_ found: KnownEntries) { change(if: !found.isEmpty) { $0.found = found } }
     /// Whether an attempt ended so that the origin may have acted, which nothing later can undo.
     var mayBeApplied = false
     /// Whether redirects are returned: always, if a pipeline is another one's transport.
@@ -123,6 +130,7 @@ public struct CallContext: Sendable, CustomStringConvertible, CustomReflectable 
     private struct Extras: Sendable {
         var subject: CallSubject?
         var verdict: Verdict?
+        var found = KnownEntries()
         var conditions: AddedConditions?
         /// By the position of the caching hook.
         var transactions: [Int: CacheTransaction] = [:]

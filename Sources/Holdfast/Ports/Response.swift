@@ -25,7 +25,7 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
         var hasAgeDeducted = false
         var deadline: CallDeadline?
         var storedOrigin: (any RemovableOrigin)?
-        var ready: ReadyAnswer?
+        var isFreshHit = false
     }
 
     private var parts: CopyOnWrite<Parts>
@@ -168,9 +168,9 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
         )
     }
 
-    /// The answer of a cache to a plain request.
+    /// A fresh hit of a plain request.
     init(
-        _ ready: ReadyAnswer,
+        _ facts: ResponseFacts,
         fields: HeaderFields,
         body: ByteChunk,
         to request: URLRequest,
@@ -180,18 +180,18 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
     ) {
         parts = CopyOnWrite(
             Parts(
-                status: ready.status,
+                status: facts.status,
                 fields: fields,
                 body: ResponseBody(body, call: BodyCall(request: request)),
                 url: url,
                 source: .fresh,
-                requestTime: ready.stored.requestTime,
-                responseTime: ready.stored.responseTime,
-                contentDecoded: ready.stored.contentDecoded,
+                requestTime: facts.requestTime,
+                responseTime: facts.responseTime,
+                contentDecoded: facts.contentDecoded,
                 cacheDecision: decision,
                 presentation: .presented(PresentedFields(request, implicit: implicit)),
                 hasAgeDeducted: true,
-                ready: ready
+                isFreshHit: true
             )
         )
     }
@@ -216,11 +216,12 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
 
     /// The response as an `HTTPURLResponse`; nil without a ``url``.
     ///
-    /// Repeated field lines are joined with a comma, since its fields are a dictionary. Costs about 10 µs on Linux.
+    /// Repeated field lines are joined with a comma, since its fields are a dictionary. Costs about 10 µs on Linux; those of fresh
+    /// hits of one second share one.
     public func makeHTTPURLResponse() -> HTTPURLResponse? {
         guard let url else { return nil }
-        if let made = parts.value.ready?.foundation(for: self, url, make: { assembled(url) }) { return made }
-        return assembled(url)
+        guard parts.value.isFreshHit, url.baseURL == nil else { return assembled(url) }
+        return FoundationHeads.shared.head(of: head, url: url.absoluteString) { assembled(url) }
     }
 
     private func assembled(_ url: URL) -> HTTPURLResponse? {

@@ -3,9 +3,9 @@
 
 /// A response as a cache stores it, without its content.
 ///
-/// Values that are often needed for decisions (directives, dates, validators) are read once, when the value is made.
+/// What decisions about freshness need is read once, when the value is made.
 public struct StoredResponse: Sendable, Hashable {
-    /// What is read once and never changes, behind one reference, since candidates are copied often.
+    /// What never changes, behind one reference, since candidates are copied often.
     private let reading: Reading
 
     /// Why the origin must confirm it before it is used again, even if it is fresh; nil if it need not.
@@ -31,40 +31,39 @@ public struct StoredResponse: Sendable, Hashable {
     public var head: ResponseHead { reading.head }
 
     /// When its request was sent.
-    public var requestTime: Timestamp { reading.requestTime }
+    public var requestTime: Timestamp { facts.requestTime }
 
     /// When its head arrived.
-    public var responseTime: Timestamp { reading.responseTime }
+    public var responseTime: Timestamp { facts.responseTime }
 
     /// Whether the transport decoded a content coding, so that the bytes are not those that the origin tagged.
-    public var contentDecoded: Bool { reading.contentDecoded }
+    public var contentDecoded: Bool { facts.contentDecoded }
 
     /// The lifetime in seconds that the call gave it because the server gave none; nil if the call gave none either.
-    public var givenLifetime: Int64? { reading.givenLifetime }
+    public var givenLifetime: Int64? { facts.givenLifetime }
 
     /// The targeted fields that replace its Cache-Control and Expires if it has one of them.
     public var targetedFields: [FieldName] { reading.targetedFields }
 
-    /// Its Cache-Control, or the targeted field in its place (RFC 9213 §2.2).
-    public var cacheControl: CacheControl { reading.cacheControl }
+    /// Its Cache-Control, or the targeted field in its place (RFC 9213 §2.2); parsed on each access.
+    public var cacheControl: CacheControl {
+        RulingCacheControl(head.fields, targets: targetedFields).cacheControl
+    }
 
-    /// Its entity tag; weak if the content was decoded, nil if missing, malformed or repeated.
-    public var entityTag: EntityTag? { reading.entityTag }
+    /// Its entity tag; weak if the content was decoded, nil if missing, malformed or repeated. Parsed on each access.
+    public var entityTag: EntityTag? {
+        guard facts.flags.contains(.entityTag) else { return nil }
+        return contentDecoded ? head.entityTag?.weakened : head.entityTag
+    }
 
     /// Its Last-Modified; nil if missing, malformed or repeated.
-    public var lastModified: HTTPDate? { reading.lastModified }
+    public var lastModified: HTTPDate? { facts.lastModified.map { HTTPDate($0) } }
 
     /// When the origin created it: its Date, or the time of receipt without one (RFC 9110 §6.6.1).
-    public var date: Timestamp { reading.date }
+    public var date: Timestamp { facts.date }
 
-    var expires: Expiry { reading.expires }
-    var ageValue: Int64 { reading.ageValue }
-
-    enum Expiry: Sendable, Hashable {
-        case absent
-        case invalid
-        case at(HTTPDate)
-    }
+    /// What its age and lifetime depend on.
+    package var facts: ResponseFacts { reading.facts }
 
     /// Creates a stored response; costs one reading of the fields.
     ///
@@ -97,27 +96,53 @@ public struct StoredResponse: Sendable, Hashable {
             method: method,
             nominated: nominated,
             head: head,
-            requestTime: requestTime,
-            responseTime: responseTime,
-            contentDecoded: contentDecoded,
-            givenLifetime: givenLifetime,
-            targetedFields: targetedFields
+            targetedFields: targetedFields,
+            facts: ResponseFacts(
+                head,
+                requestTime: requestTime,
+                responseTime: responseTime,
+                contentDecoded: contentDecoded,
+                givenLifetime: givenLifetime,
+                targetedFields: targetedFields
+            )
         )
         confirmationReason = needsConfirmation ? .softPurged : nil
         requestOrder = HybridTimestamp(requestTime)
     }
 
-    /// This response under other nominated values, for a Vary that an update brought.
-    func nominating(_ nominated: NominatedFields) -> StoredResponse {
-        var filed = StoredResponse(
+    /// A response that was stored with its facts.
+    ///
+    /// - Parameter facts: those of the head with this target list.
+    package init(
+        _ facts: ResponseFacts,
+        target: TargetURI,
+        method: RequestMethod,
+        nominated: NominatedFields,
+        fields: HeaderFields,
+        needsConfirmation: Bool,
+        targetedFields: [FieldName]
+    ) {
+        reading = Reading(
             target: target,
             method: method,
             nominated: nominated,
-            head: head,
-            requestTime: requestTime,
-            responseTime: responseTime,
-            contentDecoded: contentDecoded,
-            givenLifetime: givenLifetime,
+            head: ResponseHead(status: facts.status, fields: fields),
+            targetedFields: targetedFields,
+            facts: facts
+        )
+        confirmationReason = needsConfirmation ? .softPurged : nil
+        requestOrder = HybridTimestamp(facts.requestTime)
+    }
+
+    /// This response under other nominated values, for a Vary that an update brought.
+    func nominating(_ nominated: NominatedFields) -> StoredResponse {
+        var filed = StoredResponse(
+            facts,
+            target: target,
+            method: method,
+            nominated: nominated,
+            fields: head.fields,
+            needsConfirmation: needsConfirmation,
             targetedFields: targetedFields
         )
         (filed.confirmationReason, filed.ranges, filed.requestOrder) = (confirmationReason, ranges, requestOrder)
@@ -140,7 +165,7 @@ public struct StoredResponse: Sendable, Hashable {
     }
 
     /// Whether the origin can be asked to validate it (RFC 9111 §4.3.1).
-    public var hasValidator: Bool { entityTag != nil || lastModified != nil }
+    public var hasValidator: Bool { facts.hasValidator }
 
     /// Whether both are the same response, read in the same way.
     public static func == (left: StoredResponse, right: StoredResponse) -> Bool {
@@ -156,74 +181,35 @@ public struct StoredResponse: Sendable, Hashable {
         hasher.combine(responseTime)
     }
 
-    /// A stored response whose fields have been read, once.
-    ///
-    /// Only its inputs are compared; the rest follows from them.
+    /// What a stored response consists of, and the facts that follow from it.
     final class Reading: Sendable, Equatable {
         let target: TargetURI
         let method: RequestMethod
         let nominated: NominatedFields
         let head: ResponseHead
-        let requestTime: Timestamp
-        let responseTime: Timestamp
-        let contentDecoded: Bool
-        let givenLifetime: Int64?
         let targetedFields: [FieldName]
-        let cacheControl: CacheControl
-        let entityTag: EntityTag?
-        let lastModified: HTTPDate?
-        let date: Timestamp
-        let expires: Expiry
-        let ageValue: Int64
+        let facts: ResponseFacts
 
         init(
             target: TargetURI,
             method: RequestMethod,
             nominated: NominatedFields,
             head: ResponseHead,
-            requestTime: Timestamp,
-            responseTime: Timestamp,
-            contentDecoded: Bool,
-            givenLifetime: Int64?,
-            targetedFields: [FieldName]
+            targetedFields: [FieldName],
+            facts: ResponseFacts
         ) {
             self.target = target
             self.method = method
             self.nominated = nominated
             self.head = head
-            self.requestTime = requestTime
-            self.responseTime = responseTime
-            self.contentDecoded = contentDecoded
-            self.givenLifetime = givenLifetime.map { max($0, 0) }
             self.targetedFields = targetedFields
-            let ruling = RulingCacheControl(head.fields, targets: targetedFields)
-            cacheControl = ruling.cacheControl
-            let tag = head.entityTag
-            entityTag = contentDecoded ? tag?.weakened : tag
-            lastModified = head.lastModified(receivedAt: responseTime)
-            date = head.date(receivedAt: responseTime)?.timestamp ?? responseTime
-            ageValue = head.age ?? 0
-            if !ruling.hasExpires {
-                expires = .absent
-            } else {
-                // A repeated Expires counts as invalid, an invalid one as past (RFC 9111 §4.2.1, §5.3).
-                let parsed = ResponseHead.date(of: .expires, in: head.fields, receivedAt: responseTime)
-                expires =
-                    Reading.namesOtherZone(head.fields[.expires]) ? .invalid : parsed.map { .at($0) } ?? .invalid
-            }
-        }
-
-        /// Whether an expiration date has another zone than GMT, including UTC by name: such a date can be read, but must not make
-        /// a response fresh (RFC 9111 §4.2).
-        private static func namesOtherZone(_ expires: String?) -> Bool {
-            expires?.loweringASCII().hasSuffix("utc") ?? false
+            self.facts = facts
         }
 
         static func == (left: Reading, right: Reading) -> Bool {
-            left.target == right.target && left.method == right.method && left.nominated == right.nominated
-                && left.head == right.head && left.requestTime == right.requestTime
-                && left.responseTime == right.responseTime && left.contentDecoded == right.contentDecoded
-                && left.givenLifetime == right.givenLifetime && left.targetedFields == right.targetedFields
+            left.facts == right.facts && left.target == right.target && left.method == right.method
+                && left.nominated == right.nominated && left.head == right.head
+                && left.targetedFields == right.targetedFields
         }
     }
 }

@@ -36,6 +36,25 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
         canonicalName = read.hasUpperCase ? name.loweringASCII() : name
     }
 
+    /// A name that was stored, so that it has been checked.
+    init(stored name: String) {
+        self = FieldName(name) ?? FieldName.unreadable
+    }
+
+    private static let unreadable: FieldName = "Unreadable"
+
+    /// Whether this is a name in some spelling.
+    ///
+    /// - Parameter bytes: the ASCII bytes of the spelling.
+    func isSpelled(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        canonicalName.utf8.count == bytes.count
+            && canonicalName.utf8.withContiguousStorageIfAvailable { name in
+                var index = 0
+                while index < bytes.count, bytes[index].lowerCased == name[index] { index += 1 }
+                return index == bytes.count
+            } ?? canonicalName.utf8.elementsEqual(bytes.lazy.map(\.lowerCased))
+    }
+
     /// Creates a name from a literal in source code.
     ///
     /// - Precondition: the literal is a token; use `init?(_:)` for anything that is not a literal.

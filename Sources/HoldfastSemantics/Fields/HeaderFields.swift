@@ -23,20 +23,78 @@ public struct HeaderFields: Sendable, Hashable {
             self.name = name
             self.value = HeaderFields.cleaned(value)
         }
+
+        /// A line that was stored, so that its value has been cleaned.
+        init(stored name: FieldName, value: String) {
+            (self.name, self.value) = (name, value)
+        }
     }
 
-    private var lines: [Line]
+    /// The lines, or what they can be read from.
+    private enum Form: Sendable {
+        case lines([Line])
+        case encoded(EncodedLines)
+    }
+
+    private var form: Form
+
+    private var lines: [Line] {
+        get {
+            switch form {
+            case .lines(let lines): lines
+            case .encoded(let encoded): encoded.lines
+            }
+        }
+        _modify {
+            var lines = lines
+            form = .lines([])
+            defer { form = .lines(lines) }
+            yield &lines
+        }
+    }
 
     /// Creates an empty list of lines.
     public init() {
-        lines = []
+        form = .lines([])
     }
 
     /// Creates the list from lines, in their order.
     ///
     /// - Parameter lines: any lines; duplicates stay.
     public init(_ lines: some Sequence<Line>) {
-        self.lines = Array(lines)
+        form = .lines(Array(lines))
+    }
+
+    /// The list that a cache has stored, as frames of names and values (``encode(into:)``).
+    ///
+    /// Nothing is copied, and a line becomes text only when it is read. Nil if the bytes are not whole lines.
+    ///
+    /// - Parameters:
+    ///   - bytes: those of the whole entry, which the list keeps in memory.
+    ///   - range: where the lines stand.
+    package init?(encoded bytes: [UInt8], in range: Range<Int>) {
+        if let encoded = EncodedLines(bytes, in: range) {
+            form = .encoded(encoded)
+            return
+        }
+        guard range.upperBound <= bytes.count else { return nil }
+        var reader = FramedBytes.Reader(Array(bytes[range]))
+        var lines: [Line] = []
+        while !reader.isAtEnd {
+            guard let name = reader.nextString().flatMap({ FieldName($0) }), let value = reader.nextString() else {
+                return nil
+            }
+            lines.append(Line(name: name, value: value))
+        }
+        form = .lines(lines)
+    }
+
+    /// Appends the frames of each line's name and value.
+    package func encode(into frames: inout FramedBytes) {
+        for line in self {
+            frames.append(line.name.rawName)
+            frames.append(line.value)
+        }
     }
 
     /// The combined value of a field, or nil when no line has that name.
@@ -46,19 +104,22 @@ public struct HeaderFields: Sendable, Hashable {
     /// removes the others; nil removes all.
     public subscript(_ name: FieldName) -> String? {
         get {
-            guard let first = lines.firstIndex(where: { $0.name == name }) else { return nil }
-            var combined = lines[first].value
-            guard name != .setCookie else { return combined }
-            let separator = name == .cookie ? "; " : ", "
-            for line in lines[(first + 1)...] where line.name == name {
-                combined += separator
-                combined += line.value
+            var combined: String?
+            forEachValue(of: name) { value in
+                guard combined != nil else {
+                    combined = value
+                    return name != .setCookie
+                }
+                combined?.append(name == .cookie ? "; " : ", ")
+                combined?.append(value)
+                return true
             }
             return combined
         }
         set {
             guard let newValue else { return removeAll(name) }
-            guard let first = lines.firstIndex(where: { $0.name == name }) else { return append(name, newValue) }
+            guard contains(name) else { return append(name, newValue) }
+            guard let first = lines.firstIndex(where: { $0.name == name }) else { return }
             lines[first] = Line(name: name, value: newValue)
             var index = 0
             lines.removeAll { line in
@@ -73,17 +134,63 @@ public struct HeaderFields: Sendable, Hashable {
     /// - Parameter name: the field.
     /// - Returns: one value for each line; empty if there are none.
     public func values(of name: FieldName) -> [String] {
-        lines.compactMap { $0.name == name ? $0.value : nil }
+        var values: [String] = []
+        forEachValue(of: name) { value in
+            values.append(value)
+            return true
+        }
+        return values
     }
 
     /// Whether any line has this name, even with an empty value.
     public func contains(_ name: FieldName) -> Bool {
-        lines.contains { $0.name == name }
+        switch form {
+        case .lines(let lines): lines.contains { $0.name == name }
+        case .encoded(let encoded): encoded.contains(name)
+        }
+    }
+
+    /// Calls `body` with the value of each line of a field, in order, until it returns false.
+    private func forEachValue(of name: FieldName, _ body: (String) -> Bool) {
+        switch form {
+        case .lines(let lines):
+            for line in lines where line.name == name {
+                if !body(line.value) { return }
+            }
+        case .encoded(let encoded): encoded.forEachValue(of: name, body)
+        }
     }
 
     /// Appends a line.
     public mutating func append(_ name: FieldName, _ value: String) {
-        lines.append(Line(name: name, value: value))
+        change(
+            lines: { $0.append(Line(name: name, value: value)) },
+            encoded: { $0.append(Line(name: name, value: value)) }
+        )
+    }
+
+    /// Sets Age, after the other stored lines.
+    ///
+    /// - Parameter seconds: not negative.
+    mutating func setAge(_ seconds: Int64) {
+        change(
+            lines: { lines in
+                lines.removeAll { $0.name == .age }
+                lines.append(Line(name: .age, value: String(seconds)))
+            },
+            encoded: { $0.setAge(seconds) }
+        )
+    }
+
+    @inline(__always)
+    private mutating func change(lines change: (inout [Line]) -> Void, encoded: (inout EncodedLines) -> Void) {
+        switch form {
+        case .lines: change(&lines)
+        case .encoded(var changed):
+            form = .lines([])
+            encoded(&changed)
+            form = .encoded(changed)
+        }
     }
 
     /// Appends a line whose name comes from outside.
@@ -101,14 +208,23 @@ public struct HeaderFields: Sendable, Hashable {
 
     /// Whether both are an unchanged copy of the same list; false means nothing.
     package func isIdentical(to other: HeaderFields) -> Bool {
-        lines.count == other.lines.count
-            && lines.withUnsafeBufferPointer { $0.baseAddress }
-                == other.lines.withUnsafeBufferPointer { $0.baseAddress }
+        switch (form, other.form) {
+        case (.lines(let left), .lines(let right)):
+            left.count == right.count
+                && left.withUnsafeBufferPointer { $0.baseAddress } == right.withUnsafeBufferPointer { $0.baseAddress }
+        case (.encoded(let left), .encoded(let right)): left.isIdentical(to: right)
+        default: false
+        }
+    }
+
+    /// A number that is equal where ``isIdentical(to:)`` is true; nil if the list is not as it was stored.
+    package var placeHash: UInt? {
+        if case .encoded(let encoded) = form { encoded.placeHash } else { nil }
     }
 
     /// Removes every line of one field.
     public mutating func removeAll(_ name: FieldName) {
-        lines.removeAll { $0.name == name }
+        change(lines: { $0.removeAll { $0.name == name } }, encoded: { $0.removeAll(name) })
     }
 
     /// Removes every line for which the predicate returns true.
@@ -122,8 +238,20 @@ public struct HeaderFields: Sendable, Hashable {
     /// - Returns: the remaining lines of this list in order, then those of the other one.
     public func merging(_ other: HeaderFields) -> HeaderFields {
         guard !other.isEmpty else { return self }
-        let replaced = Set(other.lines.map(\.name))
-        return HeaderFields(lines.filter { !replaced.contains($0.name) } + other.lines)
+        let added = other.lines
+        let replaced = Set(added.map(\.name))
+        return HeaderFields(lines.filter { !replaced.contains($0.name) } + added)
+    }
+
+    /// Whether both have equal lines in the same order.
+    public static func == (left: HeaderFields, right: HeaderFields) -> Bool {
+        if case .lines(let left) = left.form, case .lines(let right) = right.form { return left == right }
+        return left.isIdentical(to: right) || left.elementsEqual(right)
+    }
+
+    /// Feeds the lines to the hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(lines)
     }
 }
 
@@ -132,18 +260,35 @@ extension HeaderFields: RandomAccessCollection {
     public var startIndex: Int { 0 }
 
     /// The index after the last line.
-    public var endIndex: Int { lines.count }
+    public var endIndex: Int { count }
+
+    /// Iterates over the lines.
+    public func makeIterator() -> IndexingIterator<[Line]> { lines.makeIterator() }
+
+    /// How many lines there are.
+    public var count: Int {
+        switch form {
+        case .lines(let lines): lines.count
+        case .encoded(let encoded): encoded.count
+        }
+    }
 
     /// The line at an index.
     ///
     /// - Precondition: the index is within the collection.
-    public subscript(position: Int) -> Line { lines[position] }
+    public subscript(position: Int) -> Line {
+        precondition(position >= 0 && position < count, "There is no field line \(position)")
+        return switch form {
+        case .lines(let lines): lines[position]
+        case .encoded(let encoded): encoded[position]
+        }
+    }
 }
 
 extension HeaderFields: ExpressibleByDictionaryLiteral {
     /// Creates the list from a literal; order and duplicates are kept.
     public init(dictionaryLiteral elements: (FieldName, String)...) {
-        lines = elements.map { Line(name: $0.0, value: $0.1) }
+        form = .lines(elements.map { Line(name: $0.0, value: $0.1) })
     }
 }
 

@@ -44,18 +44,54 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         self.target = target
         self.contentType = contentType
         self.contentDigest = contentDigest
-        // Room for six counts, the format's name and a typical method in addition to the variable parts.
-        var frames = FramedBytes(
-            capacity: 40 + partition.utf8.count + target.canonical.utf8.count + contentType.utf8.count
-                + contentDigest.utf8.count
+        framed = CacheKey.framed(
+            partition: partition,
+            method: methodGroup.rawValue,
+            target: target.canonical,
+            contentType: contentType,
+            contentDigest: contentDigest
         )
-        frames.append(CacheKey.formatName)
-        frames.append(partition)
-        frames.append(methodGroup.rawValue)
-        frames.append(target.canonical)
-        frames.append(contentType)
-        frames.append(contentDigest)
-        framed = frames.bytes
+    }
+
+    /// The key of a GET without content, for a target in canonical form.
+    ///
+    /// Another text gives bytes that no key has, since the targets of keys are canonical.
+    package static func framed(partition: String, ofGet target: String, contentType: String = "") -> [UInt8] {
+        framed(partition: partition, method: "GET", target: target, contentType: contentType, contentDigest: "")
+    }
+
+    private static func framed(
+        partition: String,
+        method: String,
+        target: String,
+        contentType: String,
+        contentDigest: String
+    ) -> [UInt8] {
+        // Six counts and the format's name.
+        let count =
+            28 + partition.utf8.count + method.utf8.count + target.utf8.count + contentType.utf8.count
+            + contentDigest.utf8.count
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, written in
+            var bytes = UnsafeMutableRawBufferPointer(buffer)
+            CacheKey.append(formatName, to: &bytes)
+            CacheKey.append(partition, to: &bytes)
+            CacheKey.append(method, to: &bytes)
+            CacheKey.append(target, to: &bytes)
+            CacheKey.append(contentType, to: &bytes)
+            CacheKey.append(contentDigest, to: &bytes)
+            written = count
+        }
+    }
+
+    /// Writes a frame, and moves the beginning of the buffer behind it.
+    @inline(__always)
+    private static func append(_ part: String, to bytes: inout UnsafeMutableRawBufferPointer) {
+        var part = part
+        part.withUTF8 { part in
+            bytes.storeBytes(of: UInt32(clamping: part.count).bigEndian, as: UInt32.self)
+            UnsafeMutableRawBufferPointer(rebasing: bytes[4...]).copyMemory(from: UnsafeRawBufferPointer(part))
+            bytes = UnsafeMutableRawBufferPointer(rebasing: bytes[(4 + part.count)...])
+        }
     }
 
     /// The parts of a framed key, for code that has only its bytes.

@@ -67,15 +67,11 @@ public struct FramedBytes: Sendable, Hashable {
         }
 
         private mutating func nextRange() -> Range<Int>? {
-            guard bytes.count - position >= 4 else { return nil }
-            var count = 0
-            for offset in 0..<4 {
-                count = count << 8 | Int(bytes[position + offset])
+            bytes.withUnsafeBytes { bytes in
+                var walk = FrameWalk(bytes, at: position)
+                defer { position = walk.position }
+                return walk.next()
             }
-            guard bytes.count - position - 4 >= count else { return nil }
-            let start = position + 4
-            position = start + count
-            return start..<position
         }
 
         /// The next frame's content as text.

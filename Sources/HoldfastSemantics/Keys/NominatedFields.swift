@@ -17,6 +17,9 @@ public struct NominatedFields: Sendable, Hashable {
     private let entries: [Entry]
     private let normalizes: Bool
 
+    /// The values as the request had them, for ``matches(written:_:implicit:areCredentialsEqual:)``; not part of the value.
+    package private(set) var written: [UInt8] = []
+
     /// The nominated names in lower case, sorted; empty if the response does not vary.
     public var names: [String] { entries.map(\.name) }
 
@@ -64,6 +67,12 @@ public struct NominatedFields: Sendable, Hashable {
             if entry.value == nil { entry.isDigest = false }
             return entry
         }
+        var frames = FramedBytes()
+        for entry in entries {
+            frames.append(entry.name)
+            frames.append(NominatedFields.written(entry, in: presented))
+        }
+        written = frames.bytes
     }
 
     /// Restores a value from its ``framed`` form.
@@ -71,6 +80,12 @@ public struct NominatedFields: Sendable, Hashable {
     /// - Parameter framed: bytes from a store; an empty array means no Vary.
     /// - Returns: nil if they are malformed.
     public init?(framed: [UInt8]) {
+        self.init(framed: framed, written: [])
+    }
+
+    /// - Parameter written: ``written``; empty if it is not known.
+    package init?(framed: [UInt8], written: [UInt8]) {
+        self.written = written
         guard !framed.isEmpty else {
             entries = []
             normalizes = true
@@ -176,6 +191,114 @@ public struct NominatedFields: Sendable, Hashable {
 
     private static func isCredential(_ name: String) -> Bool {
         name == "authorization" || name == "cookie" || name == "proxy-authorization"
+    }
+
+    public static func == (left: NominatedFields, right: NominatedFields) -> Bool {
+        left.entries == right.entries && left.normalizes == right.normalizes
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(entries)
+        hasher.combine(normalizes)
+    }
+}
+
+/// Comparing values as they were written: the same bytes mean the same, whatever their syntax.
+extension NominatedFields {
+    private enum Written {
+        /// Before a value.
+        static let text = UInt8(ascii: "=")
+        /// In place of Authorization or Cookie, whose values are never stored.
+        static let credentials = UInt8(ascii: "#")
+        /// In place of another credential.
+        static let hidden = UInt8(ascii: "!")
+    }
+
+    private static func written(_ entry: Entry, in request: PresentedValues) -> [UInt8] {
+        guard let value = request[entry.name] else { return [] }
+        if entry.isDigest || entry.name == "proxy-authorization" { return [Written.hidden] }
+        return isCredential(entry.name) ? [Written.credentials] : [Written.text] + Array(value.utf8)
+    }
+
+    /// Whether a request certainly has the nominated values, because it has the same bytes; false means nothing.
+    ///
+    /// - Parameters:
+    ///   - written: ``written`` of the stored response; empty if that nominates nothing.
+    ///   - fields: those of a request.
+    ///   - implicit: those that its transport adds if it lacks them.
+    ///   - areCredentialsEqual: whether its Authorization and Cookie are those of the stored response's request.
+    package static func matches(
+        written: UnsafeRawBufferPointer,
+        _ fields: [String: String],
+        implicit: HeaderFields,
+        areCredentialsEqual: Bool
+    ) -> Bool {
+        var walk = FrameWalk(written)
+        while !walk.isAtEnd {
+            guard let name = walk.next(), let value = walk.next() else { return false }
+            let sought = UnsafeRawBufferPointer(rebasing: written[name])
+            let known = UnsafeRawBufferPointer(rebasing: written[value])
+            if known.first == Written.credentials {
+                guard areCredentialsEqual else { return false }
+            } else if !matches(known, presented(sought, in: fields, implicit: implicit)) {
+                return false
+            }
+        }
+        return true
+    }
+
+    private enum Presented {
+        case absent
+        case value(String)
+        /// Several values, which only count together.
+        case several
+    }
+
+    private static func matches(_ known: UnsafeRawBufferPointer, _ presented: Presented) -> Bool {
+        switch presented {
+        case .absent: return known.isEmpty
+        case .several: return false
+        case .value(var value):
+            guard known.first == Written.text else { return false }
+            return value.withUTF8 { value in
+                value.count == known.count - 1 && value.elementsEqual(known.dropFirst())
+            }
+        }
+    }
+
+    /// - Parameter name: in lower case.
+    private static func presented(
+        _ name: UnsafeRawBufferPointer,
+        in fields: [String: String],
+        implicit: HeaderFields
+    ) -> Presented {
+        var found = Presented.absent
+        // By index: an iterator would count references to each key and value.
+        var index = fields.startIndex
+        while index != fields.endIndex {
+            if isSpelled(fields.keys[index], name) {
+                guard case .absent = found else { return .several }
+                found = .value(fields.values[index])
+            }
+            fields.formIndex(after: &index)
+        }
+        guard case .absent = found, !implicit.isEmpty else { return found }
+        for line in implicit where isSpelled(line.name.canonicalName, name) {
+            guard case .absent = found else { return .several }
+            found = .value(line.value)
+        }
+        return found
+    }
+
+    @inline(__always)
+    private static func isSpelled(_ text: String, _ name: UnsafeRawBufferPointer) -> Bool {
+        guard text.utf8.count == name.count else { return false }
+        var text = text
+        return text.withUTF8 { text in
+            var index = 0
+            while index < name.count, text[index].lowerCased == name[index] { index += 1 }
+            return index == name.count
+        }
     }
 }
 

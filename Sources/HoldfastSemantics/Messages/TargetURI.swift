@@ -89,15 +89,20 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
     /// Scheme, host and port, such as `https://example.com:8443`; without the default port (RFC 9110 §4.3.1).
     public var origin: String { text(from: 0, to: layout.authorityEnd) }
 
-    /// A hash of ``origin`` that avoids making the text; different in each process, so that nobody can choose colliding origins.
-    package var originHash: Int {
-        var hasher = Hasher()
-        let end = layout.authorityEnd
-        let isHashed: Void? = canonical.utf8.withContiguousStorageIfAvailable { bytes in
-            hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[..<end]))
+    /// The length of ``origin`` in bytes, which ``canonical`` begins with.
+    package var originLength: Int { layout.authorityEnd }
+
+    /// The length of the origin with which a text in canonical form begins.
+    package static func originLength(ofCanonical text: String) -> Int {
+        var text = text
+        return text.withUTF8 { bytes in
+            var slashes = 0
+            for (index, byte) in bytes.enumerated() where byte == UInt8(ascii: "/") {
+                slashes += 1
+                if slashes == 3 { return index }
+            }
+            return bytes.count
         }
-        if isHashed == nil { Array(canonical.utf8.prefix(end)).withUnsafeBytes { hasher.combine(bytes: $0) } }
-        return hasher.finalize()
     }
 
     /// Whether both URIs share scheme, host and port (RFC 9110 §4.3.1).

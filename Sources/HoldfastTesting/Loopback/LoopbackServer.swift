@@ -81,7 +81,7 @@ public final class LoopbackServer: LoopbackOrigin {
         bodyLimit: Int = 256 << 20,
         script: LoopbackScript
     ) throws -> LoopbackServer {
-        let (listener, port) = try listen()
+        let (listener, port) = try bound(listens: true)
         let core = LoopbackCore(connectionLimit: connectionLimit, bodyLimit: bodyLimit, script: script)
         let listenerEnded = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
@@ -92,12 +92,19 @@ public final class LoopbackServer: LoopbackOrigin {
         return LoopbackServer(port: port, core: core, listenerEnded: listenerEnded)
     }
 
-    /// A port without a listener, so that a connection to it is refused.
+    /// A port that refuses connections, and that nobody else gets: a socket that does not listen is bound to it until 128 further
+    /// ones were asked for.
     public static func refusingPort() throws -> UInt16 {
-        let (listener, port) = try listen()
-        close(listener)
+        let (descriptor, port) = try bound(listens: false)
+        let former = refusing.withLock { descriptors in
+            descriptors.append(descriptor)
+            return descriptors.count > 128 ? descriptors.removeFirst() : nil
+        }
+        if let former { close(former) }
         return port
     }
+
+    private static let refusing = Mutex<[Int32]>([])
 
     /// A URL of this server; `target` begins with a slash.
     public func url(_ target: String = "/") -> URL {
@@ -151,7 +158,7 @@ public final class LoopbackServer: LoopbackOrigin {
         listenerEnded.signal()
     }
 
-    private static func listen() throws -> (descriptor: Int32, port: UInt16) {
+    private static func bound(listens: Bool) throws -> (descriptor: Int32, port: UInt16) {
         #if canImport(Glibc)
             let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         #else
@@ -166,7 +173,7 @@ public final class LoopbackServer: LoopbackOrigin {
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let outcome = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(descriptor, address, size) == 0 && systemListen(descriptor, 128) == 0
+                bind(descriptor, address, size) == 0 && (!listens || systemListen(descriptor, 128) == 0)
                     && getsockname(descriptor, address, &size) == 0
             }
         }

@@ -263,4 +263,36 @@ struct DiskClosingTests {
         #expect(files.reads.count - before <= 4)
         await store.close()
     }
+
+    // MARK: A device that fails
+
+    @Test(
+        "A store whose device fails at any step, also while it copies what it keeps, can be closed",
+        .timeLimit(.minutes(2)),
+        arguments: 0..<4
+    )
+    func failedCopy(_ number: Int) async throws {
+        for step in stride(from: 300 + 6 * number, to: 1_500, by: 24) {
+            var random = SeededGenerator(seed: UInt64(step))
+            let files = SimulatedFileSystem(remembersUnsynced: false)
+            let store = try await DiskStore.open(directory: "/store", capacity: 1 << 20, fileSystem: files, now: .at(0))
+            files.plan(.stop(after: step))
+            for _ in 0..<2_000 where !files.isStopped {
+                let key = StoreKey("k\(Int.random(in: 0..<200, using: &random))")
+                let size = Int.random(in: 0..<20_000, using: &random)
+                if Bool.random(using: &random) {
+                    _ = try? await store.put(
+                        key,
+                        variant: StoreKey(""),
+                        description: EntryDescription("m"),
+                        body: ByteChunk(Self.body(step, size)),
+                        now: .at(0)
+                    )
+                } else if let entry = try? await store.entries(for: key, now: .at(0)).first {
+                    _ = try? await store.setPinned(Int.random(in: 0..<8, using: &random) == 0, entry)
+                }
+            }
+            await store.close()
+        }
+    }
 }

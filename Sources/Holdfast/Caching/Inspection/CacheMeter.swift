@@ -232,16 +232,33 @@ struct MinuteRing: Sendable {
 
 /// The origin of a target, for counting.
 struct CountedOrigin: Sendable {
+    /// Different in each process, so that nobody can choose colliding origins.
     let hash: Int
-    private let target: TargetURI
+    private let target: String
+    private let length: Int
 
     init(of target: TargetURI) {
-        hash = target.originHash
-        self.target = target
+        self.init(canonical: target.canonical, originLength: target.originLength)
     }
 
+    /// - Parameters:
+    ///   - canonical: a target in canonical form.
+    ///   - originLength: the length of the origin with which it begins.
+    init(canonical: String, originLength: Int) {
+        (target, length) = (canonical, originLength)
+        var text = canonical
+        hash = text.withUTF8 { bytes in
+            let origin = UnsafeRawBufferPointer(
+                rebasing: UnsafeRawBufferPointer(bytes)[..<min(originLength, bytes.count)]
+            )
+            return Int(truncatingIfNeeded: HeadHash.of(origin, seed: CountedOrigin.seed))
+        }
+    }
+
+    private static let seed = UInt64.random(in: .min ... .max)
+
     /// Scheme, host and port; computed on each access.
-    var name: String { target.origin }
+    var name: String { String(decoding: target.utf8.prefix(length), as: UTF8.self) }
 }
 
 /// Counts what happens to one call in a cache: for which origin, and when.
@@ -297,7 +314,8 @@ struct CallMetrics: Sendable {
     }
 
     /// No origin really takes longer, but it can look so if a clock was set between sending and receiving.
-    static var longestDelay: Duration { .seconds(60) }
+    static var longestDelay: Duration { .milliseconds(longestDelayMilliseconds) }
+    static var longestDelayMilliseconds: Int64 { 60_000 }
 
     /// Counts a response that is not stored.
     func count(notStored reason: CacheReason) {

@@ -139,7 +139,7 @@ extension HTTPCache {
     ) async throws(StoreError) -> Bool {
         var entry = selected
         for _ in 0..<8 {
-            guard let stored = decoded.response(of: entry) else { return false }
+            guard let stored = response(of: entry) else { return false }
             if stored.confirmationReason == .softPurged { return true }
             let marked = stored.needingConfirmation
             var description = entry.description
@@ -331,12 +331,12 @@ extension HTTPCache {
             )
         case .olderThan(let age):
             let seconds = age.wholeSeconds
-            return { [decoded] entry in
-                decoded.response(of: entry).map { $0.currentAge(now: now) > seconds } ?? false
+            return { [self] entry in
+                response(of: entry).map { $0.currentAge(now: now) > seconds } ?? false
             }
         case .matching(let predicate):
-            return { [decoded, options] entry in
-                decoded.response(of: entry).map {
+            return { [self] entry in
+                response(of: entry).map {
                     predicate(CacheEntryInfo(entry, stored: $0, options: options, now: now))
                 } ?? false
             }
@@ -352,12 +352,12 @@ extension HTTPCache {
 
     private func isOf(_ target: TargetURI) -> @Sendable (StoredEntry) -> Bool {
         guard holdsSearchVariance else { return { CacheKey.Parts(framed: $0.key.bytes)?.target == target.canonical } }
-        return { [decoded] entry in
+        return { [self] entry in
             guard let text = CacheKey.Parts(framed: entry.key.bytes)?.target else { return false }
             if text == target.canonical { return true }
             // A response that also answers this URI may be stored under another one.
             guard let stored = try? TargetURI(text), stored.isSameOrigin(as: target), stored.path == target.path,
-                let response = decoded.response(of: entry)
+                let response = response(of: entry)
             else { return false }
             return NoVarySearch(response.head.fields).isEquivalent(stored, to: target)
         }

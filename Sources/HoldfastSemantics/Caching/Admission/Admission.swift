@@ -351,7 +351,7 @@ private struct Judge {
 
     /// Whether waiting requests may get it: `no-cache` allows it only for its own request.
     private func isShareable(_ stored: StoredResponse) -> Bool {
-        stored.cacheControl.noCache != .unqualified || options.fixedLifetime != nil
+        !stored.facts.flags.contains(.noCache) || options.fixedLifetime != nil
     }
 
     /// Whether a response to this requester may change a stored response: the requester's own, or everyone's if the result may be

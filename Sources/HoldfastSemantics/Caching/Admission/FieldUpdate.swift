@@ -132,17 +132,28 @@ extension StoredResponse {
     ///
     /// - Parameter now: the time of the answer.
     public func responseHead(now: Timestamp) -> ResponseHead {
-        var answer = head
-        if !answer.fields.contains(.date) { answer.fields.append(.date, HTTPDate(date).description) }
+        ResponseHead(status: head.status, fields: facts.answerFields(head.fields, now: now))
+    }
+}
+
+extension ResponseFacts {
+    /// ``StoredResponse/responseHead(now:)``.
+    ///
+    /// - Parameter stored: the stored fields.
+    package func answerFields(_ stored: HeaderFields, now: Timestamp) -> HeaderFields {
+        var fields = stored
         let age = currentAge(now: now)
-        let waits = head.fields.values(of: .retryAfter)
+        fields.setAge(min(age, CacheControl.maximumDeltaSeconds))
+        if !flags.contains(.date) { fields.append(.date, HTTPDate(date).description) }
+        guard flags.contains(.retryAfter) else { return fields }
+        let waits = stored.values(of: .retryAfter)
         if waits.count == 1, let wait = waits.first,
             let seconds = FieldScanner.number(wait.utf8, limit: CacheControl.maximumDeltaSeconds)
         {
-            answer.fields[.retryAfter] = String(max(0, seconds - min(age, seconds)))
+            fields.removeAll(.retryAfter)
+            fields.append(.retryAfter, String(max(0, seconds - min(age, seconds))))
         }
-        answer.fields[.age] = String(min(age, CacheControl.maximumDeltaSeconds))
-        return answer
+        return fields
     }
 }
 

@@ -187,10 +187,9 @@ public struct ReuseJudgement: Sendable, Hashable {
             return
         }
         let selected = candidates[index]
-        let standing = selected.standing(now: now, options: options)
+        let (facts, ruled) = (selected.facts, options.ruled(for: selected) ?? options)
+        let standing = facts.standing(now: now, options: ruled)
         let (age, isStale) = (standing.age, standing.isStale)
-        // With a lifetime fixed by the cache, what the response says about its freshness does not count.
-        let heedsResponse = !selected.hasFixedLifetime(options)
         func offered() -> [Int] {
             ReuseJudgement.offered(index, among: candidates, to: request, options: options)
         }
@@ -210,20 +209,16 @@ public struct ReuseJudgement: Sendable, Hashable {
         var demand = FreshnessDemand(
             cacheControl,
             directive: directive,
-            isImmutable: heedsResponse && selected.cacheControl.immutable && !isStale
+            isImmutable: facts.isImmutable(ruled) && !isStale
         )
         let allowance = StaleAllowance(
             selected,
             request: cacheControl,
             demand: demand,
             standing: standing,
-            options: options
+            options: ruled
         )
-        // What a cache with other options stored against the server's word is not used by a cache that respects it.
-        if heedsResponse, selected.cacheControl.noCache == .unqualified || selected.isAgainstItsWord {
-            demand.asksValidation = true
-        }
-        if isStale, selected.forbidsStale(options) { demand.asksValidation = true }
+        if facts.requiresValidation(ruled) || isStale && selected.forbidsStale(ruled) { demand.asksValidation = true }
         if demand.accepts(standing) {
             let reason: CacheReason = isStale ? .acceptedStale : .fresh
             self.init(.reuse(candidate: index, age: age, isStale: isStale), reason: reason, selected: index)

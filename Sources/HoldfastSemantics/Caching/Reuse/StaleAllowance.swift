@@ -25,6 +25,8 @@ public struct StaleAllowance: Sendable, Hashable {
     }
 
     /// Decides for one stored response and one request.
+    ///
+    /// - Parameter options: with the rules for the response applied.
     init(
         _ stored: StoredResponse,
         request: CacheControl,
@@ -32,23 +34,19 @@ public struct StaleAllowance: Sendable, Hashable {
         standing: FreshnessStanding,
         options: CacheOptions
     ) {
-        if let ruled = options.ruled(for: stored) {
-            self.init(stored, request: request, demand: demand, standing: standing, options: ruled)
-            return
-        }
         guard !stored.forbidsStale(options), !demand.asksValidation else {
             self = .none
             return
         }
         let staleness = standing.staleness
         // With a lifetime fixed by the cache, the response has no influence on what follows it.
-        let told = options.fixedLifetime == nil ? stored.cacheControl : CacheControl(HeaderFields())
-        let revalidating = told.staleWhileRevalidate ?? options.staleWhileRevalidate.wholeSeconds
+        let told = options.fixedLifetime == nil ? stored.facts : nil
+        let revalidating = told?.staleWhileRevalidate ?? options.staleWhileRevalidate.wholeSeconds
         let asked = request.staleIfError
         let onError =
-            told.staleIfError.map { max($0, asked ?? $0) } ?? asked ?? options.staleIfError.wholeSeconds
+            told?.staleIfError.map { max($0, asked ?? $0) } ?? asked ?? options.staleIfError.wholeSeconds
         // Without either, nobody knows whether the response was valid for more than a moment.
-        let hasStanding = stored.hasValidator || stored.freshnessLifetime(options).source != .none
+        let hasStanding = stored.hasValidator || stored.facts.lifetime(options).source != .none
         let ownLimit = hasStanding ? options.staleWhenDisconnected.wholeSeconds : 0
         let disconnected = max(ownLimit, onError, revalidating)
         self.init(

@@ -171,6 +171,15 @@ extension CacheOptions {
         (keyRule(for: target)?.query ?? query).applied(to: target)
     }
 
+    /// Whether the keys of a target depend on more than its canonical form.
+    package var mayChangeKeys: Bool { ruleTable != nil || query != QueryOptions() }
+
+    /// Whether there are rules by route.
+    package var hasRules: Bool { ruleTable != nil }
+
+    /// The number of the rule that determines the keys for a target; −1 if there is none.
+    package func keyRuleIndex(for target: TargetURI) -> Int { ruleTable?.keyRule(for: target) ?? -1 }
+
     /// The cookies that are ignored in requests to a target and in their responses.
     package func ignoredCookies(for target: TargetURI) -> IgnoredCookies {
         guard let ruleTable, let index = ruleTable.keyRule(for: target) else { return ignored }

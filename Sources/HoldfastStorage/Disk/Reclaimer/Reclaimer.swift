@@ -393,7 +393,14 @@ final class Reclaimer: Sendable {
             log.finish(place, row: nil, blob: nil)
             return false
         }
-        if !copies.fits(place) { try write(&copies) }
+        if !copies.fits(place) {
+            do throws(StoreError) {
+                try write(&copies)
+            } catch {
+                log.finish(place, row: nil, blob: nil)
+                throw error
+            }
+        }
         copies.append(source, at: place, for: current, row, seed: seed)
         return true
     }

@@ -155,10 +155,18 @@ struct OriginTests {
     @Test("The hash of an origin depends on its text and on nothing else in the URL")
     func hashes() throws {
         let hashes = try ["http://a.example/1", "http://u:p@A.example:80/2?q", "http://a.example"].map {
-            try TargetURI($0).originHash
+            CountedOrigin(of: try TargetURI($0)).hash
         }
         #expect(Set(hashes).count == 1)
-        #expect(try TargetURI("http://a.example:8/").originHash != hashes[0])
-        #expect(try TargetURI("https://a.example/").originHash != hashes[0])
+        for text in ["http://a.example/", "http://a.example:8/b/c?d=/", "https://[::1]/"] {
+            let target = try TargetURI(text)
+            let length = TargetURI.originLength(ofCanonical: text)
+            #expect(length == target.originLength)
+            let origin = CountedOrigin(canonical: text, originLength: length)
+            #expect(origin.hash == CountedOrigin(of: target).hash)
+            #expect(origin.name == target.origin)
+        }
+        #expect(CountedOrigin(of: try TargetURI("http://a.example:8/")).hash != hashes[0])
+        #expect(CountedOrigin(of: try TargetURI("https://a.example/")).hash != hashes[0])
     }
 }

@@ -25,13 +25,15 @@ struct PartitionNamesTests {
         for _ in 0..<3 {
             for (fields, explicit, expected) in asked {
                 let fields = try Self.fields(fields)
-                #expect(names.name(of: fields, explicit: explicit, stripe: 3) { expected } == expected)
+                #expect(names.name(of: fields, explicit: explicit, rule: 0, stripe: 3) { expected } == expected)
                 // Nothing else has come in between, so it still has its place.
-                #expect(names.name(of: fields, explicit: explicit, stripe: 3) { "made again" } == expected)
-                #expect(names.name(of: fields, explicit: explicit, stripe: 3) == expected)
+                #expect(names.name(of: fields, explicit: explicit, rule: 0, stripe: 3) { "made again" } == expected)
+                #expect(names.name(of: fields, explicit: explicit, rule: 0, stripe: 3) == expected)
             }
         }
-        #expect(names.name(of: try Self.fields(["Authorization": "u"]), explicit: nil, stripe: 0) == nil)
+        #expect(names.name(of: try Self.fields(["Authorization": "u"]), explicit: nil, rule: 0, stripe: 0) == nil)
+        // By another rule other cookies may be ignored.
+        #expect(names.name(of: try Self.fields(["Authorization": ""]), explicit: nil, rule: 1, stripe: 3) == nil)
     }
 
     @Test("With more credentials than places each still has its own name")
@@ -40,7 +42,7 @@ struct PartitionNamesTests {
         for round in 0..<3 {
             for number in 0..<3_000 {
                 let fields = try Self.fields(["Authorization": "Bearer \(number)"])
-                #expect(names.name(of: fields, explicit: nil, stripe: round) { "\(number)" } == "\(number)")
+                #expect(names.name(of: fields, explicit: nil, rule: 0, stripe: round) { "\(number)" } == "\(number)")
             }
         }
     }
@@ -56,7 +58,7 @@ struct PartitionNamesTests {
                         let number = Int.random(in: 0..<900, using: &random)
                         guard let fields = PlainRequestFields(["Cookie": "a=\(number)"]) else { return true }
                         let stripe = Int.random(in: 0..<4, using: &random)
-                        return names.name(of: fields, explicit: nil, stripe: stripe, make: { "\(number)" })
+                        return names.name(of: fields, explicit: nil, rule: 0, stripe: stripe, make: { "\(number)" })
                             != "\(number)"
                     }
                 }

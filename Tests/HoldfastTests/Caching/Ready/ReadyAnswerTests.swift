@@ -182,19 +182,20 @@ struct ReadyAnswerTests {
         ] {
             #expect(await !twins.ask(request(other)).isReady, "\(other)")
         }
-        // By now there are several variants, which are told apart the long way.
-        #expect(await !twins.ask(request(german)).isReady)
+        // By now there are several variants.
+        #expect(await twins.ask(request(german)).isReady)
         twins.expectSameCounts()
     }
 
-    @Test("An equivalent value of a nominated field takes the full path once and is then ready itself")
+    @Test("An equivalent value of a nominated field takes the full path")
     func equivalentValue() async {
         let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "Accept-Encoding"] }
         func request(_ codings: String) -> URLRequest { .get("http://origin.example/a", ["Accept-Encoding": codings]) }
         await twins.warm(request("gzip, br"))
         let other = await twins.ask(request("br,gzip"))
         #expect(!other.isReady && other.text == "1")
-        #expect(await twins.ask(request("br,gzip")).isReady)
+        #expect(await !twins.ask(request("br,gzip")).isReady)
+        #expect(await twins.ask(request("gzip, br")).isReady)
     }
 
     @Test("Values that are equal in Unicode but not in bytes are different, as on the full path")
@@ -236,9 +237,10 @@ struct ReadyAnswerTests {
         twins.setImplicit(["X-Tenant": "b"])
         #expect(await twins.ask().text == "2")
         twins.setImplicit(["Cookie": "session=1"])
-        #expect(await !twins.ask().isReady)
+        let other = await twins.ask()
+        #expect(!other.isReady && other.text == "1")
         twins.setImplicit(["X-Other": "1"])
-        #expect(await !twins.ask().isReady)
+        #expect(await twins.ask().text == "1")
         twins.setImplicit([:])
         await twins.ask()
         twins.expectSameCounts()
@@ -275,12 +277,12 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
-    @Test("A HEAD that is answered from a GET's response makes nothing ready")
+    @Test("A HEAD that is answered from a GET's response takes the full path")
     func head() async {
         let twins = ReadyTwins()
         await twins.ask()
-        for _ in 0..<3 { await twins.ask(.request("HEAD", "http://origin.example/a")) }
-        #expect(await !twins.ask().isReady)
+        for _ in 0..<3 { #expect(await !twins.ask(.request("HEAD", "http://origin.example/a")).isReady) }
+        #expect(await twins.ask().isReady)
     }
 
     @Test(

@@ -65,13 +65,13 @@ final class ReadySide: Sendable {
     let edit = SharedValue<[String: String]>([:])
     private let inner: Pipeline?
 
-    init(_ setting: ReadySetting, stripes: Int) {
+    init(_ setting: ReadySetting, answersFreshHits: Bool) {
         let (implicit, numbers, origin) = (implicit, AnswerNumbers(), setting.origin)
         transport = ScriptedTransport(implicit: { _ in implicit.value }) { request in
             origin(request, numbers.next() - 1)
         }
         func makeCache() -> HTTPCache {
-            HTTPCache(store: setting.store.make(), options: setting.options, stripes: stripes)
+            HTTPCache(store: setting.store.make(), options: setting.options, answersFreshHits: answersFreshHits)
         }
         cache = makeCache()
         outer = setting.chain == .nested || setting.chain == .stacked ? makeCache() : nil

@@ -21,9 +21,8 @@ final class ReadyTwins {
     private(set) var readyCount = 0
 
     init(_ setting: ReadySetting) {
-        // One stripe for all threads, so that it does not matter where the next call runs.
-        short = ReadySide(setting, stripes: 1)
-        long = ReadySide(setting, stripes: 0)
+        short = ReadySide(setting, answersFreshHits: true)
+        long = ReadySide(setting, answersFreshHits: false)
     }
 
     /// Over an origin that numbers its answers in their bodies.
