@@ -6,8 +6,8 @@ internal import Dispatch
 internal import Foundation
 internal import Synchronization
 
-/// Runs the paths whose costs `.ci/path-costs` compares with the record; prints a line for each: name, turns, allocations of
-/// all turns.
+/// Runs the paths whose costs `.ci/path-costs` compares with the record, or only those that are named; prints a line for each:
+/// name, turns, allocations of all turns.
 ///
 /// Synchronous, so that everything runs on one thread: callgrind then counts the same each time, and it does not survive the
 /// exit of the thread that an asynchronous `main` leaves behind.
@@ -29,7 +29,9 @@ enum Program {
             exit(1)
         }
         let disks = Path.disks(in: folder, on: line)
-        for path in Path.controls + Path.judgements + Path.stores + disks + Path.calls(on: line) {
+        let named = CommandLine.arguments.dropFirst()
+        let paths = Path.controls + Path.judgements + Path.stores + disks + Path.calls(on: line)
+        for path in paths where named.isEmpty || named.contains(path.name) {
             print(path.name, path.turns, path.measure(on: line))
         }
     }

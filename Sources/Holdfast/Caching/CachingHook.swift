@@ -32,9 +32,9 @@ public struct CachingHook: ServiceHook {
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         var history = LookupHistory(begun: context.clock.now)
-        var found = context.takeFound()
-        if found.isEmpty,
-            let response = freshAnswer(to: request, history: history, context: &context, found: &found)
+        var known = context.takeKnown()
+        if known.isEmpty,
+            let response = freshAnswer(to: request, history: history, context: &context, known: &known)
         {
             return response
         }
@@ -42,7 +42,7 @@ public struct CachingHook: ServiceHook {
         request.spellTargetAsKeyed(in: context)
         while true {
             var response: Response
-            switch try await decide(on: request, history: history, found: &found, context: &context) {
+            switch try await decide(on: request, history: history, known: &known, context: &context) {
             case .bypass:
                 return nil
             case .serve(let stored):
@@ -77,11 +77,11 @@ public struct CachingHook: ServiceHook {
 
     /// Looks for stored responses, and decides what to do (RFC 9111 §4).
     ///
-    /// - Parameter found: what was looked up just now; used up.
+    /// - Parameter known: what was looked up just now; used up.
     private func decide(
         on request: URLRequest,
         history: LookupHistory,
-        found: inout KnownEntries,
+        known: inout KnownEntries,
         context: inout CallContext
     ) async throws -> Decision {
         guard var lookup = CacheLookup(request, context: context, cache: cache, history: history) else {
@@ -92,7 +92,7 @@ public struct CachingHook: ServiceHook {
         if history.isFirst { lookup.metrics.arrive() }
         if cache.writer.hasPendingInvalidations {
             await cache.writer.waitForInvalidations(of: lookup.key.target)
-            found = KnownEntries()
+            known = KnownEntries()
             lookup.generation = cache.generation(of: lookup.key.target)
         }
         var request = request
@@ -106,8 +106,8 @@ public struct CachingHook: ServiceHook {
         // What is stored for a request that it does not answer is still older than the response.
         var stored =
             lookup.bypassReason == nil || lookup.isRetrieval
-            ? await candidates(for: lookup, context, known: found) : []
-        found = KnownEntries()
+            ? await candidates(for: lookup, context, known: known) : []
+        known = KnownEntries()
         var candidates = lookup.bypassReason == nil ? stored : []
         var hasLookedAgain = false
         while true {

@@ -17,12 +17,12 @@ internal import HoldfastStorage
 extension CachingHook {
     /// The answer to a plain request, if it is a fresh hit.
     ///
-    /// - Parameter found: gets what was looked up.
+    /// - Parameter known: gets what was looked up.
     func freshAnswer(
         to request: URLRequest,
         history: LookupHistory,
         context: inout CallContext,
-        found: inout KnownEntries
+        known: inout KnownEntries
     ) -> Response? {
         guard !context.options.concernReuse, context.body.isNone, context.fieldsOfHooks(in: request).isEmpty,
             let hit = freshHit(
@@ -31,7 +31,7 @@ extension CachingHook {
                 history: history,
                 clock: context.clock,
                 transport: context.transport,
-                found: &found
+                known: &known
             )
         else { return nil }
         var response = hit.response
@@ -46,14 +46,14 @@ extension CachingHook {
     /// - Parameters:
     ///   - request: without content.
     ///   - explicit: the name that the call gives the principal.
-    ///   - found: gets what was looked up.
+    ///   - known: gets what was looked up.
     func freshHit(
         for request: URLRequest,
         principal explicit: String?,
         history: LookupHistory,
         clock: any HoldfastClock,
         transport: any Transport,
-        found: inout KnownEntries
+        known: inout KnownEntries
     ) -> (response: Response, entry: StoredEntry)? {
         guard cache.answersFreshHits, let url = request.url, request.httpMethod == "GET",
             request.cachePolicy == .useProtocolCachePolicy, !cache.recording.isUnderWay,
@@ -71,87 +71,174 @@ extension CachingHook {
             )
         else { return nil }
         let now = clock.timestamp
-        guard var own = cache.peek(target, of: principal, now: now, found: &found) else { return nil }
+        guard var own = cache.peek(target, of: principal, now: now) else { return nil }
         if own.isEmpty, target.canonicalize() {
-            guard let canonical = cache.peek(target, of: principal, now: now, found: &found) else { return nil }
+            guard let canonical = cache.peek(target, of: principal, now: now) else { return nil }
             own = canonical
         }
-        let mayBorrow = cache.options.cookiesMayBorrow && explicit == nil && plain.authorization == nil
         let isShared = cache.options.mode == .shared
-        var entries = own
-        if !principal.isEmpty, isShared || mayBorrow {
-            guard let others = cache.peek(target, of: "", now: now, found: &found) else { return nil }
-            guard own.isEmpty || others.isEmpty else { return nil }
-            if own.isEmpty { entries = others }
-        }
-        guard
-            let (entry, head) = EntryHead.selected(
-                among: entries,
-                fields,
-                implicit: implicit,
-                areCredentialsEqual: !own.isEmpty && !principal.isEmpty && explicit == nil
+        let readsOthers =
+            !principal.isEmpty
+            && (isShared || cache.options.cookiesMayBorrow && explicit == nil && plain.authorization == nil)
+        let others = readsOthers ? cache.peek(target, of: "", now: now) : []
+        let question = FreshQuestion(
+            request: request,
+            url: url,
+            fields: fields,
+            implicit: implicit,
+            cacheControl: plain.cacheControl,
+            target: target,
+            now: now,
+            history: history,
+            // Those of the own partition, which these alone determine.
+            areCredentialsEqual: !own.isEmpty && !principal.isEmpty && explicit == nil
+        )
+        if let others, own.isEmpty || others.isEmpty,
+            !cache.mayVaryInSearch(target, of: principal, now: now, known: &known),
+            !readsOthers || !cache.mayVaryInSearch(target, of: "", now: now, known: &known),
+            let hit = answer(
+                question,
+                from: own.isEmpty ? others : own,
+                isBorrowed: own.isEmpty && readsOthers && !isShared
             )
-        else { return nil }
+        {
+            return hit
+        }
+        known.add(own, for: target.key(of: principal))
+        if let others, readsOthers { known.add(others, for: target.key(of: "")) }
+        return nil
+    }
+
+    /// The answer from the only entry that certainly is the one to use; nil if it is not certain.
+    private func answer(
+        _ question: borrowing FreshQuestion,
+        from entries: [StoredEntry],
+        isBorrowed: Bool
+    ) -> (response: Response, entry: StoredEntry)? {
+        guard let index = entries.count == 1 ? 0 : question.selected(among: entries) else { return nil }
+        let entry = entries[index]
         let metadata = entry.description.metadata
-        guard !entry.needsValidation, entry.version != .beingWritten, !head.needsConfirmation,
+        guard !entry.needsValidation, entry.version != .beingWritten, let head = EntryHead(metadata),
+            head.layout.isWholeGet, question.hasNominated(head, in: metadata), !head.layout.needsConfirmation,
             head.facts.targetsHash == cache.targetsHash,
             // A redirect is followed above, where an answer without a call never arrives.
-            !head.facts.status.isRedirection,
-            let stored = head.fields(in: metadata),
-            let ruled = target.ruled(cache.options, head: head, in: metadata, fields: stored),
-            !own.isEmpty || principal.isEmpty || isShared || head.facts.mayAnswerCookies(ruled),
-            let standing = head.facts.standing(now: now, for: plain.cacheControl, options: ruled),
+            !head.facts.status.isRedirection, let stored = head.fields(in: metadata),
+            let standing = standing(question, of: stored, head, in: metadata, isBorrowed: isBorrowed),
             let body = cache.store.peekBody(of: entry)
         else { return nil }
         cache.meter.hit(
-            from: CountedOrigin(canonical: target.key, originLength: TargetURI.originLength(ofCanonical: target.key)),
-            in: history.begun.minute,
-            stripe: history.stripe,
+            from: CountedOrigin(canonical: question.target.text, originLength: head.layout.originLength),
+            in: question.history.begun.minute,
+            stripe: question.history.stripe,
             bytes: body.count,
             saved: head.facts.savedTime
         )
         let decision = CacheDecision(.hit, reason: .fresh, age: standing.age, freshnessLeft: standing.freshnessLeft)
-        var answer = head.facts.answerFields(stored, now: now)
-        CacheStatusField(cache.options, isStale: false)?.append(to: &answer, decision, key: "GET \(target.key)")
+        var fields = head.facts.answerFields(stored, now: question.now)
+        CacheStatusField(cache.options, isStale: false)?
+            .append(to: &fields, decision, key: "GET \(question.target.text)")
         let response = Response(
             head.facts,
-            fields: answer,
+            fields: fields,
             body: body,
-            to: request,
-            url: url,
-            implicit: implicit,
+            to: question.request,
+            url: question.url,
+            implicit: question.implicit,
             decision: decision
         )
         return (response, entry)
     }
+
+    /// The age and lifetime of a response that is fresh enough; otherwise nil.
+    private func standing(
+        _ question: borrowing FreshQuestion,
+        of fields: HeaderFields,
+        _ head: EntryHead,
+        in metadata: ByteChunk,
+        isBorrowed: Bool
+    ) -> FreshnessStanding? {
+        guard cache.options.hasRules else {
+            if isBorrowed, !head.facts.mayAnswerCookies(cache.options) { return nil }
+            return head.facts.standing(now: question.now, for: question.cacheControl, options: cache.options)
+        }
+        // Rules are chosen by the response's own target, which may have more than the key's.
+        guard let stored = StoredResponse(decoding: metadata, targetedFields: cache.options.targets),
+            let ruled = cache.options.ruled(for: stored.target, fields: fields),
+            !isBorrowed || head.facts.mayAnswerCookies(ruled)
+        else { return nil }
+        return head.facts.standing(now: question.now, for: question.cacheControl, options: ruled)
+    }
+}
+
+/// What is asked of the entries that were found for a plain request.
+private struct FreshQuestion: ~Copyable {
+    let request: URLRequest
+    let url: URL
+    let fields: [String: String]
+    let implicit: HeaderFields
+    let cacheControl: String?
+    let target: PlainTarget
+    let now: Timestamp
+    let history: LookupHistory
+    /// Whether the credentials of the stored responses are the request's.
+    let areCredentialsEqual: Bool
+
+    /// The index of the only one of several entries that certainly has the request's nominated values; nil if it is not certain
+    /// which one that is.
+    borrowing func selected(among entries: [StoredEntry]) -> Int? {
+        var selected: Int?
+        for index in entries.indices {
+            let metadata = entries[index].description.metadata
+            guard let head = EntryHead(metadata), head.layout.isWholeGet else { return nil }
+            guard hasNominated(head, in: metadata) else { continue }
+            if selected != nil { return nil }
+            selected = index
+        }
+        // Variants with the same names have different values, so that a request has those of one at most.
+        guard let selected else { return nil }
+        func names(_ entry: StoredEntry) -> [String]? { NominatedFields(framed: entry.variant.bytes)?.names }
+        let known = names(entries[selected])
+        return known != nil && entries.allSatisfy { names($0) == known } ? selected : nil
+    }
+
+    /// Whether the request certainly has the values that a response nominates.
+    borrowing func hasNominated(_ head: EntryHead, in metadata: ByteChunk) -> Bool {
+        guard head.layout.isNominating else { return true }
+        return metadata.withUnsafeBytes { metadata in
+            guard let written = head.written(in: metadata) else { return false }
+            return NominatedFields.matches(
+                written: written,
+                fields,
+                implicit: implicit,
+                areCredentialsEqual: areCredentialsEqual
+            )
+        }
+    }
 }
 
 extension HTTPCache {
-    /// What is stored for a GET of a principal, as far as it is in memory.
-    ///
-    /// - Returns: nil also if a response for another query may answer (No-Vary-Search).
-    fileprivate func peek(
-        _ target: PlainTarget,
+    /// What is stored for a GET of a principal; nil if it is not in memory.
+    fileprivate func peek(_ target: borrowing PlainTarget, of principal: String, now: Timestamp) -> [StoredEntry]? {
+        store.peek(target.key(of: principal), now: StoreInstant(now))
+    }
+
+    /// Whether a response that is stored for another query may answer (No-Vary-Search).
+    fileprivate func mayVaryInSearch(
+        _ target: borrowing PlainTarget,
         of principal: String,
         now: Timestamp,
-        found: inout KnownEntries
-    ) -> [StoredEntry]? {
-        func known(_ framed: [UInt8]) -> [StoredEntry]? {
-            let key = StoreKey(framed)
-            guard let entries = store.peek(key, now: StoreInstant(now)) else { return nil }
-            found.add(entries, for: key)
-            return entries
-        }
-        let framed = CacheKey.framed(partition: principal, ofGet: target.key, contentType: target.contentType)
-        guard let entries = known(framed) else { return nil }
-        guard holdsSearchVariance else { return entries }
-        guard let uri = try? TargetURI(target.key),
+        known: inout KnownEntries
+    ) -> Bool {
+        guard holdsSearchVariance else { return false }
+        guard let uri = try? TargetURI(target.text),
             let keys = SearchVarianceKeys(
                 CacheKey(partition: principal, method: .get, target: uri, contentType: target.contentType)
-            ),
-            known(keys.ofPath.framed)?.isEmpty ?? false
-        else { return nil }
-        return entries
+            )
+        else { return true }
+        let key = StoreKey(keys.ofPath.framed)
+        guard let entries = store.peek(key, now: StoreInstant(now)) else { return true }
+        known.add(entries, for: key)
+        return !entries.isEmpty
     }
 }
 
@@ -183,7 +270,7 @@ struct KnownEntries: Sendable {
 /// The target of a plain request, and the rule for it.
 private struct PlainTarget {
     /// The target in the keys of what is stored for it; at first as it is spelled in the request.
-    private(set) var key: String
+    private(set) var text: String
     /// What the rule's key fields add.
     let contentType: String
     /// The number of the rule that determines the keys; −1 if there is none.
@@ -191,18 +278,18 @@ private struct PlainTarget {
 
     /// Nil if the target needs the full judgement.
     ///
-    /// - Parameter text: as it is spelled in the request. The targets of keys are canonical, so that nothing is found for another
+    /// - Parameter spelled: as it is spelled in the request. The targets of keys are canonical, so that nothing is found for another
     ///   spelling, and what is found proves that this one is canonical.
-    init?(_ text: String, _ cache: HTTPCache, _ fields: [String: String], implicit: HeaderFields) {
+    init?(_ spelled: String, _ cache: HTTPCache, _ fields: [String: String], implicit: HeaderFields) {
         let options = cache.options
         guard options.mayChangeKeys else {
-            (key, contentType, rule) = (text, "", -1)
+            (text, contentType, rule) = (spelled, "", -1)
             return
         }
-        guard let target = try? TargetURI(text), target.userinfo == nil, !options.neverStores(target) else {
+        guard let target = try? TargetURI(spelled), target.userinfo == nil, !options.neverStores(target) else {
             return nil
         }
-        (key, rule) = (options.keyTarget(of: target).canonical, options.keyRuleIndex(for: target))
+        (text, rule) = (options.keyTarget(of: target).canonical, options.keyRuleIndex(for: target))
         guard options.hasKeyFields else {
             contentType = ""
             return
@@ -215,74 +302,13 @@ private struct PlainTarget {
     ///
     /// - Returns: whether it was in another one.
     mutating func canonicalize() -> Bool {
-        guard let target = try? TargetURI(key), target.userinfo == nil, target.canonical != key else { return false }
-        key = target.canonical
+        guard let target = try? TargetURI(text), target.userinfo == nil, target.canonical != text else { return false }
+        text = target.canonical
         return true
     }
 
-    /// The options by which a stored response is judged; nil if its own target cannot be read.
-    func ruled(_ options: CacheOptions, head: EntryHead, in metadata: ByteChunk, fields: HeaderFields) -> CacheOptions?
-    {
-        guard options.hasRules else { return options }
-        let text = metadata.withUnsafeBytes { String(decoding: $0[head.target], as: UTF8.self) }
-        guard let target = try? TargetURI(text) else { return nil }
-        return options.ruled(for: target, fields: fields)
-    }
-}
-
-extension EntryHead {
-    /// The only entry that certainly has the request's nominated values; nil if it is not certain which one that is.
-    fileprivate static func selected(
-        among entries: [StoredEntry],
-        _ fields: [String: String],
-        implicit: HeaderFields,
-        areCredentialsEqual: Bool
-    ) -> (StoredEntry, EntryHead)? {
-        var selected: (StoredEntry, EntryHead)?
-        for entry in entries {
-            let metadata = entry.description.metadata
-            guard let head = EntryHead(metadata), head.isWholeGet else { return nil }
-            let isSelected = metadata.withUnsafeBytes { bytes in
-                head.hasNominated(in: bytes, fields, implicit: implicit, areCredentialsEqual: areCredentialsEqual)
-            }
-            guard isSelected else { continue }
-            if selected != nil { return nil }
-            selected = (entry, head)
-        }
-        // Variants with the same names have different values, so that a request has those of one at most.
-        guard let selected, entries.count == 1 || entries.allSatisfy({ $0.nominates(like: selected.0) }) else {
-            return nil
-        }
-        return selected
-    }
-
-    /// Whether a request certainly has the values that the response nominates.
-    ///
-    /// - Parameter bytes: the metadata that this was read from.
-    fileprivate func hasNominated(
-        in bytes: UnsafeRawBufferPointer,
-        _ fields: [String: String],
-        implicit: HeaderFields,
-        areCredentialsEqual: Bool
-    ) -> Bool {
-        if nominated.isEmpty { return true }
-        return !written.isEmpty
-            && NominatedFields.matches(
-                written: UnsafeRawBufferPointer(rebasing: bytes[written]),
-                fields,
-                implicit: implicit,
-                areCredentialsEqual: areCredentialsEqual
-            )
-    }
-}
-
-extension StoredEntry {
-    /// Whether both responses nominate the same fields.
-    fileprivate func nominates(like other: StoredEntry) -> Bool {
-        func names(_ entry: StoredEntry) -> [String]? {
-            NominatedFields(framed: entry.variant.bytes)?.names
-        }
-        return version == other.version || names(self).map { $0 == names(other) } ?? false
+    func key(of principal: String) -> StoreKey {
+        StoreKey(CacheKey.framed(partition: principal, ofGet: text, contentType: contentType))
     }
 }
 

@@ -14,17 +14,25 @@ extension StoredResponse {
 
     /// The response as metadata.
     var encoded: ByteChunk {
+        var rest = FramedBytes()
+        rest.append(nominated.written)
+        rest.append(method.rawValue)
+        rest.append(nominated.framed)
+        rest.append(ranges?.text ?? "")
+        rest.append(String(requestOrder.rawValue))
+        rest.append(target.canonical)
+        let layout = EntryHead.Layout(
+            needsConfirmation: needsConfirmation,
+            isWholeGet: method == .get && ranges == nil,
+            isNominating: !nominated.framed.isEmpty,
+            lineCount: head.fields.count,
+            originLength: target.originLength,
+            lines: EntryHead.size + rest.bytes.count
+        )
         var frames = FramedBytes()
         frames.append(StoredResponse.format)
-        frames.append(facts.encoded)
-        // Always the same length, so that marking an entry needs no extra space.
-        frames.append(needsConfirmation ? "c" : "-")
-        frames.append(method.rawValue)
-        frames.append(nominated.framed)
-        frames.append(nominated.written)
-        frames.append(ranges?.text ?? "")
-        frames.append(String(requestOrder.rawValue))
-        frames.append(target.canonical)
+        frames.append(facts.encoded + layout.encoded)
+        frames.append(frames: rest)
         head.fields.encode(into: &frames)
         return ByteChunk(frames.bytes)
     }
@@ -37,14 +45,14 @@ extension StoredResponse {
             self.init(decodingFormer: metadata, targetedFields: targetedFields)
             return
         }
-        func bytes(_ range: Range<Int>) -> [UInt8] { metadata[range].array }
-        func text(_ range: Range<Int>) -> String? { String(validating: bytes(range), as: UTF8.self) }
-        let rangesText = head.ranges.isEmpty ? "" : text(head.ranges)
-        guard let target = text(head.target).flatMap({ try? TargetURI($0) }),
-            let method = text(head.method).flatMap({ RequestMethod(validating: $0) }),
-            let nominated = NominatedFields(framed: bytes(head.nominated), written: bytes(head.written)),
-            let order = text(head.order).flatMap({ UInt64($0) }).flatMap({ HybridTimestamp(rawValue: $0) }),
-            let fields = head.fields(in: metadata), let rangesText
+        var reader = FramedBytes.Reader(metadata.array, from: EntryHead.size)
+        guard let written = reader.next(),
+            let method = reader.nextString().flatMap({ RequestMethod(validating: $0) }),
+            let nominated = reader.next().flatMap({ NominatedFields(framed: $0, written: written) }),
+            let rangesText = reader.nextString(),
+            let order = reader.nextString().flatMap({ UInt64($0) }).flatMap({ HybridTimestamp(rawValue: $0) }),
+            let target = reader.nextString().flatMap({ try? TargetURI($0) }),
+            reader.position == head.layout.lines, let fields = head.fields(in: metadata), fields.areWhole
         else { return nil }
         let ranges = StoredRanges(text: rangesText)
         guard rangesText.isEmpty || ranges != nil else { return nil }
@@ -55,7 +63,7 @@ extension StoredResponse {
                 method: method,
                 nominated: nominated,
                 fields: fields,
-                needsConfirmation: head.needsConfirmation,
+                needsConfirmation: head.layout.needsConfirmation,
                 targetedFields: targetedFields
             )
         } else {
@@ -68,7 +76,7 @@ extension StoredResponse {
                 responseTime: head.facts.responseTime,
                 contentDecoded: head.facts.contentDecoded,
                 givenLifetime: head.facts.givenLifetime,
-                needsConfirmation: head.needsConfirmation,
+                needsConfirmation: head.layout.needsConfirmation,
                 targetedFields: targetedFields
             )
         }
@@ -119,19 +127,13 @@ extension StoredResponse {
     }
 }
 
-/// Metadata that is read where it stands: the facts, and where the other parts are.
+/// The beginning of metadata, which is read where it stands: the facts, and what is needed to find the rest.
 struct EntryHead {
+    /// How long it is: two frames.
+    static let size = 4 + 4 + 4 + ResponseFacts.encodedSize + Layout.size
+
     let facts: ResponseFacts
-    let needsConfirmation: Bool
-    /// Whether it is the whole response to a GET.
-    let isWholeGet: Bool
-    let method: Range<Int>
-    let nominated: Range<Int>
-    let written: Range<Int>
-    let ranges: Range<Int>
-    let order: Range<Int>
-    let target: Range<Int>
-    private let lines: Range<Int>
+    let layout: Layout
 
     /// Nil if the metadata is damaged or has another format.
     init?(_ metadata: ByteChunk) {
@@ -141,29 +143,81 @@ struct EntryHead {
 
     private init?(_ bytes: UnsafeRawBufferPointer) {
         var walk = FrameWalk(bytes)
-        guard let format = walk.next(), bytes[format].elementsEqual(StoredResponse.format.utf8),
-            let facts = walk.next(),
-            let facts = ResponseFacts(encoded: UnsafeRawBufferPointer(rebasing: bytes[facts])),
-            let mark = walk.next(), mark.count == 1, let method = walk.next(), let nominated = walk.next(),
-            let written = walk.next(), let ranges = walk.next(), let order = walk.next(), let target = walk.next()
+        guard bytes.count >= EntryHead.size, let format = walk.next(), format.count == 4,
+            bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self) == EntryHead.formatNumber, walk.next() != nil,
+            walk.position == EntryHead.size,
+            let facts = ResponseFacts(encoded: UnsafeRawBufferPointer(rebasing: bytes[12...]))
         else { return nil }
-        self.facts = facts
-        needsConfirmation = bytes[mark.lowerBound] == UInt8(ascii: "c")
-        isWholeGet = ranges.isEmpty && bytes[method].elementsEqual("GET".utf8)
-        (self.method, self.nominated, self.written) = (method, nominated, written)
-        (self.ranges, self.order, self.target) = (ranges, order, target)
-        lines = walk.position..<bytes.count
+        let word = bytes.loadUnaligned(fromByteOffset: EntryHead.size - Layout.size, as: UInt64.self)
+        (self.facts, layout) = (facts, Layout(word: UInt64(littleEndian: word)))
     }
 
-    /// The field lines; nil if they are damaged.
+    private static let formatNumber = Array(StoredResponse.format.utf8).withUnsafeBytes {
+        $0.loadUnaligned(as: UInt32.self)
+    }
+
+    /// The field lines; nil if they are not where they should be.
     ///
     /// - Parameter metadata: from which this was read.
     func fields(in metadata: ByteChunk) -> HeaderFields? {
+        guard layout.lines <= metadata.count else { return nil }
         let start = metadata.bounds.lowerBound
         return HeaderFields(
             encoded: metadata.storage,
-            in: start + lines.lowerBound..<start + lines.upperBound
+            in: start + layout.lines..<start + metadata.count,
+            count: layout.lineCount
         )
+    }
+
+    /// The values of nominated fields as they were written; nil if that is not known.
+    ///
+    /// - Parameter metadata: from which this was read.
+    func written(in metadata: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        guard layout.isNominating else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        var walk = FrameWalk(metadata, at: EntryHead.size)
+        guard let written = walk.next(), !written.isEmpty else { return nil }
+        return UnsafeRawBufferPointer(rebasing: metadata[written])
+    }
+
+    /// One word about the rest of the metadata.
+    struct Layout {
+        static let size = 8
+
+        private let word: UInt64
+
+        init(word: UInt64) {
+            self.word = word
+        }
+
+        init(
+            needsConfirmation: Bool,
+            isWholeGet: Bool,
+            isNominating: Bool,
+            lineCount: Int,
+            originLength: Int,
+            lines: Int
+        ) {
+            let marks: UInt64 = (needsConfirmation ? 1 : 0) | (isWholeGet ? 2 : 0) | (isNominating ? 4 : 0)
+            word =
+                marks | UInt64(UInt8(clamping: lineCount)) << 8 | UInt64(UInt16(clamping: originLength)) << 16
+                | UInt64(UInt32(clamping: lines)) << 32
+        }
+
+        var encoded: [UInt8] {
+            (0..<Layout.size).map { UInt8(truncatingIfNeeded: word >> UInt64($0 * 8)) }
+        }
+
+        var needsConfirmation: Bool { word & 1 != 0 }
+        /// Whether it is the whole response to a GET.
+        var isWholeGet: Bool { word & 2 != 0 }
+        /// Whether the response nominates request fields.
+        var isNominating: Bool { word & 4 != 0 }
+        /// How many field lines there are; 255: as many or more.
+        var lineCount: Int { Int(UInt8(truncatingIfNeeded: word >> 8)) }
+        /// The length of the target's origin.
+        var originLength: Int { Int(UInt16(truncatingIfNeeded: word >> 16)) }
+        /// Where the field lines begin.
+        var lines: Int { Int(UInt32(truncatingIfNeeded: word >> 32)) }
     }
 }
 

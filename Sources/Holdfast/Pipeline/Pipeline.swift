@@ -152,8 +152,8 @@ public struct Pipeline: Transport {
         body: RequestBody? = nil,
         options: CallOptions = CallOptions()
     ) async throws -> Response {
-        var found = KnownEntries()
-        if let response = loneAnswer(to: request, body: body, options: options, found: &found) { return response }
+        var known = KnownEntries()
+        if let response = loneAnswer(to: request, body: body, options: options, known: &known) { return response }
         if !options.areDefault, let inForce = options.rulesInForce {
             do throws(RetryRulesError) {
                 try inForce.rules.validate()
@@ -172,7 +172,7 @@ public struct Pipeline: Transport {
             options: options,
             body: body ?? .carried(by: request)
         )
-        context.setFound(found)
+        context.setKnown(known)
         if let timeout = timeout(of: options) {
             context.deadline = configuration.clock.now.advanced(by: timeout)
         }
@@ -263,12 +263,12 @@ public struct Pipeline: Transport {
 
     /// The fresh hit of a cache that is alone in the pipeline: then nothing else takes part in the call.
     ///
-    /// - Parameter found: gets what was looked up.
+    /// - Parameter known: gets what was looked up.
     private func loneAnswer(
         to request: URLRequest,
         body: RequestBody?,
         options: CallOptions,
-        found: inout KnownEntries
+        known: inout KnownEntries
     ) -> Response? {
         guard let loneCache, !options.concernHits, body?.isNone ?? true, request.httpBody == nil,
             request.httpBodyStream == nil
@@ -280,7 +280,7 @@ public struct Pipeline: Transport {
             history: history,
             clock: environment.clock,
             transport: transport,
-            found: &found
+            known: &known
         )?.response
     }
 

@@ -71,12 +71,12 @@ public struct CallContext: Sendable, CustomStringConvertible, CustomReflectable 
         }
     }
     /// What was looked up before the call had a context; the first caching hook takes it.
-    mutating func takeFound() -> KnownEntries {
-        guard let found = extras?.value.found, !found.isEmpty else { return KnownEntries() }
-        change(if: true) { $0.found = KnownEntries() }
-        return found
+    mutating func takeKnown() -> KnownEntries {
+        guard let known = extras?.value.known, !known.isEmpty else { return KnownEntries() }
+        change(if: true) { $0.known = KnownEntries() }
+        return known
     }
-    mutating func setFound(_ found: KnownEntries) { change(if: !found.isEmpty) { $0.found = found } }
+    mutating func setKnown(_ known: KnownEntries) { change(if: !known.isEmpty) { $0.known = known } }
     /// Whether an attempt ended so that the origin may have acted, which nothing later can undo.
     var mayBeApplied = false
     /// Whether redirects are returned: always, if a pipeline is another one's transport.
@@ -130,7 +130,7 @@ public struct CallContext: Sendable, CustomStringConvertible, CustomReflectable 
     private struct Extras: Sendable {
         var subject: CallSubject?
         var verdict: Verdict?
-        var found = KnownEntries()
+        var known = KnownEntries()
         var conditions: AddedConditions?
         /// By the position of the caching hook.
         var transactions: [Int: CacheTransaction] = [:]

@@ -29,23 +29,33 @@ package struct ResponseFacts: Sendable, Hashable {
         /// One that is no date.
         static let invalidExpires = Flags(rawValue: 1 << 13)
         static let contentDecoded = Flags(rawValue: 1 << 14)
+        static let age = Flags(rawValue: 1 << 15)
     }
 
     let flags: Flags
-    package let status: StatusCode
+    private let statusNumber: Int32
     package let requestTime: Timestamp
     package let responseTime: Timestamp
     let date: Timestamp
     let expires: Timestamp
-    let lastModified: Timestamp?
     let ageValue: Int64
-    let maxAge: Int64?
-    let sMaxAge: Int64?
-    let staleWhileRevalidate: Int64?
-    let staleIfError: Int64?
-    package let givenLifetime: Int64?
+    // Stored as they are encoded, since facts are copied on each hit.
+    private let storedLastModified: Timestamp
+    private let storedMaxAge: Int64
+    private let storedSMaxAge: Int64
+    private let storedStaleWhileRevalidate: Int64
+    private let storedStaleIfError: Int64
+    private let storedGivenLifetime: Int64
     /// Of the target list by which the directives were chosen (RFC 9213 §2.2).
     package let targetsHash: UInt64
+
+    package var status: StatusCode { StatusCode(rawValue: Int(statusNumber)) }
+    var lastModified: Timestamp? { storedLastModified == .distantPast ? nil : storedLastModified }
+    var maxAge: Int64? { storedMaxAge < 0 ? nil : storedMaxAge }
+    var sMaxAge: Int64? { storedSMaxAge < 0 ? nil : storedSMaxAge }
+    var staleWhileRevalidate: Int64? { storedStaleWhileRevalidate < 0 ? nil : storedStaleWhileRevalidate }
+    var staleIfError: Int64? { storedStaleIfError < 0 ? nil : storedStaleIfError }
+    package var givenLifetime: Int64? { storedGivenLifetime < 0 ? nil : storedGivenLifetime }
 
     package var contentDecoded: Bool { flags.contains(.contentDecoded) }
 
@@ -77,6 +87,7 @@ package struct ResponseFacts: Sendable, Hashable {
         set(.retryAfter, head.fields.contains(.retryAfter))
         set(.allowsNegativeCaching, head.allowsNegativeCaching)
         set(.contentDecoded, contentDecoded)
+        set(.age, head.fields.contains(.age))
         var expires = Timestamp.distantPast
         if ruling.hasExpires {
             // A repeated Expires counts as invalid, an invalid one as past (RFC 9111 §4.2.1, §5.3).
@@ -87,17 +98,17 @@ package struct ResponseFacts: Sendable, Hashable {
         }
         self.flags = flags
         self.expires = expires
-        status = head.status
+        statusNumber = Int32(clamping: head.status.rawValue)
         self.requestTime = requestTime
         self.responseTime = responseTime
         date = head.date(receivedAt: responseTime)?.timestamp ?? responseTime
-        lastModified = head.lastModified(receivedAt: responseTime)?.timestamp
+        storedLastModified = head.lastModified(receivedAt: responseTime)?.timestamp ?? .distantPast
         ageValue = head.age ?? 0
-        maxAge = cacheControl.maxAge
-        sMaxAge = cacheControl.sMaxAge
-        staleWhileRevalidate = cacheControl.staleWhileRevalidate
-        staleIfError = cacheControl.staleIfError
-        self.givenLifetime = givenLifetime.map { max($0, 0) }
+        storedMaxAge = cacheControl.maxAge ?? -1
+        storedSMaxAge = cacheControl.sMaxAge ?? -1
+        storedStaleWhileRevalidate = cacheControl.staleWhileRevalidate ?? -1
+        storedStaleIfError = cacheControl.staleIfError ?? -1
+        storedGivenLifetime = givenLifetime.map { max($0, 0) } ?? -1
         targetsHash = ResponseFacts.hash(targetedFields)
     }
 
@@ -122,7 +133,7 @@ extension ResponseFacts {
     /// The length of the encoded form.
     package static let encodedSize = 104
 
-    /// The facts in ``encodedSize`` bytes: little-endian numbers, of which −1 (for a date: the lowest one) says that there is none.
+    /// The facts in ``encodedSize`` bytes: little-endian numbers, of which −1 (for a date: the lowest) says that there is none.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(ResponseFacts.encodedSize)
@@ -131,43 +142,39 @@ extension ResponseFacts {
                 bytes.append(UInt8(truncatingIfNeeded: number >> shift))
             }
         }
-        append(UInt64(flags.rawValue) | UInt64(UInt32(truncatingIfNeeded: status.rawValue)) << 32)
-        for instant in [requestTime, responseTime, date, expires] {
+        append(UInt64(flags.rawValue) | UInt64(UInt32(bitPattern: statusNumber)) << 32)
+        for instant in [requestTime, responseTime, date, expires, storedLastModified] {
             append(UInt64(bitPattern: instant.millisecondsSinceEpoch))
         }
-        append(UInt64(bitPattern: lastModified?.millisecondsSinceEpoch ?? .min))
-        append(UInt64(bitPattern: ageValue))
-        for seconds in [maxAge, sMaxAge, staleWhileRevalidate, staleIfError, givenLifetime] {
-            append(UInt64(bitPattern: seconds ?? -1))
+        for seconds in [
+            ageValue, storedMaxAge, storedSMaxAge, storedStaleWhileRevalidate, storedStaleIfError, storedGivenLifetime,
+        ] {
+            append(UInt64(bitPattern: seconds))
         }
         append(targetsHash)
         return bytes
     }
 
-    /// Reads the encoded form; nil if there are not as many bytes.
+    /// Reads the encoded form; nil if there are fewer bytes.
     package init?(encoded bytes: UnsafeRawBufferPointer) {
-        guard bytes.count == ResponseFacts.encodedSize else { return nil }
+        guard bytes.count >= ResponseFacts.encodedSize else { return nil }
         func number(_ index: Int) -> Int64 {
             Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: Int64.self))
         }
         func instant(_ index: Int) -> Timestamp { Timestamp(millisecondsSinceEpoch: number(index)) }
-        func seconds(_ index: Int) -> Int64? {
-            let number = number(index)
-            return number < 0 ? nil : number
-        }
         flags = Flags(rawValue: UInt32(truncatingIfNeeded: number(0)))
-        status = StatusCode(rawValue: Int(Int32(truncatingIfNeeded: number(0) >> 32)))
+        statusNumber = Int32(truncatingIfNeeded: number(0) >> 32)
         requestTime = instant(1)
         responseTime = instant(2)
         date = instant(3)
         expires = instant(4)
-        lastModified = number(5) == .min ? nil : instant(5)
+        storedLastModified = instant(5)
         ageValue = max(0, min(number(6), CacheControl.maximumDeltaSeconds))
-        maxAge = seconds(7)
-        sMaxAge = seconds(8)
-        staleWhileRevalidate = seconds(9)
-        staleIfError = seconds(10)
-        givenLifetime = seconds(11)
+        storedMaxAge = number(7)
+        storedSMaxAge = number(8)
+        storedStaleWhileRevalidate = number(9)
+        storedStaleIfError = number(10)
+        storedGivenLifetime = number(11)
         targetsHash = UInt64(bitPattern: number(12))
     }
 }

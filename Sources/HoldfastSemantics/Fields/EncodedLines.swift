@@ -19,24 +19,27 @@ struct EncodedLines: Sendable {
     private var age: Int64 = -1
     private(set) var added: [HeaderFields.Line] = []
 
-    /// Nil if the bytes are not whole lines, or too many.
+    /// Nil if there are too many, or if the range is not one of the bytes.
     ///
-    /// - Parameter range: where the lines stand.
-    init?(_ bytes: [UInt8], in range: Range<Int>) {
+    /// - Parameters:
+    ///   - range: where the lines stand.
+    ///   - count: how many there are.
+    init?(_ bytes: [UInt8], in range: Range<Int>, count: Int) {
         guard range.upperBound <= bytes.count, let end = UInt32(exactly: range.upperBound),
-            let count = bytes.withUnsafeBytes({ EncodedLines.count(UnsafeRawBufferPointer(rebasing: $0[range])) })
+            count >= 0, count <= EncodedLines.mostLines
         else { return nil }
         (self.bytes, self.end, start, storedCount) = (bytes, end, UInt32(range.lowerBound), UInt8(count))
     }
 
-    private static func count(_ bytes: UnsafeRawBufferPointer) -> Int? {
-        var walk = FrameWalk(bytes)
-        var count = 0
-        while !walk.isAtEnd {
-            guard count < mostLines, walk.next() != nil, walk.next() != nil else { return nil }
-            count += 1
+    /// Whether there are exactly as many stored lines as was said.
+    var areWhole: Bool {
+        bytes.withUnsafeBytes { bytes in
+            var walk = FrameWalk(UnsafeRawBufferPointer(rebasing: bytes[Int(start)..<Int(end)]))
+            for _ in 0..<storedCount {
+                guard walk.next() != nil, walk.next() != nil else { return false }
+            }
+            return walk.isAtEnd
         }
-        return count
     }
 
     /// How many lines there are.
@@ -56,13 +59,10 @@ struct EncodedLines: Sendable {
 
     mutating func append(_ line: HeaderFields.Line) { added.append(line) }
 
-    /// Leaves out the stored Age lines and adds one.
+    /// Adds an Age line, of which there is none.
     ///
     /// - Parameter seconds: not negative.
-    mutating func setAge(_ seconds: Int64) {
-        removeAll(.age)
-        age = seconds
-    }
+    mutating func appendAge(_ seconds: Int64) { age = seconds }
 
     mutating func removeAll(_ name: FieldName) {
         if name == .age { age = -1 }
@@ -102,7 +102,8 @@ struct EncodedLines: Sendable {
             if left == 0 { return ageLine }
             left -= 1
         }
-        return added[left]
+        // What is damaged may have fewer lines than it says.
+        return added.indices.contains(left) ? added[left] : HeaderFields.Line(stored: .unreadable, value: "")
     }
 
     /// Calls `body` with the value of each line of a field, in order, until it returns false.
@@ -155,7 +156,11 @@ struct EncodedLines: Sendable {
             let stored = UnsafeRawBufferPointer(rebasing: bytes[Int(start)..<Int(end)])
             var walk = FrameWalk(stored)
             var number: UInt64 = 0
-            while let name = walk.next(), let value = walk.next(), body(stored, name, value, number) { number += 1 }
+            while number < UInt64(storedCount), let name = walk.next(), let value = walk.next(),
+                body(stored, name, value, number)
+            {
+                number += 1
+            }
         }
     }
 }

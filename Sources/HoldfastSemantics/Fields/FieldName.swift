@@ -41,7 +41,7 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
         self = FieldName(name) ?? FieldName.unreadable
     }
 
-    private static let unreadable: FieldName = "Unreadable"
+    static let unreadable: FieldName = "Unreadable"
 
     /// Whether this is a name in some spelling.
     ///
@@ -119,12 +119,46 @@ extension UInt8 {
     }
 }
 
+extension UnsafeRawBufferPointer {
+    /// Whether both are the same bytes.
+    package func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        if baseAddress == other.baseAddress { return true }
+        var offset = 0
+        while count - offset >= 8 {
+            if loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+                != other.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            {
+                return false
+            }
+            offset += 8
+        }
+        while offset < count {
+            if self[offset] != other[offset] { return false }
+            offset += 1
+        }
+        return true
+    }
+
+    /// Whether an ASCII text has these bytes in lower case.
+    @inline(__always)
+    func isLowerCase(of text: String) -> Bool {
+        guard text.utf8.count == count else { return false }
+        var text = text
+        return text.withUTF8 { text in
+            var index = 0
+            while index < count, text[index].lowerCased == self[index] { index += 1 }
+            return index == count
+        }
+    }
+}
+
 extension String {
     /// Whether both are the same bytes: strings compare by Unicode equivalence, fields do not (RFC 9111 §4.1).
     package func hasSameBytes(as other: String) -> Bool {
         let answer: Bool?? = utf8.withContiguousStorageIfAvailable { bytes in
             other.utf8.withContiguousStorageIfAvailable { others in
-                UnsafeRawBufferPointer(bytes).elementsEqual(UnsafeRawBufferPointer(others))
+                UnsafeRawBufferPointer(bytes).hasSameBytes(as: UnsafeRawBufferPointer(others))
             }
         }
         return (answer ?? nil) ?? utf8.elementsEqual(other.utf8)

@@ -72,8 +72,9 @@ public struct HeaderFields: Sendable, Hashable {
     /// - Parameters:
     ///   - bytes: those of the whole entry, which the list keeps in memory.
     ///   - range: where the lines stand.
-    package init?(encoded bytes: [UInt8], in range: Range<Int>) {
-        if let encoded = EncodedLines(bytes, in: range) {
+    ///   - count: how many there are; fewer are there if the bytes are damaged.
+    package init?(encoded bytes: [UInt8], in range: Range<Int>, count: Int) {
+        if let encoded = EncodedLines(bytes, in: range, count: count) {
             form = .encoded(encoded)
             return
         }
@@ -87,6 +88,11 @@ public struct HeaderFields: Sendable, Hashable {
             lines.append(Line(name: name, value: value))
         }
         form = .lines(lines)
+    }
+
+    /// Whether there are as many lines as was said; false if what was stored is damaged.
+    package var areWhole: Bool {
+        if case .encoded(let encoded) = form { encoded.areWhole } else { true }
     }
 
     /// Appends the frames of each line's name and value.
@@ -169,17 +175,11 @@ public struct HeaderFields: Sendable, Hashable {
         )
     }
 
-    /// Sets Age, after the other stored lines.
+    /// Appends an Age line to a list that has none.
     ///
     /// - Parameter seconds: not negative.
-    mutating func setAge(_ seconds: Int64) {
-        change(
-            lines: { lines in
-                lines.removeAll { $0.name == .age }
-                lines.append(Line(name: .age, value: String(seconds)))
-            },
-            encoded: { $0.setAge(seconds) }
-        )
+    mutating func appendAge(_ seconds: Int64) {
+        change(lines: { $0.append(Line(name: .age, value: String(seconds))) }, encoded: { $0.appendAge(seconds) })
     }
 
     @inline(__always)

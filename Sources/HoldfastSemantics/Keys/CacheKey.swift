@@ -71,16 +71,18 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         let count =
             28 + partition.utf8.count + method.utf8.count + target.utf8.count + contentType.utf8.count
             + contentDigest.utf8.count
-        return [UInt8](unsafeUninitializedCapacity: count) { buffer, written in
-            var bytes = UnsafeMutableRawBufferPointer(buffer)
+        // Made with zeros: an array without them is made by code of the standard library that is not specialized.
+        var framed = [UInt8](repeating: 0, count: count)
+        framed.withUnsafeMutableBytes { framed in
+            var bytes = framed
             CacheKey.append(formatName, to: &bytes)
             CacheKey.append(partition, to: &bytes)
             CacheKey.append(method, to: &bytes)
             CacheKey.append(target, to: &bytes)
             CacheKey.append(contentType, to: &bytes)
             CacheKey.append(contentDigest, to: &bytes)
-            written = count
         }
+        return framed
     }
 
     /// Writes a frame, and moves the beginning of the buffer behind it.

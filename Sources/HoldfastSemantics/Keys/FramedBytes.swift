@@ -39,6 +39,9 @@ public struct FramedBytes: Sendable, Hashable {
         }
     }
 
+    /// Appends all frames of another list.
+    package mutating func append(frames: FramedBytes) { bytes.append(contentsOf: frames.bytes) }
+
     private mutating func appendCount(_ count: UInt32) {
         bytes.append(UInt8(truncatingIfNeeded: count >> 24))
         bytes.append(UInt8(truncatingIfNeeded: count >> 16))
@@ -49,11 +52,17 @@ public struct FramedBytes: Sendable, Hashable {
     /// Reads frames; bytes from a disk or a network never make it trap.
     public struct Reader: Sendable {
         private let bytes: [UInt8]
-        private var position = 0
+        /// Where the next frame begins.
+        package private(set) var position = 0
 
         /// Starts at the first frame.
         public init(_ bytes: [UInt8]) {
             self.bytes = bytes
+        }
+
+        /// Starts at a frame that begins there.
+        package init(_ bytes: [UInt8], from position: Int) {
+            (self.bytes, self.position) = (bytes, min(position, bytes.count))
         }
 
         /// Whether nothing is left.

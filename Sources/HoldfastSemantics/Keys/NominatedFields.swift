@@ -260,8 +260,8 @@ extension NominatedFields {
         case .several: return false
         case .value(var value):
             guard known.first == Written.text else { return false }
-            return value.withUTF8 { value in
-                value.count == known.count - 1 && value.elementsEqual(known.dropFirst())
+            return value.withUTF8 {
+                UnsafeRawBufferPointer(rebasing: known[1...]).hasSameBytes(as: UnsafeRawBufferPointer($0))
             }
         }
     }
@@ -273,32 +273,16 @@ extension NominatedFields {
         implicit: HeaderFields
     ) -> Presented {
         var found = Presented.absent
-        // By index: an iterator would count references to each key and value.
-        var index = fields.startIndex
-        while index != fields.endIndex {
-            if isSpelled(fields.keys[index], name) {
-                guard case .absent = found else { return .several }
-                found = .value(fields.values[index])
-            }
-            fields.formIndex(after: &index)
+        for (spelled, value) in fields where name.isLowerCase(of: spelled) {
+            guard case .absent = found else { return .several }
+            found = .value(value)
         }
         guard case .absent = found, !implicit.isEmpty else { return found }
-        for line in implicit where isSpelled(line.name.canonicalName, name) {
+        for line in implicit where name.isLowerCase(of: line.name.rawName) {
             guard case .absent = found else { return .several }
             found = .value(line.value)
         }
         return found
-    }
-
-    @inline(__always)
-    private static func isSpelled(_ text: String, _ name: UnsafeRawBufferPointer) -> Bool {
-        guard text.utf8.count == name.count else { return false }
-        var text = text
-        return text.withUTF8 { text in
-            var index = 0
-            while index < name.count, text[index].lowerCased == name[index] { index += 1 }
-            return index == name.count
-        }
     }
 }
 

@@ -143,7 +143,8 @@ extension ResponseFacts {
     package func answerFields(_ stored: HeaderFields, now: Timestamp) -> HeaderFields {
         var fields = stored
         let age = currentAge(now: now)
-        fields.setAge(min(age, CacheControl.maximumDeltaSeconds))
+        if flags.contains(.age) { fields.removeAll(.age) }
+        fields.appendAge(min(age, CacheControl.maximumDeltaSeconds))
         if !flags.contains(.date) { fields.append(.date, HTTPDate(date).description) }
         guard flags.contains(.retryAfter) else { return fields }
         let waits = stored.values(of: .retryAfter)

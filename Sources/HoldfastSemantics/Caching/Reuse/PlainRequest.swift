@@ -53,13 +53,9 @@ package struct PlainRequestFields: Sendable, Hashable {
     ///   - fields: those of the request.
     ///   - implicit: those that the transport adds if the request lacks them.
     package init?(_ fields: [String: String], implicit: HeaderFields = HeaderFields()) {
-        // By index: an iterator would count references to each key and value.
-        var index = fields.startIndex
-        while index != fields.endIndex {
-            if let number = Self.finder.number(of: fields.keys[index]), !set(fields.values[index], number) {
-                return nil
-            }
-            fields.formIndex(after: &index)
+        let finder = Self.finder
+        for (name, value) in fields {
+            if let number = finder.number(of: name), !set(value, number) { return nil }
         }
         guard !implicit.isEmpty else { return }
         var added = PlainRequestFields()
