@@ -230,17 +230,26 @@ struct ReadyStoreTests {
         twins.expectSameCounts()
     }
 
-    @Test("A removed answer is not looked for again")
-    func looksOnce() async throws {
-        let twins = ReadyTwins { _, number in
-            number == 0 ? ["Cache-Control": "max-age=60"] : ["Cache-Control": "no-store"]
+    @Test("What is not a fresh hit is looked up as often as by the full judgement alone", arguments: ReadyChain.allCases)
+    func looksOnce(_ chain: ReadyChain) async throws {
+        let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=5", "ETag": "\"e\""] }
+        func expectSameLookups(_ note: Comment) {
+            #expect(
+                twins.short.caches.map(\.store.statistics.lookups) == twins.long.caches.map(\.store.statistics.lookups),
+                note
+            )
         }
-        await twins.warm()
-        await twins.change { ($0.cache.store as? MemoryStore)?.trim(to: 0) }
-        let (store, pipeline) = (twins.short.cache.store, twins.short.pipeline)
-        let before = store.statistics.lookups
-        for _ in 0..<20 { try await pipeline.send(.get()).body.discard() }
-        // Once more for each stripe of threads that had it.
-        #expect((20...20 + CacheMeter.stripeCount).contains(store.statistics.lookups - before))
+        for fields in [[:], ["Cookie": "a=b"], ["Authorization": "t"]] {
+            let request = URLRequest.get("http://origin.example/a", fields)
+            await twins.ask(request)
+            expectSameLookups("a miss, \(fields)")
+            await twins.ask(request)
+            expectSameLookups("a hit, \(fields)")
+            twins.advance(.seconds(6))
+            await twins.ask(request)
+            expectSameLookups("a revalidation, \(fields)")
+            await twins.ask(.get("http://origin.example/a", fields.merging(["Range": "bytes=0-0"]) { $1 }))
+            expectSameLookups("a range, \(fields)")
+        }
     }
 }

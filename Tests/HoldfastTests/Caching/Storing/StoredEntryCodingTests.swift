@@ -85,4 +85,33 @@ struct StoredEntryCodingTests {
             #expect(StoredResponse(decoding: ByteChunk(random)) == nil, "seed \(generator.seed)")
         }
     }
+
+    @Test("Entries that 0.1.0 wrote are read", arguments: ["hsr2", "hsr3"])
+    func former(_ format: String) throws {
+        let response = try Self.response()
+        var frames = FramedBytes()
+        for part in [format, response.target.canonical, "GET"] { frames.append(part) }
+        frames.append(response.nominated.framed)
+        frames.append(String(response.requestTime.millisecondsSinceEpoch))
+        frames.append(String(response.responseTime.millisecondsSinceEpoch))
+        if format == "hsr3" { frames.append(String(response.requestOrder.rawValue)) }
+        for part in ["d-", "9", "", String(response.head.status.rawValue)] { frames.append(part) }
+        response.head.fields.encode(into: &frames)
+        let read = try #require(StoredResponse(decoding: ByteChunk(frames.bytes)))
+        #expect(read.head == response.head)
+        #expect(read.target == response.target)
+        #expect(read.contentDecoded && read.givenLifetime == 9 && !read.needsConfirmation)
+        #expect(StoredResponse(decoding: read.encoded) == read)
+    }
+
+    @Test("A cache with another target list reads the directives again")
+    func otherTargets() throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=60", "CDN-Cache-Control": "max-age=7"]
+        let stored = try Self.response(fields)
+        #expect(stored.freshnessLifetime(CacheOptions()).seconds == 60)
+        let read = try #require(StoredResponse(decoding: stored.encoded, targetedFields: [.cdnCacheControl]))
+        #expect(read.freshnessLifetime(CacheOptions()).seconds == 7)
+        let again = try #require(StoredResponse(decoding: read.encoded, targetedFields: []))
+        #expect(again.freshnessLifetime(CacheOptions()).seconds == 60)
+    }
 }
