@@ -11,6 +11,19 @@ internal import HoldfastStorage
 #endif
 
 extension Path {
+    /// A pipeline with a cache over a store, for calls of one thread.
+    static func diskPipeline(over store: any CacheStore, on line: Line) -> Pipeline {
+        var configuration = PipelineConfiguration()
+        configuration.clock = StillClock()
+        configuration.executor = line
+        return Pipeline(
+            transport: ImmediateTransport(),
+            cache: HTTPCache(store: store),
+            retrierFactory: .never,
+            configuration: configuration
+        )
+    }
+
     /// Whole calls, with a transport that answers at once.
     static func calls(on line: Line) -> [Path] {
         var configuration = PipelineConfiguration()
@@ -42,6 +55,11 @@ extension Path {
         let hit = pipeline(cache: .inMemory())
         let observedHit = pipeline([BusyHook()], cache: .inMemory())
         let longHit = pipeline(cache: .inMemory())
+        let uniform = pipeline(cache: .inMemory())
+        let urls = (0..<2_000).map { Sample.request("https://api.example.com/v1/all/\($0)") }
+        line.run {
+            for url in urls { _ = try? await uniform.send(url) }
+        }
         let confirmed = Pipeline(
             transport: ImmediateTransport(confirms: true),
             cache: .inMemory(),
@@ -65,6 +83,9 @@ extension Path {
             sends("hit-authorized", pipeline: hit, request: asking(field: "Authorization", value: bearer)),
             sends("hit-cookies", pipeline: hit, request: asking(field: "Cookie", value: "session=0123456789abcdef")),
             sends("hit-directives", pipeline: hit, request: asking(field: "Cache-Control", value: "max-age=600")),
+            Path("hit-uniform") { (index: Int) async throws -> Bool in
+                try await uniform.send(urls[index * 1_999 % urls.count]).status == .ok
+            },
             sends("hit-judged-in-full", pipeline: longHit, request: tolerant),
             // Each URL is called once unobserved and once counted. The second time it would be found, so every other request is
             // a new one.

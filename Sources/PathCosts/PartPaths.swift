@@ -148,14 +148,20 @@ extension Path {
         guard let store = opened.store.withLock({ $0 }) else { return [] }
         let body = ByteChunk([UInt8](repeating: 7, count: 16 << 10))
         let keys = (0..<64).map { StoreKey(Array("key \($0) of some length, as the keys of caches have".utf8)) }
+        let request = Sample.request("https://api.example.com/v1/articles/12345?lang=en&fields=title,body")
+        let cached = diskPipeline(over: store, on: line)
         line.run {
             for key in keys { try? await put(key, body: body, in: store, now: now) }
+            _ = try? await cached.send(request).body.collect()
         }
         return [
             Path("disk-look-up") { find(keys[$0 % keys.count], in: store, now: now)?.count == 1 },
             Path("disk-get", turns: 200) { (index: Int) async throws -> Bool in
                 guard let entry = find(keys[index % keys.count], in: store, now: now)?.first else { return false }
                 return try await store.body(of: entry).read(from: 0, upTo: body.count).count == body.count
+            },
+            Path("hit-disk", turns: 200) { (_: Int) async throws -> Bool in
+                try await cached.send(request).body.collect().count == 1024
             },
             Path("disk-put", turns: 100) { (index: Int) async throws -> Bool in
                 try await put(keys[index % keys.count], body: body, in: store, now: now)

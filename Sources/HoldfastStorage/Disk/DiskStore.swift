@@ -137,6 +137,12 @@ public final class DiskStore: CacheStore {
         return try await lookup.body(of: source)
     }
 
+    /// The body of an entry that was read together with its record, if the store still has it; nil for encrypted ones.
+    public func peekBody(of entry: StoredEntry) -> ByteChunk? {
+        guard (try? health.admit(now: nil)) != nil else { return nil }
+        return lookup.peekBody(of: entry)
+    }
+
     public func write(
         _ key: StoreKey,
         variant: StoreKey,

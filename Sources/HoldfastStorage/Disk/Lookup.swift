@@ -304,6 +304,26 @@ final class Lookup: Sendable {
         return entry.content
     }
 
+    /// The checked body of an entry that is still the current one, if its record contains it unencrypted; otherwise nil.
+    func peekBody(of entry: StoredEntry) -> ByteChunk? {
+        guard let source = entry.source, isThere(source),
+            source.epoch >= log.epoch.load(ordering: .acquiring),
+            !orders.takes(order: source.header.order, key: entry.key, tags: entry.description.tags),
+            entry.content.holdsBody == true
+        else { return nil }
+        counters.bytesRead.add(entry.bodyLength, ordering: .relaxed)
+        return source.inlineBytes
+    }
+
+    /// Whether the row of a record is still as it was read.
+    private func isThere(_ source: RecordSource) -> Bool {
+        index.shard(of: source.header.primary).state.withLock { shard in
+            shard.table.row(source.row.fragment, variant: source.row.variant).map {
+                $0.order == source.row.order && $0.place == source.row.place
+            } ?? false
+        }
+    }
+
     /// The decrypted and checked inline body of a record.
     func inlineBody(of source: RecordSource) throws(StoreError) -> ByteChunk {
         let stored = source.inlineBytes
@@ -319,13 +339,8 @@ final class Lookup: Sendable {
     /// - Returns: whether it was still there as it was read.
     @discardableResult
     func dropDamaged(_ source: RecordSource) -> Bool {
-        let primary = source.header.primary
-        let isThere = index.shard(of: primary).state.withLock { shard in
-            shard.table.row(source.row.fragment, variant: source.row.variant).map {
-                $0.order == source.row.order && $0.place == source.row.place
-            } ?? false
-        }
-        if isThere { remover.drop(source.row, primary: primary) }
+        let isThere = isThere(source)
+        if isThere { remover.drop(source.row, primary: source.header.primary) }
         return isThere
     }
 

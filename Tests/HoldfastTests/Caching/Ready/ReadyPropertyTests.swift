@@ -73,6 +73,31 @@ struct ReadyPropertyTests {
         #expect(hits > 400, "\(hits) hits")
     }
 
+    @Test("On disk", arguments: ReadyChain.allCases)
+    func disk(_ chain: ReadyChain) async throws {
+        var (hits, ready) = (0, 0)
+        for seed in 2_000..<2_012 as Range<UInt64> {
+            var stores: [DiskStore] = []
+            for _ in 0..<4 {
+                stores.append(
+                    try await DiskStore.open(
+                        directory: "/store",
+                        capacity: 4 << 20,
+                        fileSystem: SimulatedFileSystem(remembersUnsynced: false),
+                        now: StoreInstant(ManualClock().timestamp)
+                    )
+                )
+            }
+            let (opened, numbers) = (stores, AnswerNumbers())
+            let count = try await Self.history(chain, seed, store: StoreMaker { opened[numbers.next() - 1] })
+            hits += count.hits
+            ready += count.ready
+            for store in stores { await store.close() }
+        }
+        #expect(ready * 6 > hits, "\(ready) of \(hits) hits were ready")
+        #expect(hits > 150, "\(hits) hits")
+    }
+
     @Test("In memory over another store", arguments: ReadyChain.allCases)
     func tiered(_ chain: ReadyChain) async throws {
         var (hits, ready) = (0, 0)

@@ -230,7 +230,10 @@ struct ReadyStoreTests {
         twins.expectSameCounts()
     }
 
-    @Test("What is not a fresh hit is looked up as often as by the full judgement alone", arguments: ReadyChain.allCases)
+    @Test(
+        "What is not a fresh hit is looked up as often as by the full judgement alone",
+        arguments: ReadyChain.allCases
+    )
     func looksOnce(_ chain: ReadyChain) async throws {
         let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=5", "ETag": "\"e\""] }
         func expectSameLookups(_ note: Comment) {
