@@ -97,3 +97,29 @@ public struct FramedBytes: Sendable, Hashable {
         }
     }
 }
+
+/// Reads frames (``FramedBytes``) where they stand; no bytes make it trap.
+package struct FrameWalk {
+    private let bytes: UnsafeRawBufferPointer
+    /// Where the next frame begins.
+    package private(set) var position: Int
+
+    /// - Parameter position: within the bytes or at their end.
+    package init(_ bytes: UnsafeRawBufferPointer, at position: Int = 0) {
+        (self.bytes, self.position) = (bytes, position)
+    }
+
+    /// Whether nothing is left.
+    package var isAtEnd: Bool { position >= bytes.count }
+
+    /// Where the content of the next frame stands; nil at the end, and if the rest is not a whole frame: then the position stays.
+    @inline(__always)
+    package mutating func next() -> Range<Int>? {
+        guard bytes.count - position >= 4 else { return nil }
+        let count = Int(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self)))
+        let start = position + 4
+        guard bytes.count - start >= count else { return nil }
+        position = start + count
+        return Range(uncheckedBounds: (start, position))
+    }
+}

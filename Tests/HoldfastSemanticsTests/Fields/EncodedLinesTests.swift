@@ -8,7 +8,8 @@ import Testing
 @Suite("Field lines read where they are stored")
 struct EncodedLinesTests {
     private static let names = [
-        "Age", "age", "Cache-Control", "CACHE-CONTROL", "Cookie", "Set-Cookie", "X-A", "x-a", "X-B", "Date", "Retry-After",
+        "Age", "age", "Cache-Control", "CACHE-CONTROL", "Cookie", "Set-Cookie", "X-A", "x-a", "X-B", "Date",
+        "Retry-After",
     ]
 
     private static func encoded(_ fields: HeaderFields, before: Int = 0, after: Int = 0) throws -> HeaderFields {

@@ -81,7 +81,8 @@ package struct PlainRequestFields: Sendable, Hashable {
             cookie = value
         case 2:
             guard cacheControl == nil else { return false }
-            cacheControl = value
+            // As all rules see it (RFC 9110 §5.5).
+            cacheControl = HeaderFields.cleaned(value)
         default: arePlain = false
         }
         return true
