@@ -63,7 +63,7 @@ extension CachingHook {
         let fields = request.allHTTPHeaderFields ?? [:]
         let implicit = transport.implicitFields(for: request)
         guard let plain = PlainRequestFields(fields, implicit: implicit), plain.arePlain,
-            var target = PlainTarget(url.absoluteString, cache, fields, implicit: implicit),
+            let target = PlainTarget(url.absoluteString, cache, fields, implicit: implicit),
             let principal = cache.partitions.name(
                 of: plain,
                 explicit: explicit,
@@ -71,42 +71,41 @@ extension CachingHook {
                 stripe: history.stripe
             )
         else { return nil }
-        let now = clock.timestamp
-        guard var own = cache.peek(target, of: principal, now: now) else { return nil }
-        if own.isEmpty, target.canonicalize() {
-            guard let canonical = cache.peek(target, of: principal, now: now) else { return nil }
-            own = canonical
-        }
-        let isShared = cache.options.mode == .shared
-        let readsOthers =
-            !principal.isEmpty
-            && (isShared || cache.options.cookiesMayBorrow && explicit == nil && plain.authorization == nil)
-        let others = readsOthers ? cache.peek(target, of: "", now: now) : []
-        let question = FreshQuestion(
+        var question = FreshQuestion(
             request: request,
             url: url,
             fields: fields,
             implicit: implicit,
             cacheControl: plain.cacheControl,
             target: target,
-            now: now,
-            history: history,
-            // Those of the own partition, which these alone determine.
-            areCredentialsEqual: !own.isEmpty && !principal.isEmpty && explicit == nil
+            now: clock.timestamp,
+            minute: history.begun.minute,
+            stripe: history.stripe
         )
-        if let others, own.isEmpty || others.isEmpty,
-            !cache.mayVaryInSearch(target, of: principal, now: now, known: &known),
-            !readsOthers || !cache.mayVaryInSearch(target, of: "", now: now, known: &known),
+        guard var own = cache.peek(question, of: principal) else { return nil }
+        if own.isEmpty, question.target.canonicalize() {
+            guard let canonical = cache.peek(question, of: principal) else { return nil }
+            own = canonical
+        }
+        let isShared = cache.options.mode == .shared
+        let readsOthers =
+            !principal.isEmpty
+            && (isShared || cache.options.cookiesMayBorrow && explicit == nil && plain.authorization == nil)
+        let others = readsOthers ? cache.peek(question, of: "") : []
+        if let others, own.isEmpty || others.isEmpty, !cache.mayVaryInSearch(question, of: principal),
+            !readsOthers || !cache.mayVaryInSearch(question, of: ""),
             let hit = answer(
                 question,
                 from: own.isEmpty ? others : own,
-                isBorrowed: own.isEmpty && readsOthers && !isShared
+                isBorrowed: own.isEmpty && readsOthers && !isShared,
+                // Those of the own partition, which these alone determine.
+                areCredentialsEqual: !own.isEmpty && !principal.isEmpty && explicit == nil
             )
         {
             return hit
         }
-        known.add(own, for: target.key(of: principal))
-        if let others, readsOthers { known.add(others, for: target.key(of: "")) }
+        known.add(own, for: question.target.key(of: principal))
+        if let others, readsOthers { known.add(others, for: question.target.key(of: "")) }
         return nil
     }
 
@@ -114,13 +113,18 @@ extension CachingHook {
     private func answer(
         _ question: borrowing FreshQuestion,
         from entries: [StoredEntry],
-        isBorrowed: Bool
+        isBorrowed: Bool,
+        areCredentialsEqual: Bool
     ) -> (response: Response, entry: StoredEntry)? {
-        guard let index = entries.count == 1 ? 0 : question.selected(among: entries) else { return nil }
+        let index =
+            entries.count == 1 ? 0 : question.selected(among: entries, areCredentialsEqual: areCredentialsEqual)
+        guard let index else { return nil }
         let entry = entries[index]
         let metadata = entry.description.metadata
         guard !entry.needsValidation, entry.version != .beingWritten, let head = EntryHead(metadata),
-            head.layout.isWholeGet, question.hasNominated(head, in: metadata), !head.layout.needsConfirmation,
+            head.layout.isWholeGet,
+            question.hasNominated(head, in: metadata, areCredentialsEqual: areCredentialsEqual),
+            !head.layout.needsConfirmation,
             head.facts.targetsHash == cache.targetsHash,
             // A redirect is followed above, where an answer without a call never arrives.
             !head.facts.status.isRedirection, let stored = head.fields(in: metadata),
@@ -129,8 +133,8 @@ extension CachingHook {
         else { return nil }
         cache.meter.hit(
             from: CountedOrigin(canonical: question.target.text, originLength: head.layout.originLength),
-            in: question.history.begun.minute,
-            stripe: question.history.stripe,
+            in: question.minute,
+            stripe: question.stripe,
             bytes: body.count,
             saved: head.facts.savedTime
         )
@@ -178,20 +182,23 @@ private struct FreshQuestion: ~Copyable {
     let fields: [String: String]
     let implicit: HeaderFields
     let cacheControl: String?
-    let target: PlainTarget
+    var target: PlainTarget
     let now: Timestamp
-    let history: LookupHistory
-    /// Whether the credentials of the stored responses are the request's.
-    let areCredentialsEqual: Bool
+    /// When it is counted.
+    let minute: Int64
+    /// Where it is counted.
+    let stripe: Int
 
     /// The index of the only one of several entries that certainly has the request's nominated values; nil if it is not certain
     /// which one that is.
-    borrowing func selected(among entries: [StoredEntry]) -> Int? {
+    ///
+    /// - Parameter areCredentialsEqual: whether the credentials of the stored responses are the request's.
+    borrowing func selected(among entries: [StoredEntry], areCredentialsEqual: Bool) -> Int? {
         var selected: Int?
         for index in entries.indices {
             let metadata = entries[index].description.metadata
             guard let head = EntryHead(metadata), head.layout.isWholeGet else { return nil }
-            guard hasNominated(head, in: metadata) else { continue }
+            guard hasNominated(head, in: metadata, areCredentialsEqual: areCredentialsEqual) else { continue }
             if selected != nil { return nil }
             selected = index
         }
@@ -203,7 +210,7 @@ private struct FreshQuestion: ~Copyable {
     }
 
     /// Whether the request certainly has the values that a response nominates.
-    borrowing func hasNominated(_ head: EntryHead, in metadata: ByteChunk) -> Bool {
+    borrowing func hasNominated(_ head: EntryHead, in metadata: ByteChunk, areCredentialsEqual: Bool) -> Bool {
         guard head.layout.isNominating else { return true }
         return metadata.withUnsafeBytes { metadata in
             guard let written = head.written(in: metadata) else { return false }
@@ -219,27 +226,25 @@ private struct FreshQuestion: ~Copyable {
 
 extension HTTPCache {
     /// What is stored for a GET of a principal; nil if it is not in memory.
-    fileprivate func peek(_ target: borrowing PlainTarget, of principal: String, now: Timestamp) -> [StoredEntry]? {
-        store.peek(target.key(of: principal), now: StoreInstant(now))
+    fileprivate func peek(_ question: borrowing FreshQuestion, of principal: String) -> [StoredEntry]? {
+        store.peek(question.target.key(of: principal), now: StoreInstant(question.now))
     }
 
     /// Whether a response that is stored for another query may answer (No-Vary-Search).
-    fileprivate func mayVaryInSearch(
-        _ target: borrowing PlainTarget,
-        of principal: String,
-        now: Timestamp,
-        known: inout KnownEntries
-    ) -> Bool {
+    fileprivate func mayVaryInSearch(_ question: borrowing FreshQuestion, of principal: String) -> Bool {
         guard holdsSearchVariance else { return false }
-        guard let uri = try? TargetURI(target.text),
+        guard let uri = try? TargetURI(question.target.text),
             let keys = SearchVarianceKeys(
-                CacheKey(partition: principal, method: .get, target: uri, contentType: target.contentType)
+                CacheKey(
+                    partition: principal,
+                    method: .get,
+                    target: uri,
+                    contentType: question.target.contentType
+                )
             )
         else { return true }
-        let key = StoreKey(keys.ofPath.framed)
-        guard let entries = store.peek(key, now: StoreInstant(now)) else { return true }
-        known.add(entries, for: key)
-        return !entries.isEmpty
+        let found = store.peek(StoreKey(keys.ofPath.framed), now: StoreInstant(question.now))
+        return found.map { !$0.isEmpty } ?? true
     }
 }
 
