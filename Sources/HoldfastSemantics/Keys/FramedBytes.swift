@@ -24,30 +24,24 @@ public struct FramedBytes: Sendable, Hashable {
     ///
     /// - Parameter part: its content; bytes beyond 2^32 − 1 are cut off.
     public mutating func append(_ part: [UInt8]) {
-        let count = UInt32(clamping: part.count)
-        appendCount(count)
-        part.withUnsafeBufferPointer { bytes.append(contentsOf: $0.prefix(Int(count))) }
+        part.withUnsafeBufferPointer { append(frame: $0) }
     }
 
     /// Appends one frame with the UTF-8 bytes of a text.
     public mutating func append(_ part: String) {
         var part = part
-        part.withUTF8 { utf8 in
-            let count = UInt32(clamping: utf8.count)
-            appendCount(count)
-            bytes.append(contentsOf: utf8.prefix(Int(count)))
-        }
+        part.withUTF8 { append(frame: $0) }
+    }
+
+    private mutating func append(frame part: UnsafeBufferPointer<UInt8>) {
+        let count = UInt32(clamping: part.count)
+        withUnsafeBytes(of: count.bigEndian) { bytes.append(contentsOf: $0.bindMemory(to: UInt8.self)) }
+        // A slice would be appended byte by byte.
+        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: part[..<Int(count)]))
     }
 
     /// Appends all frames of another list.
     package mutating func append(frames: FramedBytes) { bytes.append(contentsOf: frames.bytes) }
-
-    private mutating func appendCount(_ count: UInt32) {
-        bytes.append(UInt8(truncatingIfNeeded: count >> 24))
-        bytes.append(UInt8(truncatingIfNeeded: count >> 16))
-        bytes.append(UInt8(truncatingIfNeeded: count >> 8))
-        bytes.append(UInt8(truncatingIfNeeded: count))
-    }
 
     /// Reads frames; bytes from a disk or a network never make it trap.
     public struct Reader: Sendable {

@@ -21,7 +21,7 @@ final class GrowingBody: StoredBody {
                 flush()
                 add(bytes.compacted())
             } else {
-                gathered.append(contentsOf: bytes)
+                bytes.append(to: &gathered)
                 if gathered.count >= GrowingBody.gatherBelow { flush() }
             }
         }
