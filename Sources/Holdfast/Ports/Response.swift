@@ -311,8 +311,8 @@ package enum PresentedFields: Sendable {
 
 /// The last heads in Foundation's form, since making one costs more than a hundred hits.
 ///
-/// A table with a fixed number of places, each with the last head that came to it. A head is found by its stored fields, which are
-/// compared by identity, and by the Age that was added to them.
+/// A table with a fixed number of places, each with the last head that came to it. A head is found by the bytes of its stored
+/// fields, and by the Age that was added to them.
 final class FoundationHeads: Sendable {
     static let shared = FoundationHeads()
 
@@ -337,9 +337,9 @@ final class FoundationHeads: Sendable {
 
     /// The head for an absolute URL, which `make` makes if it is not known, or if the fields are not as they were stored.
     func head(of head: ResponseHead, url: String, make: () -> HTTPURLResponse?) -> HTTPURLResponse? {
-        guard let hash = head.fields.placeHash else { return make() }
-        let shard = shards[Int(hash % UInt(FoundationHeads.shardCount))]
-        let index = Int(hash / UInt(FoundationHeads.shardCount) % UInt(FoundationHeads.placesPerShard))
+        guard let hash = head.fields.quickHash else { return make() }
+        let shard = shards[Int(hash % UInt64(FoundationHeads.shardCount))]
+        let index = Int(hash / UInt64(FoundationHeads.shardCount) % UInt64(FoundationHeads.placesPerShard))
         let known = shard.places.withLock { places in
             places[index].flatMap { $0.isFor(head, url) ? $0.made : nil }
         }

@@ -51,7 +51,7 @@ struct EncodedLinesTests {
             let count = [0, 1, 7, 20, 64, 65, 90][Int.random(in: 0..<7, using: &random)]
             var lines = Self.random(count, using: &random)
             var stored = try Self.encoded(lines, before: round % 3, after: round % 2)
-            #expect((stored.placeHash != nil) == (count <= 64))
+            #expect((stored.quickHash != nil) == (count <= 64))
             Self.expectEqual(stored, lines, "seed \(seed), round \(round)")
             for step in 0..<6 {
                 let name = try #require(FieldName(Self.names[Int.random(in: 0..<Self.names.count, using: &random)]))
