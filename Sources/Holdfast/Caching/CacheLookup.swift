@@ -151,7 +151,8 @@ struct CacheLookup: Sendable {
 
     /// Whether a step has changed the userinfo of the URL, which a transport may turn into a credential.
     private func changesUserinfo(of sent: URLRequest?) -> Bool {
-        guard let text = sent?.url?.absoluteString, text.utf8.contains(UInt8(ascii: "@")) || head.target.userinfo != nil else {
+        guard let text = sent?.url?.absoluteString, text.utf8.contains(UInt8(ascii: "@")) || head.target.userinfo != nil
+        else {
             return false
         }
         return (try? TargetURI(text))?.userinfo != head.target.userinfo

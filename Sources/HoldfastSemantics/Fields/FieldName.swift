@@ -47,12 +47,8 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
     ///
     /// - Parameter bytes: the ASCII bytes of the spelling.
     func isSpelled(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        canonicalName.utf8.count == bytes.count
-            && canonicalName.utf8.withContiguousStorageIfAvailable { name in
-                var index = 0
-                while index < bytes.count, bytes[index].lowerCased == name[index] { index += 1 }
-                return index == bytes.count
-            } ?? canonicalName.utf8.elementsEqual(bytes.lazy.map(\.lowerCased))
+        var name = canonicalName
+        return name.withUTF8 { UnsafeRawBufferPointer($0).isLowerCase(of: bytes) }
     }
 
     /// Creates a name from a literal in source code.
@@ -142,14 +138,18 @@ extension UnsafeRawBufferPointer {
 
     /// Whether an ASCII text has these bytes in lower case.
     @inline(__always)
+    func isLowerCase(of text: UnsafeRawBufferPointer) -> Bool {
+        guard text.count == count else { return false }
+        var index = 0
+        while index < count, text[index].lowerCased == self[index] { index += 1 }
+        return index == count
+    }
+
+    @inline(__always)
     func isLowerCase(of text: String) -> Bool {
         guard text.utf8.count == count else { return false }
         var text = text
-        return text.withUTF8 { text in
-            var index = 0
-            while index < count, text[index].lowerCased == self[index] { index += 1 }
-            return index == count
-        }
+        return text.withUTF8 { isLowerCase(of: UnsafeRawBufferPointer($0)) }
     }
 }
 

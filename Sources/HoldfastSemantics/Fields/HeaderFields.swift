@@ -261,18 +261,15 @@ extension HeaderFields: RandomAccessCollection {
     public var startIndex: Int { 0 }
 
     /// The index after the last line.
-    public var endIndex: Int { count }
-
-    /// Iterates over the lines.
-    public func makeIterator() -> IndexingIterator<[Line]> { lines.makeIterator() }
-
-    /// How many lines there are.
-    public var count: Int {
+    public var endIndex: Int {
         switch form {
         case .lines(let lines): lines.count
         case .encoded(let encoded): encoded.count
         }
     }
+
+    /// Iterates over the lines.
+    public func makeIterator() -> IndexingIterator<[Line]> { lines.makeIterator() }
 
     /// The line at an index.
     ///

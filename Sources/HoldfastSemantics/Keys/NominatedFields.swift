@@ -17,8 +17,17 @@ public struct NominatedFields: Sendable, Hashable {
     private let entries: [Entry]
     private let normalizes: Bool
 
-    /// The values as the request had them, for ``matches(written:_:implicit:areCredentialsEqual:)``; not part of the value.
-    package private(set) var written: [UInt8] = []
+    /// The values as the request had them, for ``matches(written:_:implicit:areCredentialsEqual:)``.
+    package var written: [UInt8] { origin.bytes }
+    private var origin = Origin(bytes: [])
+
+    /// Where a value comes from, which is not a part of it.
+    private struct Origin: Sendable, Hashable {
+        let bytes: [UInt8]
+
+        static func == (left: Origin, right: Origin) -> Bool { true }
+        func hash(into hasher: inout Hasher) {}
+    }
 
     /// The nominated names in lower case, sorted; empty if the response does not vary.
     public var names: [String] { entries.map(\.name) }
@@ -72,7 +81,7 @@ public struct NominatedFields: Sendable, Hashable {
             frames.append(entry.name)
             frames.append(NominatedFields.written(entry, in: presented))
         }
-        written = frames.bytes
+        origin = Origin(bytes: frames.bytes)
     }
 
     /// Restores a value from its ``framed`` form.
@@ -85,7 +94,7 @@ public struct NominatedFields: Sendable, Hashable {
 
     /// - Parameter written: ``written``; empty if it is not known.
     package init?(framed: [UInt8], written: [UInt8]) {
-        self.written = written
+        origin = Origin(bytes: written)
         guard !framed.isEmpty else {
             entries = []
             normalizes = true
@@ -193,14 +202,6 @@ public struct NominatedFields: Sendable, Hashable {
         name == "authorization" || name == "cookie" || name == "proxy-authorization"
     }
 
-    public static func == (left: NominatedFields, right: NominatedFields) -> Bool {
-        left.entries == right.entries && left.normalizes == right.normalizes
-    }
-
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(entries)
-        hasher.combine(normalizes)
-    }
 }
 
 /// Comparing values as they were written: the same bytes mean the same, whatever their syntax.

@@ -110,17 +110,14 @@ package struct FieldNameFinder: Sendable {
     package func number(of name: String) -> Int? {
         let count = name.utf8.count
         guard lengths >> UInt64(min(count, 63)) & 1 == 1 else { return nil }
-        return compared(name, count: count)
+        return compared(name)
     }
 
-    private func compared(_ name: String, count: Int) -> Int? {
+    private func compared(_ name: String) -> Int? {
         var name = name
         return name.withUTF8 { bytes in
-            for known in names where known.bytes.count == count {
-                var index = 0
-                while index < count, bytes[index].lowerCased == known.bytes[index] { index += 1 }
-                if index == count { return known.number }
-            }
+            let text = UnsafeRawBufferPointer(bytes)
+            for known in names where known.bytes.withUnsafeBytes({ $0.isLowerCase(of: text) }) { return known.number }
             return nil
         }
     }
