@@ -332,6 +332,8 @@ final class FoundationHeads: Sendable {
 
     private static let shardCount = 16
     private static let placesPerShard = 32
+    /// The stored fields of longer heads are not kept.
+    private static let longest = 8 << 10
 
     private let shards = (0..<shardCount).map { _ in Shard() }
 
@@ -345,7 +347,10 @@ final class FoundationHeads: Sendable {
         }
         if let known { return known }
         guard let made = make() else { return nil }
-        shard.places.withLock { $0[index] = Place(head: head, url: url, made: made) }
+        if let fields = head.fields.compacted(upTo: FoundationHeads.longest) {
+            let place = Place(head: ResponseHead(status: head.status, fields: fields), url: url, made: made)
+            shard.places.withLock { $0[index] = place }
+        }
         return made
     }
 }

@@ -217,6 +217,14 @@ public struct HeaderFields: Sendable, Hashable {
         }
     }
 
+    /// The same list with bytes of its own, so that it does not keep the whole entry in memory; nil if they are too many.
+    package func compacted(upTo limit: Int) -> HeaderFields? {
+        guard case .encoded(let encoded) = form, let compacted = encoded.compacted(upTo: limit) else { return nil }
+        var fields = HeaderFields()
+        fields.form = .encoded(compacted)
+        return fields
+    }
+
     /// A number that is equal where ``isIdentical(to:)`` is true, for tables in which nobody gains by equal ones; nil if the list
     /// is not as it was stored.
     package var quickHash: UInt64? {
@@ -374,6 +382,16 @@ struct EncodedLines: Sendable {
             }
         }
         return hash
+    }
+
+    /// See ``HeaderFields/compacted(upTo:)``.
+    func compacted(upTo limit: Int) -> EncodedLines? {
+        let range = Int(start)..<Int(end)
+        guard range.count <= limit, added.count <= 4,
+            var compacted = EncodedLines(Array(bytes[range]), in: 0..<range.count, count: Int(storedCount))
+        else { return nil }
+        (compacted.leftOut, compacted.age, compacted.added) = (leftOut, age, added)
+        return compacted
     }
 
     mutating func append(_ line: HeaderFields.Line) { added.append(line) }

@@ -46,6 +46,21 @@ struct FoundationHeadsTests {
         #expect(heads.head(of: ResponseHead(status: .ok, fields: other), url: "u") { nil } == nil)
     }
 
+    @Test("A long one is made each time, and a kept one has bytes of its own")
+    func bounded() throws {
+        let heads = FoundationHeads()
+        var frames = FramedBytes()
+        let long: HeaderFields = ["X-Long": String(repeating: "x", count: 9 << 10)]
+        long.encode(into: &frames)
+        let fields = try #require(HeaderFields(encoded: frames.bytes, in: 0..<frames.bytes.count, count: 1))
+        let first = heads.head(of: ResponseHead(status: .ok, fields: fields), url: "u") { Self.make(1) }
+        #expect(first != nil)
+        #expect(heads.head(of: ResponseHead(status: .ok, fields: fields), url: "u") { nil } == nil)
+        #expect(fields.compacted(upTo: 10 << 10) == fields)
+        #expect(fields.compacted(upTo: 8 << 10) == nil)
+        #expect(HeaderFields().compacted(upTo: 1) == nil)
+    }
+
     @Test("Many tasks ask at once, and each gets the head of its own fields")
     func stress() async throws {
         let heads = FoundationHeads()
