@@ -94,6 +94,8 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
         get { parts.value.hasAgeDeducted }
         set { parts.value.hasAgeDeducted = newValue }
     }
+    /// Whether a cache answered with it by its facts alone.
+    var isFreshHit: Bool { parts.value.isFreshHit }
     /// When its call ends, by the clock of its pipeline; nil if nothing limits the call.
     var deadline: CallDeadline? {
         get { parts.value.deadline }
@@ -221,7 +223,7 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
     /// hits of one second share one.
     public func makeHTTPURLResponse() -> HTTPURLResponse? {
         guard let url else { return nil }
-        guard parts.value.isFreshHit, url.baseURL == nil else { return assembled(url) }
+        guard isFreshHit, url.baseURL == nil else { return assembled(url) }
         return FoundationHeads.shared.head(of: head, url: url.absoluteString) { assembled(url) }
     }
 

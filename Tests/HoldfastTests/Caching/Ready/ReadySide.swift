@@ -132,7 +132,7 @@ struct ReadySeen: Equatable, Sendable {
     var hasAgeDeducted = false
     var error: String?
     var sends = 0
-    /// Whether the answer was ready; not compared.
+    /// Whether it was a fresh hit, judged by facts alone; not compared.
     var isReady = false
 
     var text: String { String(decoding: body, as: UTF8.self) }
@@ -152,8 +152,7 @@ struct ReadySeen: Equatable, Sendable {
         let made = response.makeHTTPURLResponse()
         let fields = made?.allHeaderFields.map { "\($0.key): \($0.value)" }.sorted() ?? []
         foundation = "\(made?.statusCode ?? 0) \(made?.url?.absoluteString ?? "") \(fields)"
-        // Only a ready answer gives one object twice.
-        isReady = made != nil && made === response.makeHTTPURLResponse()
+        isReady = response.isFreshHit
     }
 
     static func == (left: ReadySeen, right: ReadySeen) -> Bool {
