@@ -206,9 +206,9 @@ extension CachingHook {
             let validator = StrongValidator(stored), let range = RangeRequest(missing)
         else { return nil }
         var request = request
-        for name in ["If-None-Match", "If-Modified-Since"] { request.setValue(nil, forHTTPHeaderField: name) }
-        request.setValue(range.description, forHTTPHeaderField: "Range")
-        request.setValue(validator.fieldValue, forHTTPHeaderField: "If-Range")
+        request.setFields([
+            (.ifNoneMatch, nil), (.ifModifiedSince, nil), (.range, range.description), (.ifRange, validator.fieldValue),
+        ])
         if request.value(forHTTPHeaderField: "Accept-Encoding") == nil, !stored.head.fields.contains(.contentEncoding) {
             request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
         }

@@ -282,6 +282,13 @@ package enum Presentation: Sendable {
     package var fields: HeaderFields? {
         if case .presented(let presented) = self { presented.fields } else { nil }
     }
+
+    /// The fields if they are known.
+    ///
+    /// - Parameter known: see ``PresentedFields/fields(probably:)``.
+    func fields(probably known: HeaderFields) -> HeaderFields? {
+        if case .presented(let presented) = self { presented.fields(probably: known) } else { nil }
+    }
 }
 
 /// The fields of a request together with those that its transport adds, put together on demand.
@@ -300,6 +307,16 @@ package enum PresentedFields: Sendable {
         } else {
             self = .fields(implicit.merging(HeaderFields(request.allHTTPHeaderFields ?? [:])))
         }
+    }
+
+    /// The fields.
+    ///
+    /// - Parameter known: those of a request that is probably the same, so that they need not be put together again.
+    func fields(probably known: HeaderFields) -> HeaderFields {
+        guard case .own(let request) = self, let own = request.allHTTPHeaderFields, own.count == known.count,
+            known.allSatisfy({ own[$0.name.rawName]?.hasSameBytes(as: $0.value) ?? false })
+        else { return fields }
+        return known
     }
 
     /// The fields; computed on each access if only the request is known.
