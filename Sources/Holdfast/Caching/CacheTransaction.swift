@@ -120,7 +120,7 @@ final class FetchRequest: Sendable {
             // A coding that a transport adds by itself would give other bytes than the stored ones.
             let stored = completion.loaded.stored
             let namesCoding = if case .entityTag? = StrongValidator(stored) { true } else { false }
-            if request.value(forHTTPHeaderField: "Accept-Encoding") == nil || !namesCoding,
+            if request.field(.acceptEncoding) == nil || !namesCoding,
                 !stored.head.fields.contains(.contentEncoding)
             {
                 replaced.append(.acceptEncoding)
@@ -216,7 +216,7 @@ struct AddedConditions: Sendable {
         let prepared = renewed.begin(in: &context, for: cache)
         var request = request
         let names = replaced + (context.conditions?.replaced ?? [])
-        request.setFields(names.map { ($0, prepared.value(forHTTPHeaderField: $0.rawName)) })
+        request.setFields(names.map { ($0, prepared.field($0)) })
         return request
     }
 }

@@ -209,8 +209,8 @@ extension CachingHook {
         request.setFields([
             (.ifNoneMatch, nil), (.ifModifiedSince, nil), (.range, range.description), (.ifRange, validator.fieldValue),
         ])
-        if request.value(forHTTPHeaderField: "Accept-Encoding") == nil, !stored.head.fields.contains(.contentEncoding) {
-            request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+        if request.field(.acceptEncoding) == nil, !stored.head.fields.contains(.contentEncoding) {
+            request.setFields([(.acceptEncoding, "identity")])
         }
         var context = context
         // An exchange without a lookup is not stored, and the limit for the head does not apply to the body.

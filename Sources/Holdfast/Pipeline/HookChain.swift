@@ -29,6 +29,8 @@ protocol Forwarding: AnyObject, Sendable {
 /// Passes a call down through hooks into the next stage, and up again; gives each hook exactly one ending.
 final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
     private let hooks: [any ServiceHook]
+    /// Those of them that are called without suspending.
+    private let synchronous: [(any SynchronousServiceHook)?]
     private let firstIndex: Int
     private let next: Next
     /// Whether each hook may be foreign code, which may edit the request.
@@ -38,6 +40,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
     /// - Parameter firstIndex: the position of the first hook in the whole pipeline, which identifies its state in the context.
     init(hooks: [any ServiceHook], firstIndex: Int, next: Next) {
         self.hooks = hooks
+        synchronous = hooks.map { $0 as? any SynchronousServiceHook }
         self.firstIndex = firstIndex
         self.next = next
         mayEdit = hooks.map { !($0 is CachingHook || $0 is AuthorizationHook) }
@@ -80,9 +83,13 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                 let entering = context.withholdsAdditions ? request : nil
                 if mayEdit[index], content == nil { content = .some(request.httpBody) }
                 do {
-                    if let answer = try await hooks[index].onSchedule(&request, &context) {
-                        outcome = .success(answer.answering(request))
-                    }
+                    let answer =
+                        if let hook = synchronous[index] {
+                            try hook.scheduled(&request, context: &context)
+                        } else {
+                            try await hooks[index].onSchedule(&request, &context)
+                        }
+                    if let answer { outcome = .success(answer.answering(request)) }
                     if context.takesDefault(.schedule, of: hooks[index]) { idle.note(.schedule, index: index) }
                 } catch {
                     outcome = .failure(error)
@@ -115,7 +122,11 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                 context.currentHook = firstIndex + index
                 let seen = context.exchange?.request ?? left.request(index) ?? request
                 do {
-                    try await hooks[index].onSuccess(&response, seen, &context)
+                    if let hook = synchronous[index] {
+                        try hook.succeeded(&response, to: seen, context: &context)
+                    } else {
+                        try await hooks[index].onSuccess(&response, seen, &context)
+                    }
                     if context.takesDefault(.success, of: hooks[index]) { idle.note(.success, index: index) }
                     outcome = .success(response)
                 } catch {

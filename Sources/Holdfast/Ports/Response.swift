@@ -340,7 +340,7 @@ final class FoundationHeads: Sendable {
         let url: String
         let made: HTTPURLResponse
 
-        func isFor(_ head: ResponseHead, _ url: String) -> Bool {
+        func isFor(_ head: ResponseHead, url: String) -> Bool {
             self.head.status == head.status && self.head.fields.isIdentical(to: head.fields) && self.url == url
         }
     }
@@ -362,7 +362,7 @@ final class FoundationHeads: Sendable {
         let shard = shards[Int(hash % UInt64(FoundationHeads.shardCount))]
         let index = Int(hash / UInt64(FoundationHeads.shardCount) % UInt64(FoundationHeads.placesPerShard))
         let known = shard.places.withLock { places in
-            places[index].flatMap { $0.isFor(head, url) ? $0.made : nil }
+            places[index].flatMap { $0.isFor(head, url: url) ? $0.made : nil }
         }
         if let known { return known }
         guard let made = make() else { return nil }
