@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
 internal import Holdfast
 internal import HoldfastSemantics
 internal import HoldfastStorage
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
     internal import FoundationNetworking
-#else
-    internal import Foundation
 #endif
-
 /// A typed request, ready to be sent.
 struct BuiltRequest: Sendable {
     /// The head; the content is in `body`.
@@ -174,4 +171,57 @@ extension RequestPriority {
             #endif
         }
     }
+}
+
+extension BuiltRequest {
+    /// The same request to another URL, as after a 307 (RFC 9110 §15.4); nil if it cannot be sent again.
+    ///
+    /// - credentialFields: the fields to remove, besides Authorization and Cookie, if the origin changes.
+    func redirected(
+        to url: URL,
+        withholding credentialFields: [FieldName]
+    ) -> (request: BuiltRequest, isForeign: Bool)? {
+        guard body.isReplayable, let text = urlRequest.url?.absoluteString, let target = try? TargetURI(text) else {
+            return nil
+        }
+        let head = RequestHead(
+            method: RequestMethod(rawValue: urlRequest.httpMethod ?? "GET"),
+            target: target,
+            fields: HeaderFields(urlRequest.allHTTPHeaderFields ?? [:])
+        )
+        let answer = ResponseHead(status: .temporaryRedirect, fields: ["Location": url.absoluteString])
+        guard let redirection = Redirection.next(after: answer, to: head) else { return nil }
+        var following = self
+        following.urlRequest.url = URL(string: redirection.location)
+        following.urlRequest.leaveBehind(redirection, from: head.fields, credentialFields: credentialFields)
+        return (following, redirection.crossesOrigin)
+    }
+}
+
+/// Decides which fields of a typed call are credentials, however they came into the request.
+///
+/// A credential determines the cache partition, is removed when a redirect leaves the origin, and is not logged. The same list
+/// of harmless fields applies to what hooks and `PipelineConfiguration.authorization` add.
+enum CredentialFields {
+    /// The names of the fields that hold a credential, besides those of `CallOptions.credentialFields`, and besides
+    /// Authorization and Cookie, which always do.
+    ///
+    /// - Parameters:
+    ///   - ofService: what each call gets: a service's `header`, `asyncHeader` and `authorization`, or a proxy's `headers`.
+    ///   - own: the request's own fields; a credential if the name suggests it.
+    ///   - added: the names of the fields that `prepare` or `configure` added or changed, such as a signature.
+    static func names(ofService: HttpHeader, own: HttpHeader, added: [String]) -> [FieldName] {
+        let given = ofService.map(\.name) + added.compactMap { FieldName($0) }
+        let named = own.map(\.name).filter { secrets.isSecret($0.rawName) }
+        return Set(given + named)
+            .filter { $0 != .authorization && $0 != .cookie && $0.mayHoldCredential }
+            .sorted { $0.canonicalName < $1.canonicalName }
+    }
+
+    private static let secrets = Redaction()
+}
+
+/// A request with fields that all requests of its kind get, like those of a service.
+protocol SharedFieldsBearing: Request {
+    var sharedFields: HttpHeader { get }
 }

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
 internal import Holdfast
 internal import HoldfastSemantics
 private import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
     internal import FoundationNetworking
-#else
-    internal import Foundation
 #endif
-
 /// What is known about one exchange while it goes through the pipeline.
 ///
 /// The exchange's options hold it, and parts of a response may hold those. ``end()`` therefore empties it, so that a call that

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
 public import Holdfast
 public import HoldfastSemantics
 internal import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
     internal import FoundationNetworking
-#else
-    internal import Foundation
 #endif
-
 /// What one call to a service cost; reported once its response was read to the end, failed or was released.
 public struct ServiceMetrics: Sendable {
     /// The identifier of the requested service, registered or not; empty if the URL has none.

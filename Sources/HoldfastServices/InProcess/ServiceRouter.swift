@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+public import Foundation
 public import Holdfast
 public import HoldfastSemantics
 private import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
     public import FoundationNetworking
-#else
-    public import Foundation
 #endif
-
 /// A transport that sends requests to services in this process: an embedded server, a mock, an offline fallback.
 ///
 /// A request to the router's host goes to the service whose identifier is the first non-empty component of the request's
@@ -209,5 +206,154 @@ public final class ServiceRouter: Transport {
     public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
         guard let next, request.url?.host?.lowercased() != apiHostname else { return HeaderFields() }
         return next.implicitFields(for: request, context: context)
+    }
+}
+
+extension ServiceRouter {
+    /// Sends a request to a service.
+    ///
+    /// - Parameters:
+    ///   - request: its URL names the service; its content is in `httpBody`.
+    ///   - pipeline: a pipeline whose transport is this router, so that its cache, retrier and hooks take part; nil, the
+    ///     default: the request goes straight to the service.
+    /// - Throws: any error of the service, `ServiceError` or `CancellationError`; a status is never an error.
+    public func processRequest(_ request: URLRequest, through pipeline: Pipeline? = nil) async throws -> Response {
+        if let pipeline { return try await pipeline.send(request) }
+        return try await send(request, body: .carried(by: request), context: CallContext())
+    }
+
+    /// Sends a GET request to a service.
+    public func processRequest(serviceId: String, through pipeline: Pipeline? = nil) async throws -> Response {
+        try await processRequest(try request(serviceId, extraPath: nil), through: pipeline)
+    }
+
+    /// Sends a GET request to a service.
+    ///
+    /// - Parameters:
+    ///   - serviceId: the identifier that the service is registered under.
+    ///   - extraPath: what follows the identifier, as URL text: several segments, a query. A leading slash is not needed.
+    ///   - pipeline: sends the request; nil, the default: it goes straight to the service.
+    public func processRequest(
+        serviceId: String,
+        extraPath: String?,
+        through pipeline: Pipeline? = nil
+    ) async throws -> Response {
+        try await processRequest(try request(serviceId, extraPath: extraPath), through: pipeline)
+    }
+
+    /// Sends a request to a service.
+    ///
+    /// - Parameters:
+    ///   - serviceId: the identifier that the service is registered under.
+    ///   - extraPath: what follows the identifier, as URL text: several segments, a query. A leading slash is not needed.
+    ///   - method: such as `.put`.
+    ///   - data: the content.
+    ///   - pipeline: sends the request; nil, the default: it goes straight to the service.
+    public func processRequest(
+        serviceId: String,
+        extraPath: String?,
+        method: HttpMethod,
+        data: Data?,
+        through pipeline: Pipeline? = nil
+    ) async throws -> Response {
+        var request = try request(serviceId, extraPath: extraPath)
+        request.httpMethod = method.rawValue
+        request.httpBody = data
+        return try await processRequest(request, through: pipeline)
+    }
+
+    private func request(_ serviceIdentifier: String, extraPath: String?) throws -> URLRequest {
+        let allowed = CharacterSet.urlPathAllowed.subtracting(CharacterSet(charactersIn: "/"))
+        let segment = serviceIdentifier.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
+        let extra = (extraPath ?? "").drop { $0 == "/" }
+        let slash = extra.isEmpty || extra.hasPrefix("?") ? "" : "/"
+        guard !segment.isEmpty, let url = URL(string: "\(scheme)://\(apiHostname)/\(segment)\(slash)\(extra)") else {
+            throw ServiceError(
+                .badRequest,
+                "The service's identifier and this path do not form a valid URL. Correct whichever of them is invalid.",
+                progress: .notSent
+            )
+        }
+        return URLRequest(url: url)
+    }
+}
+
+/// The services that a router knows, and the callbacks it still has to make: a value without effects.
+struct ServiceRegistry {
+    /// A service of either kind.
+    enum Entry: Sendable {
+        case instance(any InProcessService)
+        case type(any ServiceProtocol.Type)
+
+        var serviceIdentifier: String {
+            switch self {
+            case .instance(let service): service.serviceIdentifier
+            case .type(let type): type.serviceIdentifier
+            }
+        }
+
+        func registered() {
+            switch self {
+            case .instance(let service): service.registered()
+            case .type(let type): type.registered()
+            }
+        }
+
+        func unregistered() {
+            switch self {
+            case .instance(let service): service.unregistered()
+            case .type(let type): type.unregistered()
+            }
+        }
+
+        /// Whether this is that type.
+        func isType(_ other: any ServiceProtocol.Type) -> Bool {
+            if case .type(let type) = self { ObjectIdentifier(type) == ObjectIdentifier(other) } else { false }
+        }
+    }
+
+    /// A callback that is due.
+    enum Notice: Sendable {
+        case registered(Entry)
+        case unregistered(Entry)
+    }
+
+    private var entries: [String: Entry] = [:]
+    private var notices: [Notice] = []
+    private var isNotifying = false
+
+    subscript(serviceIdentifier: String) -> Entry? { entries[serviceIdentifier] }
+
+    /// False if the identifier is taken, or cannot be a path component.
+    mutating func register(_ entry: Entry, as serviceIdentifier: String) -> Bool {
+        guard entries[serviceIdentifier] == nil, !serviceIdentifier.isEmpty, !serviceIdentifier.contains("/") else {
+            return false
+        }
+        entries[serviceIdentifier] = entry
+        notices.append(.registered(entry))
+        return true
+    }
+
+    mutating func unregister(_ serviceIdentifier: String, where isMeant: (Entry) -> Bool) {
+        guard let entry = entries[serviceIdentifier], isMeant(entry) else { return }
+        entries[serviceIdentifier] = nil
+        notices.append(.unregistered(entry))
+    }
+
+    /// Whether callbacks are due and nobody is making them; if true, the caller makes them all.
+    mutating func beginNotifying() -> Bool {
+        guard !isNotifying, !notices.isEmpty else { return false }
+        isNotifying = true
+        return true
+    }
+
+    /// The next callbacks; nil, and the end of notifying, if there are none.
+    mutating func takeNotices() -> [Notice]? {
+        guard !notices.isEmpty else {
+            isNotifying = false
+            return nil
+        }
+        defer { notices = [] }
+        return notices
     }
 }

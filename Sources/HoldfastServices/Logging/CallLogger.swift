@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Foundation
-internal import Holdfast
+public import Holdfast
 internal import HoldfastSemantics
 
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
 /// Logs what is sent and what comes back, through a closure and without credentials.
 ///
 /// As a `ServiceHook`, among the hooks of a pipeline or a service, it sees the call when it is scheduled and when it ends. As a
@@ -83,5 +88,126 @@ public struct CallLogger: Sendable {
 
     func message(_ title: String, credentials: [FieldName]) -> CallMessage {
         CallMessage(self, title: title, credentials: Set(credentials))
+    }
+}
+
+extension CallLogger: ServiceHook {
+    public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
+        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return nil }
+        var message = message(title(of: context), credentials: context.options.credentialFields)
+        message.add(request)
+        message.addFields(of: request)
+        message.add(context.body, type: request.value(forHTTPHeaderField: "Content-Type"))
+        write(message)
+        return nil
+    }
+
+    public func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws
+    {
+        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return }
+        var message = ending(request, context: context)
+        message.add(response)
+        message.add(response.body, type: response.fields[.contentType])
+        write(message)
+    }
+
+    public func onFailure(_ error: any Error, _ request: URLRequest, _ context: inout CallContext) async -> Response? {
+        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return nil }
+        var message = ending(request, context: context)
+        message.add(error)
+        write(message)
+        return nil
+    }
+
+    public func onCancel(_ request: URLRequest, _ context: CallContext) {
+        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return }
+        var message = ending(request, context: context)
+        message.addCancellation()
+        write(message)
+    }
+
+    private func title(of context: CallContext) -> String {
+        let id = context.callID.description
+        return context.options.operationName.map { "\(id) \($0)" } ?? id
+    }
+
+    private func ending(_ request: URLRequest, context: CallContext) -> CallMessage {
+        var message = message(title(of: context), credentials: context.options.credentialFields)
+        message.add(request)
+        message.meet(context.body, type: request.value(forHTTPHeaderField: "Content-Type"))
+        return message
+    }
+}
+
+extension CallLogger: RequestHook {
+    public func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result? {
+        guard var message = message(request, urlRequest: urlRequest) else { return nil }
+        message.addFields(of: urlRequest)
+        if let body = content(of: request, urlRequest) { message.add(body.content, type: body.contentType) }
+        write(message)
+        return nil
+    }
+
+    public func onSuccess<R: Request>(
+        _ request: R,
+        _ urlRequest: URLRequest,
+        result: R.Result,
+        response: Response
+    ) async {
+        guard var message = ending(request, urlRequest: urlRequest) else { return }
+        message.add(response)
+        message.add(response.body, type: response.fields[.contentType])
+        write(message)
+    }
+
+    public func onFailure<R: Request>(_ request: R, _ error: any Error) async {
+        let url = (error as? ServiceError)?.response?.url
+        guard includes(host: url?.host, operationName: operationName(of: request)) else { return }
+        var message = message(operationName(of: request), credentials: request.options.credentialFields)
+        if let body = try? request.body.encode() { message.meet(body.content, type: body.contentType) }
+        message.add(error)
+        write(message)
+    }
+
+    public func onCancel<R: Request>(_ request: R) {
+        guard includes(host: nil, operationName: operationName(of: request)) else { return }
+        var message = message(operationName(of: request), credentials: [])
+        message.addCancellation()
+        write(message)
+    }
+
+    private func message<R: Request>(_ request: R, urlRequest: URLRequest) -> CallMessage? {
+        let name = operationName(of: request)
+        guard includes(host: urlRequest.url?.host, operationName: name) else { return nil }
+        let fields = (urlRequest.allHTTPHeaderFields ?? [:]).keys.compactMap { FieldName($0) }
+        // A service may put its credential into any unknown field, and it is not known here which one.
+        let unknown = fields.filter { !redaction.shownFields.contains($0) }
+        var message = message(name, credentials: request.options.credentialFields + unknown)
+        message.add(urlRequest)
+        return message
+    }
+
+    private func ending<R: Request>(_ request: R, urlRequest: URLRequest) -> CallMessage? {
+        guard var message = message(request, urlRequest: urlRequest) else { return nil }
+        if let body = content(of: request, urlRequest) { message.meet(body.content, type: body.contentType) }
+        return message
+    }
+
+    private func operationName<R: Request>(of request: R) -> String { CallLogger.operationName(of: request) }
+
+    /// The name of a typed call in logs and for observers.
+    static func operationName<R: Request>(of request: R) -> String {
+        (request as? any EndpointRequest).map { CallLogger.name(of: $0) } ?? String(describing: R.self)
+    }
+
+    private static func name<Call: EndpointRequest>(of call: Call) -> String {
+        "\(Call.Target.Service.self).\(Call.Target.self)"
+    }
+
+    /// The content as it was sent; if it is not in memory, only its type.
+    private func content<R: Request>(of request: R, _ urlRequest: URLRequest) -> HttpBody.Encoded? {
+        guard let data = urlRequest.httpBody else { return try? request.body.encode() }
+        let type = urlRequest.value(forHTTPHeaderField: "Content-Type")
+        return HttpBody.Encoded(contentType: type, content: .data(data))
     }
 }

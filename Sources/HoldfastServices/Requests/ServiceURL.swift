@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Foundation
+public import Foundation
 internal import Holdfast
 internal import HoldfastSemantics
-
 /// Puts the URL of a request together.
 enum ServiceURL {
     /// The URL of a route below a base, with the base's query and then these arguments.
@@ -81,4 +80,27 @@ enum ServiceURL {
         let host = authority[(authority.lastIndex(of: "@") ?? authority.startIndex)...]
         return !target.host.isEmpty && !target.host.contains("%") && !host.contains("%")
     }
+}
+
+/// A value that gives a URL: a URL, or text that may lack the scheme.
+public protocol UrlConvertible: Sendable {
+    /// The URL's text; the scheme may be missing, and special characters must be percent-encoded.
+    var urlText: String { get }
+}
+
+extension String: UrlConvertible {
+    public var urlText: String { self }
+}
+
+extension Substring: UrlConvertible {
+    public var urlText: String { String(self) }
+}
+
+extension URL: UrlConvertible {
+    public var urlText: String { absoluteString }
+}
+
+extension URLComponents: UrlConvertible {
+    /// The URL of the components; empty if they do not make one, which makes building a request fail.
+    public var urlText: String { string ?? "" }
 }
