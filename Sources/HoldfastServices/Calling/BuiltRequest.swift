@@ -3,12 +3,11 @@
 
 internal import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
-internal import HoldfastStorage
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
+
 /// A typed request, ready to be sent.
 struct BuiltRequest: Sendable {
     /// The head; the content is in `body`.
@@ -25,7 +24,7 @@ struct BuiltRequest: Sendable {
     func showing(_ urlRequest: URLRequest) -> URLRequest {
         guard case .bytes(let bytes) = body.form else { return urlRequest }
         var shown = urlRequest
-        shown.httpBody = bytes.withUnsafeBytes { Data($0) }
+        shown.httpBody = bytes.data
         return shown
     }
 }
@@ -54,7 +53,7 @@ extension ServiceClient {
     /// Builds a request: URL, scheme, method, route, query, header and body, with `prepare` as the last step.
     func build<R: Request>(_ request: R) async throws -> BuiltRequest {
         let draft = try await draft(request)
-        let encoded = try encodedBody(of: request)
+        let encoded = try ServiceError.encoding("The content of \(R.self)") { try request.body.encode() }
         let completed = draft.completed(contentType: encoded.contentType)
         var prepared = try await request.prepare(completed)
         var body = encoded.content
@@ -64,17 +63,13 @@ extension ServiceClient {
             if prepared.httpBodyStream == nil { prepared.httpBody = nil }
         }
         guard RequestMethod(validating: prepared.httpMethod ?? "GET") != nil else {
-            throw ServiceError(
-                .badRequest,
-                "The request's method is invalid (RFC 9110 §9.1). Use a token such as PATCH, without spaces or line breaks.",
-                progress: .notSent
+            throw ServiceError.badRequest(
+                "The request's method is invalid (RFC 9110 §9.1). Use a token such as PATCH, without spaces or line breaks."
             )
         }
         if !body.isNone, ["GET", "HEAD", "TRACE"].contains(prepared.httpMethod ?? "GET") {
-            throw ServiceError(
-                .badRequest,
-                "A GET, HEAD or TRACE request has no content (RFC 9110 §9.3); send it by POST, or as query arguments.",
-                progress: .notSent
+            throw ServiceError.badRequest(
+                "A GET, HEAD or TRACE request has no content (RFC 9110 §9.3); send it by POST, or as query arguments."
             )
         }
         return BuiltRequest(
@@ -128,21 +123,6 @@ extension ServiceClient {
             own: own,
             bearsCredential: credential != nil || ofService.contains { $0.name.mayHoldCredential }
         )
-    }
-
-    private func encodedBody<R: Request>(of request: R) throws -> HttpBody.Encoded {
-        do {
-            return try request.body.encode()
-        } catch let error as ServiceError {
-            throw error
-        } catch {
-            throw ServiceError(
-                .encodingFailed,
-                "The content of \(R.self) cannot be encoded; see the cause.",
-                cause: error,
-                progress: .notSent
-            )
-        }
     }
 
     /// The URL a request goes to.

@@ -3,13 +3,12 @@
 
 internal import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
-private import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
+
 /// What is known about one exchange while it goes through the pipeline.
 ///
 /// The exchange's options hold it, and parts of a response may hold those. ``end()`` therefore empties it, so that a call that
@@ -24,9 +23,7 @@ final class CallNotes<Value: Sendable>: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ urlRequest: URLRequest) {
-        state = Mutex(State(urlRequest: urlRequest))
-    }
+    init(_ urlRequest: URLRequest) { state = Mutex(State(urlRequest: urlRequest)) }
 
     /// The request as it was last sent.
     var urlRequest: URLRequest { state.withLock { $0.urlRequest } }

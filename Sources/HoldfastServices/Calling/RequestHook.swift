@@ -9,6 +9,7 @@ public import Holdfast
 #else
     public import Foundation
 #endif
+
 /// Takes part in typed calls at three points, and sees decoded results.
 ///
 /// Request hooks are above the whole pipeline. They are called in list order before a call and in reverse order after it; a

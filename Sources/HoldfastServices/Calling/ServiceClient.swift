@@ -3,11 +3,11 @@
 
 internal import Foundation
 public import Holdfast
-internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
+
 /// Sends typed requests to one service.
 ///
 /// Create one and keep it. It reads hooks, cache, retrier factory and transport from its service when it is created, so their
@@ -63,9 +63,7 @@ extension ServiceClient {
     ///
     /// - Throws: what the service's ``HttpService/mapError(_:)`` returns; by default `ServiceError` or, promptly,
     ///   `CancellationError`.
-    public func response<R: Request>(
-        to request: R
-    ) async throws(Service.RequestError) -> DecodedResponse<R.Result> {
+    public func response<R: Request>(to request: R) async throws(Service.RequestError) -> DecodedResponse<R.Result> {
         do {
             return try await run(request)
         } catch {
@@ -271,15 +269,9 @@ extension URL {
 
 extension ServiceClient {
     /// Checks and decodes a response within the chain, and remembers the result.
-    func acceptance<R: Request>(
-        of request: R,
-        deadline: CallDeadline?,
-        notes: CallNotes<R.Result>
-    ) -> Acceptance {
+    func acceptance<R: Request>(of request: R, deadline: CallDeadline?, notes: CallNotes<R.Result>) -> Acceptance {
         var acceptance = Acceptance { response in
-            // A decoded value stays valid for the whole call, unless a hook replaced the response.
-            if notes.value(of: response) != nil { return }
-            try await take(&response, request: request, deadline: deadline, notes: notes)
+            try await value(of: &response, request: request, deadline: deadline, notes: notes)
         }
         acceptance.judgesAttempts = request.options.retrierFactory?.judgesAttempts ?? judgesAttempts
         acceptance.judgeRefresh = { response in
@@ -293,56 +285,39 @@ extension ServiceClient {
         return acceptance
     }
 
-    /// The result: what was decoded within the chain, unless a hook above replaced the response.
-    func value<R: Request>(
+    /// Reads and decodes a response within the call's time.
+    ///
+    /// A decoded value stays valid for the whole call, unless a hook replaced the response.
+    @discardableResult
+    private func value<R: Request>(
         of response: inout Response,
         request: R,
         deadline: CallDeadline?,
         notes: CallNotes<R.Result>
     ) async throws -> R.Result {
         if let value = notes.value(of: response) { return value }
-        return try await take(&response, request: request, deadline: deadline, notes: notes)
-    }
-
-    @discardableResult
-    private func take<R: Request>(
-        _ response: inout Response,
-        request: R,
-        deadline: CallDeadline?,
-        notes: CallNotes<R.Result>
-    ) async throws -> R.Result {
-        let value: R.Result
         do {
-            value = try await received(&response, request: request, deadline: deadline)
+            let arrived = response
+            let (result, taken) = try await takingContent(
+                of: arrived,
+                until: deadline,
+                on: pipeline.configuration.clock
+            ) { () -> (Result<R.Result, any Error>, Response) in
+                var taken = arrived
+                do {
+                    return (.success(try await request.receive(&taken)), taken)
+                } catch {
+                    return (.failure(error), taken)
+                }
+            }
+            response = taken
+            let value = try result.get()
+            notes.decoded(value, response: response)
+            return value
         } catch {
             notes.refused(response)
             throw error
         }
-        notes.decoded(value, response: response)
-        return value
-    }
-
-    /// Reads and decodes a response within the call's time.
-    private func received<R: Request>(
-        _ response: inout Response,
-        request: R,
-        deadline: CallDeadline?
-    ) async throws -> R.Result {
-        let arrived = response
-        let (result, taken) = try await takingContent(
-            of: arrived,
-            until: deadline,
-            on: pipeline.configuration.clock
-        ) { () -> (Result<R.Result, any Error>, Response) in
-            var taken = arrived
-            do {
-                return (.success(try await request.receive(&taken)), taken)
-            } catch {
-                return (.failure(error), taken)
-            }
-        }
-        response = taken
-        return try result.get()
     }
 }
 

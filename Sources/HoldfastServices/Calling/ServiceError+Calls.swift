@@ -3,11 +3,11 @@
 
 internal import Foundation
 public import Holdfast
-internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
+
 extension ServiceError {
     /// What is known about a call that failed, whichever typed client threw the error and whatever its type: code, progress,
     /// response, attempts.
@@ -63,6 +63,36 @@ extension Error {
 }
 
 extension ServiceError {
+    /// The error for a request that cannot be sent as it is.
+    static func badRequest(_ message: String, cause: (any Error)? = nil) -> ServiceError {
+        ServiceError(.badRequest, message, cause: cause, progress: .notSent)
+    }
+
+    /// The error of the second of two tasks that read one body at the same time.
+    static var secondReader: ServiceError {
+        ServiceError(
+            .badRequest,
+            "Two tasks read one streamed body at a time; let one task read it, or collect it first."
+        )
+    }
+
+    /// Runs `encode`. If it throws anything but a ``ServiceError``, that is the cause of one.
+    ///
+    /// - Parameter content: what is encoded, as the subject of a sentence.
+    static func encoding<Encoded>(
+        _ content: @autoclosure () -> String,
+        by encode: () throws -> Encoded
+    ) throws -> Encoded {
+        do {
+            return try encode()
+        } catch let error as ServiceError {
+            throw error
+        } catch {
+            let message = "\(content()) cannot be encoded; see the cause."
+            throw ServiceError(.encodingFailed, message, cause: error, progress: .notSent)
+        }
+    }
+
     /// The error for accepted content that is not what was expected.
     static func decodingFailed(as type: Any.Type, cause: any Error, _ response: Response) -> ServiceError {
         var error = ServiceError(

@@ -3,8 +3,8 @@
 
 internal import Foundation
 internal import Holdfast
-internal import HoldfastStorage
 private import Synchronization
+
 /// The bytes of a file, chunk by chunk: all of them as they were when the snapshot was taken, or an error.
 ///
 /// Reads on threads for blocking work, because a file may be on a slow disk. The file is open from the first chunk to the last,
@@ -21,9 +21,7 @@ final class FileSource: ByteSource {
     private let snapshot: FileSnapshot
     private let state = Mutex(State())
 
-    init(_ snapshot: FileSnapshot) {
-        self.snapshot = snapshot
-    }
+    init(_ snapshot: FileSnapshot) { self.snapshot = snapshot }
 
     func next() async throws -> ByteChunk? {
         try await withTaskCancellationHandler {
@@ -112,15 +110,13 @@ struct FileSnapshot: Sendable, Hashable {
         } catch {
             throw FileSnapshot.unreadable(url, what: "no longer exists or cannot be opened")
         }
-        try reader.check(isOpening: true)
+        try reader.checkUnchanged(isOpening: true)
         return reader
     }
 
     fileprivate static func unreadable(_ url: URL, what: String) -> ServiceError {
-        ServiceError(
-            .badRequest,
-            "The file \(url.lastPathComponent) \(what); do not move or change it until the call has ended.",
-            progress: .notSent
+        ServiceError.badRequest(
+            "The file \(url.lastPathComponent) \(what); do not move or change it until the call has ended."
         )
     }
 }
@@ -149,11 +145,7 @@ final class SnapshotReader: Sendable {
     /// Throws ``ServiceError`` `.badRequest` if the file was changed or replaced. Blocks.
     ///
     /// A file that was removed after it was opened can still be read, and is complete if it has its size.
-    func checkUnchanged() throws {
-        try check(isOpening: false)
-    }
-
-    fileprivate func check(isOpening: Bool) throws {
+    fileprivate func checkUnchanged(isOpening: Bool = false) throws {
         let isRemoved = (try? snapshot.url.checkResourceIsReachable()) != true
         if isRemoved, !isOpening, (try? file.size()) == snapshot.size { return }
         guard try FileSnapshot(of: snapshot.url) == snapshot else {
@@ -167,16 +159,12 @@ final class ReadableFile: Sendable {
     private let files = POSIXFileSystem()
     private let file: OpenFile
 
-    init(_ path: String) throws {
-        file = try files.open(path, .read)
-    }
+    init(_ path: String) throws { file = try files.open(path, .read) }
 
     deinit { files.close(file) }
 
     /// Its current size in bytes.
-    func size() throws -> Int {
-        try files.size(of: file)
-    }
+    func size() throws -> Int { try files.size(of: file) }
 
     /// Up to `count` bytes from `offset`; fewer at the end.
     func read(from offset: Int, count: Int) throws -> [UInt8] {

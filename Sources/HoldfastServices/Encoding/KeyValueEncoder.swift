@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import Foundation
+
 /// Encodes any `Encodable` as ordered pairs of name and text, as queries and forms use them.
 ///
 /// Nested values keep their structure, so no two properties can get the same name. By default a property `address.city` is
@@ -46,15 +47,13 @@ public struct KeyValueEncoder: Sendable {
     ///
     /// - Throws: `EncodingError`, or any error of the value's own `encode(to:)`.
     public func pairs(of value: some Encodable) throws -> [Pair] {
-        try KeyValueWriter(self).leaves(of: tree(of: value)).compactMap(\.pair)
+        try KeyValueWriter(encoder: self).leaves(of: tree(of: value)).compactMap(\.pair)
     }
 
     /// The value as a query: sorted by name, with pairs of the same name in their own order; null is a name alone.
     ///
     /// - Throws: the same as ``pairs(of:)``.
-    public func query(of value: some Encodable) throws -> HttpQuery {
-        HttpQuery(items: try items(of: value))
-    }
+    public func query(of value: some Encodable) throws -> HttpQuery { HttpQuery(items: try items(of: value)) }
 
     /// The value as `application/x-www-form-urlencoded` content, in its own order; null is a name with nothing after `=`.
     ///

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
+
 /// One encoding in progress, shared by its nested encoders.
 package final class KeyValueEncoding {
     /// Deeper values are rejected, because one that contains itself would overflow the stack.
@@ -42,7 +43,7 @@ package final class KeyValueEncoding {
             if let ordered = unordered.inOrder { return try encode(ordered, into: node, at: path) }
             node.chanceOrder = type(of: unordered).elementsTogether
         }
-        try value.encode(to: KeyValueNodeEncoder(encoding: self, node: node, codingPath: path))
+        try value.encode(to: KeyValuePlace(encoding: self, node: node, codingPath: path))
         // A case without associated values encodes as an object that contains only its name, and would leave nothing.
         if !path.isEmpty, let name = node.nameOfEmptyField, Mirror(reflecting: value).displayStyle == .enum {
             node.becomeText(name)
@@ -115,36 +116,6 @@ package final class KeyValueEncoding {
     }
 }
 
-/// The encoder that values are given.
-struct KeyValueNodeEncoder: Encoder {
-    let encoding: KeyValueEncoding
-    let node: KeyValueNode
-    let codingPath: [any CodingKey]
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
-
-    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        KeyedEncodingContainer(
-            KeyValueFields<Key>(
-                encoding: encoding,
-                node: encoding.claimed(node, asList: false, at: codingPath),
-                codingPath: codingPath
-            )
-        )
-    }
-
-    func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        KeyValueElements(
-            encoding: encoding,
-            node: encoding.claimed(node, asList: true, at: codingPath),
-            codingPath: codingPath
-        )
-    }
-
-    func singleValueContainer() -> any SingleValueEncodingContainer {
-        KeyValuePlace(encoding: encoding, node: node, codingPath: codingPath)
-    }
-}
-
 /// The key of an element, or of a superclass.
 struct KeyValueKey: CodingKey {
     let stringValue: String
@@ -161,11 +132,24 @@ struct KeyValueKey: CodingKey {
     }
 }
 
-/// A place that holds one value.
-struct KeyValuePlace: SingleValueEncodingContainer {
+/// A place for one value, and the encoder that the value is given.
+struct KeyValuePlace: Encoder, SingleValueEncodingContainer {
     let encoding: KeyValueEncoding
     let node: KeyValueNode
     let codingPath: [any CodingKey]
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        let object = encoding.claimed(node, asList: false, at: codingPath)
+        return KeyedEncodingContainer(KeyValueFields<Key>(encoding: encoding, node: object, codingPath: codingPath))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        let list = encoding.claimed(node, asList: true, at: codingPath)
+        return KeyValueElements(encoding: encoding, node: list, codingPath: codingPath)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
     func encodeNil() throws { try encoding.fill(node, kind: .null, for: "null", at: codingPath) }
     func encode(_ value: Bool) throws {
@@ -175,17 +159,8 @@ struct KeyValuePlace: SingleValueEncodingContainer {
     func encode(_ value: String) throws { try fill(value) }
     func encode(_ value: Double) throws { try fill(value) { try KeyValueScalar.text(of: value) } }
     func encode(_ value: Float) throws { try fill(value) { try KeyValueScalar.text(of: value) } }
-    func encode(_ value: Int) throws { try fill(value.description) }
-    func encode(_ value: Int8) throws { try fill(value.description) }
-    func encode(_ value: Int16) throws { try fill(value.description) }
-    func encode(_ value: Int32) throws { try fill(value.description) }
-    func encode(_ value: Int64) throws { try fill(value.description) }
+    func encode<Value: Encodable & FixedWidthInteger>(_ value: Value) throws { try fill(value.description) }
     func encode(_ value: Int128) throws { try fill(value.description) }
-    func encode(_ value: UInt) throws { try fill(value.description) }
-    func encode(_ value: UInt8) throws { try fill(value.description) }
-    func encode(_ value: UInt16) throws { try fill(value.description) }
-    func encode(_ value: UInt32) throws { try fill(value.description) }
-    func encode(_ value: UInt64) throws { try fill(value.description) }
     func encode(_ value: UInt128) throws { try fill(value.description) }
     func encode<Value: Encodable>(_ value: Value) throws { try encoding.encode(value, into: node, at: codingPath) }
 
@@ -213,20 +188,15 @@ struct KeyValueElements: UnkeyedEncodingContainer {
     func encode(_ value: UInt128) throws { try next().encode(value) }
 
     func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) -> KeyedEncodingContainer<Nested> {
-        nextEncoder().container(keyedBy: type)
+        next().container(keyedBy: type)
     }
 
-    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { nextEncoder().unkeyedContainer() }
-    func superEncoder() -> any Encoder { nextEncoder() }
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { next().unkeyedContainer() }
+    func superEncoder() -> any Encoder { next() }
 
     private func next() -> KeyValuePlace {
         let path = codingPath + [KeyValueKey(intValue: count)]
         return KeyValuePlace(encoding: encoding, node: node.element(), codingPath: path)
-    }
-
-    private func nextEncoder() -> KeyValueNodeEncoder {
-        let path = codingPath + [KeyValueKey(intValue: count)]
-        return KeyValueNodeEncoder(encoding: encoding, node: node.element(), codingPath: path)
     }
 }
 
@@ -245,32 +215,24 @@ struct KeyValueFields<Key: CodingKey>: KeyedEncodingContainerProtocol {
         keyedBy type: Nested.Type,
         forKey key: Key
     ) -> KeyedEncodingContainer<Nested> {
-        sharedEncoder(key).container(keyedBy: type)
+        sharedPlace(key).container(keyedBy: type)
     }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        sharedEncoder(key).unkeyedContainer()
+        sharedPlace(key).unkeyedContainer()
     }
 
-    func superEncoder() -> any Encoder { newEncoder(KeyValueKey(stringValue: "super")) }
-    func superEncoder(forKey key: Key) -> any Encoder { newEncoder(key) }
+    func superEncoder() -> any Encoder { place(KeyValueKey(stringValue: "super")) }
+    func superEncoder(forKey key: Key) -> any Encoder { place(key) }
 
-    private func place(_ key: Key) -> KeyValuePlace {
+    private func place(_ key: any CodingKey) -> KeyValuePlace {
         KeyValuePlace(encoding: encoding, node: node.field(key.stringValue), codingPath: codingPath + [key])
     }
 
     /// Two containers requested for the same key are the same place.
-    private func sharedEncoder(_ key: Key) -> KeyValueNodeEncoder {
-        let shared = node.existingField(key.stringValue) ?? node.field(key.stringValue)
-        return KeyValueNodeEncoder(encoding: encoding, node: shared, codingPath: codingPath + [key])
-    }
-
-    private func newEncoder(_ key: any CodingKey) -> KeyValueNodeEncoder {
-        KeyValueNodeEncoder(
-            encoding: encoding,
-            node: node.field(key.stringValue),
-            codingPath: codingPath + [key]
-        )
+    private func sharedPlace(_ key: Key) -> KeyValuePlace {
+        guard let shared = node.existingField(key.stringValue) else { return place(key) }
+        return KeyValuePlace(encoding: encoding, node: shared, codingPath: codingPath + [key])
     }
 }
 
@@ -283,14 +245,10 @@ enum KeyValueScalar {
     static let calendarYears = -62_135_596_800.0..<253_402_300_800.0
 
     /// A number as in JSON: whole ones without a point, and the shortest text that reads back as the same number.
-    static func text(of number: Double) throws -> String {
+    static func text<Number: BinaryFloatingPoint & CustomStringConvertible>(of number: Number) throws -> String {
         guard number.isFinite else { throw NoText() }
-        return trimmed(number.description)
-    }
-
-    static func text(of number: Float) throws -> String {
-        guard number.isFinite else { throw NoText() }
-        return trimmed(number.description)
+        let text = number.description
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 
     /// The text of Foundation types that encode themselves as something forms do not have; nil for any other type.
@@ -308,9 +266,5 @@ enum KeyValueScalar {
     private static func text(of decimal: Decimal) throws -> String {
         guard decimal.isFinite else { throw NoText() }
         return decimal.description
-    }
-
-    private static func trimmed(_ text: String) -> String {
-        text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
+
 /// A place in an encoded value; filled while the value encodes itself, possibly late by one of its nested encoders.
 final class KeyValueNode {
     enum Kind {
@@ -57,9 +58,7 @@ final class KeyValueNode {
     }
 
     /// The place of the property if it exists: two containers of one object share its parts.
-    func existingField(_ name: String) -> KeyValueNode? {
-        index[name].map { fields[$0].node }
-    }
+    func existingField(_ name: String) -> KeyValueNode? { index[name].map { fields[$0].node } }
 
     /// The name of the only property, if that is an object without properties.
     var nameOfEmptyField: String? {
@@ -71,9 +70,7 @@ final class KeyValueNode {
     }
 
     /// Turns an object into a text.
-    func becomeText(_ text: String) {
-        (kind, fields, index) = (.text(text), [], [:])
-    }
+    func becomeText(_ text: String) { (kind, fields, index) = (.text(text), [], [:]) }
 
     /// The place of one more element.
     func element() -> KeyValueNode {
@@ -105,30 +102,20 @@ extension Set: UnorderedEncodable {
 struct KeyValueWriter {
     /// A part without parts of its own, and its name.
     struct Leaf {
-        enum Content {
-            case null
-            case text(String)
-            case whole(any Sendable)
-        }
-
         let name: String
-        let content: Content
+        let content: KeyValueNode.Kind
 
         /// The leaf as text; nil if it is kept whole.
         var pair: KeyValueEncoder.Pair? {
             switch content {
             case .null: KeyValueEncoder.Pair(name: name, value: nil)
             case .text(let text): KeyValueEncoder.Pair(name: name, value: text)
-            case .whole: nil
+            case .vacant, .whole, .list, .fields: nil
             }
         }
     }
 
-    private let encoder: KeyValueEncoder
-
-    init(_ encoder: KeyValueEncoder) {
-        self.encoder = encoder
-    }
+    let encoder: KeyValueEncoder
 
     /// The leaves of a value, which must be an object.
     func leaves(of tree: KeyValueNode) throws -> [Leaf] {
@@ -150,9 +137,7 @@ struct KeyValueWriter {
     private func append(_ node: KeyValueNode, named name: String, to leaves: inout [Leaf]) throws {
         switch node.kind {
         case .vacant: break
-        case .null: leaves.append(Leaf(name: name, content: .null))
-        case .text(let text): leaves.append(Leaf(name: name, content: .text(text)))
-        case .whole(let value): leaves.append(Leaf(name: name, content: .whole(value)))
+        case .null, .text, .whole: leaves.append(Leaf(name: name, content: node.kind))
         case .fields:
             for (property, part) in fields(of: node) {
                 try append(part, named: nested(property, in: name), to: &leaves)
@@ -187,7 +172,8 @@ struct KeyValueWriter {
 
     /// - Throws: if a property's own name would be read as a nested one; a dictionary's keys may come from outside.
     private func nested(_ property: String, in name: String) throws -> String {
-        let marks = encoder.nesting.style == .brackets ? "[]" : ".[]"
+        let isInBrackets = encoder.nesting.style == .brackets
+        let marks = isInBrackets ? "[]" : ".[]"
         guard !property.contains(where: { marks.contains($0) }) else {
             throw EncodingError.invalidValue(
                 String.self,
@@ -199,10 +185,7 @@ struct KeyValueWriter {
                 )
             )
         }
-        switch encoder.nesting.style {
-        case .brackets: return "\(name)[\(property)]"
-        case .dots: return "\(name).\(property)"
-        }
+        return isInBrackets ? "\(name)[\(property)]" : "\(name).\(property)"
     }
 
     private func sortingText(_ nodes: [KeyValueNode]) throws -> String {

@@ -3,12 +3,12 @@
 
 public import Foundation
 public import Holdfast
-internal import HoldfastStorage
 private import Synchronization
+
 /// Fields and files, as a form with `enctype="multipart/form-data"` sends them (RFC 7578).
 ///
 /// ```swift
-/// let form: MultipartForm = [.field("title", "Sea"), .file("photo", at: url, contentType: "image/jpeg")]
+/// let form: MultipartForm = [.field("title", value: "Sea"), .file("photo", at: url, contentType: "image/jpeg")]
 /// ```
 public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
     /// One field or file.
@@ -26,7 +26,7 @@ public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
         let content: Content
 
         /// A field; an array is sent as several fields with the same name, nil as none.
-        public static func field(_ name: String, _ value: (any QueryArgumentConvertible)?) -> Part {
+        public static func field(_ name: String, value: (any QueryArgumentConvertible)?) -> Part {
             let value = value?.queryArgument ?? .undefined
             return Part(name: name, fileName: nil, contentType: nil, content: .values(value))
         }
@@ -34,11 +34,11 @@ public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
         /// Bytes in memory; sent as a file if they have a file name.
         public static func data(
             _ name: String,
-            _ data: Data,
+            bytes: Data,
             fileName: String? = nil,
             contentType: String = "application/octet-stream"
         ) -> Part {
-            let bytes = ByteChunk(copying: data)
+            let bytes = ByteChunk(copying: bytes)
             return Part(name: name, fileName: fileName, contentType: contentType, content: .bytes(bytes))
         }
 
@@ -59,7 +59,7 @@ public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
             length: Int? = nil,
             fileName: String? = nil,
             contentType: String = "application/octet-stream",
-            _ make: @escaping @Sendable () async throws -> any ByteSource
+            from make: @escaping @Sendable () async throws -> any ByteSource
         ) -> Part {
             let content = Content.stream(length: length, make)
             return Part(name: name, fileName: fileName, contentType: contentType, content: content)
@@ -70,13 +70,9 @@ public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
     public var parts: [Part]
 
     /// Creates a form with these parts.
-    public init(_ parts: [Part] = []) {
-        self.parts = parts
-    }
+    public init(_ parts: [Part] = []) { self.parts = parts }
 
-    public init(arrayLiteral parts: Part...) {
-        self.parts = parts
-    }
+    public init(arrayLiteral parts: Part...) { self.parts = parts }
 
     /// The content and its type.
     ///
@@ -96,10 +92,7 @@ public struct MultipartForm: Sendable, ExpressibleByArrayLiteral {
         let boundary = "holdfast-" + String(drawn)
         var writer = MultipartWriter(boundary: boundary)
         for part in parts { try writer.append(part) }
-        return HttpBody.Encoded(
-            contentType: "multipart/form-data; boundary=\(boundary)",
-            content: writer.finished()
-        )
+        return HttpBody.Encoded(contentType: "multipart/form-data; boundary=\(boundary)", content: writer.finished())
     }
 }
 
@@ -127,9 +120,7 @@ struct MultipartWriter {
     private var sections: [Section] = []
     private var pending: [UInt8] = []
 
-    init(boundary: String) {
-        self.boundary = boundary
-    }
+    init(boundary: String) { self.boundary = boundary }
 
     mutating func append(_ part: MultipartForm.Part) throws {
         switch part.content {
@@ -167,11 +158,9 @@ struct MultipartWriter {
         head += "\r\n"
         if let contentType = part.contentType {
             guard contentType.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-                throw ServiceError(
-                    .badRequest,
+                throw ServiceError.badRequest(
                     "The content type of a form's part contains characters other than visible ASCII. "
-                        + "Use a media type such as image/png.",
-                    progress: .notSent
+                        + "Use a media type such as image/png."
                 )
             }
             head += "Content-Type: \(contentType)\r\n"
@@ -222,9 +211,7 @@ final class MultipartSource: ByteSource {
 
     private let state: Mutex<State>
 
-    init(_ sections: [MultipartWriter.Section]) {
-        state = Mutex(State(sections: sections[...]))
-    }
+    init(_ sections: [MultipartWriter.Section]) { state = Mutex(State(sections: sections[...])) }
 
     deinit { state.withLock { $0.current }?.source.cancel() }
 
@@ -275,10 +262,8 @@ final class MultipartSource: ByteSource {
         }
         if let missing = current.missing, chunk.map({ $0.count > missing }) ?? (missing > 0) {
             cancel()
-            throw ServiceError(
-                .badRequest,
-                "A part of the form is not as long as declared. Declare its true length, or none.",
-                progress: .notSent
+            throw ServiceError.badRequest(
+                "A part of the form is not as long as declared. Declare its true length, or none."
             )
         }
         state.withLock { state in

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import Foundation
+
 /// The value of a query argument; closed.
 ///
 /// A literal of text, a number, `true`, `nil` for ``undefined``, or an array of them can be used for this type. Numbers are
@@ -28,9 +29,7 @@ public enum QueryArgument: Sendable, Hashable {
     }
 
     /// The values as sent, before percent-encoding; a flag's is empty.
-    public var values: [String] {
-        leaves.map(\.text)
-    }
+    public var values: [String] { leaves.map(\.text) }
 
     /// The values that are sent, one by one, with neither arrays nor undefined.
     var leaves: [QueryArgument] {
@@ -64,29 +63,17 @@ public enum QueryArgument: Sendable, Hashable {
 extension QueryArgument: ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral, ExpressibleByNilLiteral
 {
-    public init(stringLiteral value: String) {
-        self = .text(value)
-    }
+    public init(stringLiteral value: String) { self = .text(value) }
 
-    public init(integerLiteral value: Int) {
-        self = value.queryArgument
-    }
+    public init(integerLiteral value: Int) { self = value.queryArgument }
 
-    public init(floatLiteral value: Double) {
-        self = value.queryArgument
-    }
+    public init(floatLiteral value: Double) { self = value.queryArgument }
 
-    public init(booleanLiteral value: Bool) {
-        self = .boolean(value)
-    }
+    public init(booleanLiteral value: Bool) { self = .boolean(value) }
 
-    public init(arrayLiteral elements: QueryArgument...) {
-        self = .array(elements)
-    }
+    public init(arrayLiteral elements: QueryArgument...) { self = .array(elements) }
 
-    public init(nilLiteral: ()) {
-        self = .undefined
-    }
+    public init(nilLiteral: ()) { self = .undefined }
 }
 
 /// A type whose values can be query arguments.
@@ -186,9 +173,7 @@ extension Set: QueryArgumentConvertible where Element: QueryArgumentConvertible 
 
 extension Set {
     /// The elements in ascending order; nil if they have no order.
-    var ascending: [Element]? {
-        (Element.self as? any Comparable.Type).flatMap { ordered(by: $0) }
-    }
+    var ascending: [Element]? { (Element.self as? any Comparable.Type).flatMap { ordered(by: $0) } }
 
     private func ordered<Order: Comparable>(by order: Order.Type) -> [Element]? {
         let ordered = compactMap { $0 as? Order }.sorted().compactMap { $0 as? Element }

@@ -3,11 +3,11 @@
 
 public import Foundation
 public import Holdfast
-public import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 /// One call of an API, declared as a type; conform to exactly one of ``EmptyEndpoint``, ``InEndpoint``, ``OutEndpoint`` and
 /// ``InOutEndpoint``.
 ///
@@ -114,9 +114,7 @@ extension EmptyEndpoint {
         to client: ServiceClient<Service>? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<Void> {
-        try await send(to: client ?? Service.current, onProgress: onProgress) { service, progress in
-            EndpointCall<Self, Void>(self, service: service, input: .nothing, output: .nothing, progress: progress)
-        }
+        try await send(to: client, output: .nothing, onProgress: onProgress)
     }
 }
 
@@ -153,15 +151,8 @@ extension InEndpoint {
         with input: Input,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<Void> {
-        try await send(to: client ?? Service.current, onProgress: onProgress) { service, progress in
-            EndpointCall<Self, Void>(
-                self,
-                service: service,
-                input: .values(input, format: Self.inputFormat),
-                output: .nothing,
-                progress: progress
-            )
-        }
+        let input = EndpointInput.values(input, as: Self.inputFormat)
+        return try await send(to: client, input: input, output: .nothing, onProgress: onProgress)
     }
 }
 
@@ -191,9 +182,7 @@ extension OutEndpoint {
         to client: ServiceClient<Service>? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<Output> {
-        try await send(to: client ?? Service.current, onProgress: onProgress) { service, progress in
-            EndpointCall<Self, Output>(self, service: service, input: .nothing, output: .values(), progress: progress)
-        }
+        try await send(to: client, output: .values(), onProgress: onProgress)
     }
 }
 
@@ -233,14 +222,7 @@ extension InOutEndpoint {
         with input: Input,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<Output> {
-        try await send(to: client ?? Service.current, onProgress: onProgress) { service, progress in
-            EndpointCall<Self, Output>(
-                self,
-                service: service,
-                input: .values(input, format: Self.inputFormat),
-                output: .values(),
-                progress: progress
-            )
-        }
+        let input = EndpointInput.values(input, as: Self.inputFormat)
+        return try await send(to: client, input: input, output: .values(), onProgress: onProgress)
     }
 }

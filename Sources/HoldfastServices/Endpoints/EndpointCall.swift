@@ -3,13 +3,12 @@
 
 public import Foundation
 public import Holdfast
-public import HoldfastSemantics
-internal import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 /// A request that calls an endpoint, so that hooks can tell which one.
 ///
 /// ```swift
@@ -27,7 +26,7 @@ public protocol EndpointRequest: Request {
 /// Created by `makeRequest`; ``RequestHook``s see it as the scheduled request.
 public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest {
     public let endpoint: Target
-    let stages: EndpointStages<Target>
+    private let service: Target.Service
     private let input: Swift.Result<EncodedInput, any Error>
     private let output: EndpointOutput<Result>
     private let progress: ProgressReport
@@ -40,17 +39,19 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
         progress: ProgressReport
     ) {
         self.endpoint = endpoint
-        stages = EndpointStages(endpoint: endpoint, service: service)
+        self.service = service
         self.output = output
         self.progress = progress
         // Encoded once, because query and content of one request come from one encoding; a failure is kept for the call to
         // throw.
-        let coding = stages.coding
+        let coding = EndpointCoding(endpoint: endpoint, service: service)
         self.input = Swift.Result {
-            try output.check(Target.outputFormat)
+            if output.take == nil { try Target.outputFormat.check(Result.self) }
             return try input.encode(coding)
         }
     }
+
+    var coding: EndpointCoding { EndpointCoding(endpoint: endpoint, service: service) }
 
     public var url: (any UrlConvertible)? { endpoint.baseURLOverride }
     public var usesSecureProtocol: Bool? { endpoint.baseURLOverride.map(\.isSecure) }
@@ -69,84 +70,56 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
     }
 
     public var header: HttpHeader {
-        stages.service.header.contains(.accept) ? HttpHeader() : ["Accept": Target.outputFormat.accept]
+        service.header.contains(.accept) ? HttpHeader() : ["Accept": Target.outputFormat.accept]
     }
 
     public func prepare(_ request: URLRequest) async throws -> URLRequest {
         var request = request
-        try await stages.service.configure(&request, for: endpoint)
+        try await service.configure(&request, for: endpoint)
         try await endpoint.configure(&request)
         return request
     }
 
     public func receive(_ response: inout Response) async throws -> Result {
-        if let take = output.take { return try await take(&response) }
+        guard let take = output.take else {
+            response.body = progress.watching(response.body)
+            return try await acceptContent(of: &response)
+        }
+        do {
+            try judge(response)
+        } catch {
+            let content = try await response.takeContent(upTo: contentLimit, isRefused: true)
+            throw refusal(of: response, content, because: error)
+        }
         response.body = progress.watching(response.body)
+        return try await take(&response)
+    }
+
+    private func acceptContent(of response: inout Response) async throws -> Result {
         let isRefused = !response.status.isSuccessful
-        let bytes = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
-        return try accept(response, content: bytes.withUnsafeBytes { Data($0) })
+        let content = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
+        return try accept(response, content: content)
     }
 
     public func accept(_ response: Response, content: Data) throws -> Result {
         do {
-            try stages.judge(response)
-            try stages.judgeBasicResponse(of: response, content)
-            return try output.decode(response, content, stages.coding)
+            try judge(response)
+            try judgeBasicResponse(of: response, content)
+            return try output.decode(response, content, coding)
         } catch {
-            throw stages.refusal(of: response, content, because: error)
+            throw refusal(of: response, content, because: error)
         }
     }
 
     public func decode(_ data: Data) throws -> Result {
-        try output.decode(Response(status: .ok, source: .synthesized), data, stages.coding)
-    }
-
-    public func handle(_ error: any Error, response: Response) -> ErrorHandling {
-        stages.handle(error, response: response)
+        try output.decode(Response(status: .ok, source: .synthesized), data, coding)
     }
 }
 
-extension Endpoint {
-    /// Sends a call and names the error it failed with; what `mapError` or `handle` returned is thrown unchanged.
-    func send<Result>(
-        to client: ServiceClient<Service>,
-        onProgress: EndpointProgress?,
-        makeCall: (Service, ProgressReport) -> EndpointCall<Self, Result>
-    ) async throws(Service.RequestError) -> DecodedResponse<Result> {
-        let progress = ProgressReport(onProgress)
-        progress.begin()
-        do {
-            let answer = try await client.response(to: makeCall(client.service, progress))
-            progress.end()
-            return answer
-        } catch {
-            guard error is ServiceError || error is EndpointError || error is URLError,
-                let named = EndpointError(error, operationName: Self.operationName) as? Service.RequestError
-            else { throw error }
-            throw named
-        }
-    }
-}
-
-extension EndpointCall: ContentJudging {
-    func judge(_ response: inout Response) async throws {
-        // The content of a download goes to a file that belongs to the call.
-        guard output.take == nil else { return try stages.judge(response) }
-        let isRefused = !response.status.isSuccessful
-        let bytes = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
-        _ = try accept(response, content: bytes.withUnsafeBytes { Data($0) })
-    }
-}
-
-/// What an endpoint and its service do with a request and its response, stage by stage.
-struct EndpointStages<Target: Endpoint>: Sendable {
-    let endpoint: Target
-    let service: Target.Service
-
-    var coding: EndpointCoding { EndpointCoding(endpoint: endpoint, service: service) }
-
+/// What an endpoint and its service do with a response, stage by stage.
+extension EndpointCall {
     /// Checks the status, and calls `validate` of service and endpoint.
-    func judge(_ response: Response) throws {
+    private func judge(_ response: Response) throws {
         guard response.status.isSuccessful else {
             throw ServiceError.unacceptableStatus(response, expected: 200...299)
         }
@@ -157,7 +130,7 @@ struct EndpointStages<Target: Endpoint>: Sendable {
     }
 
     /// Decodes what all responses have in common, and calls `validate` of service and endpoint on it.
-    func judgeBasicResponse(of response: Response, _ content: Data) throws {
+    private func judgeBasicResponse(of response: Response, _ content: Data) throws {
         typealias BasicResponse = Target.Service.BasicResponse
         guard BasicResponse.self != NoBasicResponse.self else { return }
         let basicResponse = try EndpointOutput<BasicResponse>.values().decode(response, content, coding)
@@ -184,7 +157,7 @@ struct EndpointStages<Target: Endpoint>: Sendable {
     }
 
     /// The error of a refused response, with the error response that its content decodes to, if any.
-    func refusal(of response: Response, _ content: Data, because error: any Error) -> any Error {
+    private func refusal(of response: Response, _ content: Data, because error: any Error) -> any Error {
         if error.isCancellation { return error }
         var failure = EndpointError(error, operationName: Target.operationName)
         failure.response = response
@@ -195,11 +168,11 @@ struct EndpointStages<Target: Endpoint>: Sendable {
     private func errorResponse(in content: Data) -> Target.Service.ErrorResponse? {
         typealias ErrorResponse = Target.Service.ErrorResponse
         guard ErrorResponse.self != NoErrorResponse.self, !content.isEmpty else { return nil }
-        return try? Target.outputFormat.decoder.decode(ErrorResponse.self, from: content, coding)
+        return try? Target.outputFormat.decoder.decode(ErrorResponse.self, from: content, for: coding)
     }
 
     /// Asks the endpoint, then the service, what to do with a refused response.
-    func handle(_ error: any Error, response: Response) -> ErrorHandling {
+    public func handle(_ error: any Error, response: Response) -> ErrorHandling {
         var failure = EndpointError(error, operationName: Target.operationName)
         if failure.response == nil { failure.response = response }
         var handling = endpoint.handle(failure, response: response)
@@ -208,6 +181,39 @@ struct EndpointStages<Target: Endpoint>: Sendable {
         }
         if case .error(let left as EndpointError) = handling { return .error(left.carried(by: error)) }
         return handling
+    }
+}
+
+extension Endpoint {
+    /// Sends a call and names the error it failed with; what `mapError` or `handle` returned is thrown unchanged.
+    func send<Result>(
+        to client: ServiceClient<Service>?,
+        input: EndpointInput = .nothing,
+        output: EndpointOutput<Result>,
+        onProgress: EndpointProgress?
+    ) async throws(Service.RequestError) -> DecodedResponse<Result> {
+        let client = client ?? Service.current
+        let progress = ProgressReport(onProgress)
+        progress.begin()
+        do {
+            let call = EndpointCall(self, service: client.service, input: input, output: output, progress: progress)
+            let answer = try await client.response(to: call)
+            progress.end()
+            return answer
+        } catch {
+            guard error is ServiceError || error is EndpointError || error is URLError,
+                let named = EndpointError(error, operationName: Self.operationName) as? Service.RequestError
+            else { throw error }
+            throw named
+        }
+    }
+}
+
+extension EndpointCall: ContentJudging {
+    func judge(_ response: inout Response) async throws {
+        // The content of a download goes to a file that belongs to the call.
+        guard output.take == nil else { return try judge(response) }
+        _ = try await acceptContent(of: &response)
     }
 }
 
@@ -229,9 +235,7 @@ final class ProgressReport: Sendable {
     private let report: EndpointProgress?
     private let reached = Mutex(0.0)
 
-    init(_ report: EndpointProgress?) {
-        self.report = report
-    }
+    init(_ report: EndpointProgress?) { self.report = report }
 
     func begin() { report?(0) }
 
@@ -240,10 +244,11 @@ final class ProgressReport: Sendable {
     /// The same body; reports what is read from it.
     func watching(_ body: ResponseBody) -> ResponseBody {
         guard report != nil, let source = body.source, let length = body.length, length > 0 else { return body }
-        return ResponseBody(CountedBytes(source, length: length, report: self), length: length)
+        let watched = WatchedSource(source, received: { self.advance(to: Double($0) / Double(length)) })
+        return ResponseBody(watched, length: length)
     }
 
-    fileprivate func advance(to fraction: Double) {
+    private func advance(to fraction: Double) {
         let isFurther = reached.withLock { reached in
             guard fraction > reached, fraction < 1 else { return false }
             reached = fraction
@@ -251,27 +256,4 @@ final class ProgressReport: Sendable {
         }
         if isFurther { report?(fraction) }
     }
-}
-
-/// A source that reports how many of its bytes were read.
-private final class CountedBytes: ByteSource {
-    private let upstream: any ByteSource
-    private let length: Int
-    private let report: ProgressReport
-    private let taken = Atomic(0)
-
-    init(_ upstream: any ByteSource, length: Int, report: ProgressReport) {
-        self.upstream = upstream
-        self.length = length
-        self.report = report
-    }
-
-    func next() async throws -> ByteChunk? {
-        guard let chunk = try await upstream.next() else { return nil }
-        let count = taken.wrappingAdd(chunk.count, ordering: .relaxed).newValue
-        report.advance(to: Double(count) / Double(length))
-        return chunk
-    }
-
-    func cancel() { upstream.cancel() }
 }

@@ -3,8 +3,8 @@
 
 public import Foundation
 internal import Holdfast
-internal import HoldfastStorage
 private import Synchronization
+
 extension OutEndpoint {
     /// Calls the endpoint and writes the content of its response to a file while it arrives, using little memory.
     ///
@@ -35,7 +35,7 @@ extension OutEndpoint {
         into directory: URL? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<URL> {
-        try await download(to: client, directory: directory, onProgress: onProgress, input: .nothing)
+        try await download(.nothing, to: client, into: directory, onProgress: onProgress)
     }
 }
 
@@ -73,34 +73,21 @@ extension InOutEndpoint {
         into directory: URL? = nil,
         onProgress: EndpointProgress? = nil
     ) async throws(Service.RequestError) -> DecodedResponse<URL> {
-        try await download(
-            to: client,
-            directory: directory,
-            onProgress: onProgress,
-            input: .values(input, format: Self.inputFormat)
-        )
+        let input = EndpointInput.values(input, as: Self.inputFormat)
+        return try await download(input, to: client, into: directory, onProgress: onProgress)
     }
 }
 
 extension Endpoint {
     fileprivate func download(
+        _ input: EndpointInput,
         to client: ServiceClient<Service>?,
-        directory: URL?,
-        onProgress: EndpointProgress?,
-        input: EndpointInput
+        into directory: URL?,
+        onProgress: EndpointProgress?
     ) async throws(Service.RequestError) -> DecodedResponse<URL> {
         let files = DownloadedFiles(in: directory ?? FileManager.default.temporaryDirectory)
         do {
-            let answer = try await send(to: client ?? Service.current, onProgress: onProgress) { service, progress in
-                let stages = EndpointStages(endpoint: self, service: service)
-                return EndpointCall<Self, URL>(
-                    self,
-                    service: service,
-                    input: input,
-                    output: .file(files, stages: stages, progress: progress),
-                    progress: progress
-                )
-            }
+            let answer = try await send(to: client, input: input, output: .file(files), onProgress: onProgress)
             files.settle(keeping: answer.value)
             return answer
         } catch {
@@ -112,38 +99,11 @@ extension Endpoint {
 
 extension EndpointOutput where Output == URL {
     /// The content in a file.
-    fileprivate static func file<Target: Endpoint>(
-        _ files: DownloadedFiles,
-        stages: EndpointStages<Target>,
-        progress: ProgressReport
-    ) -> EndpointOutput {
-        var output = EndpointOutput(
-            check: { _ in },
-            decode: { _, _, _ in
-                throw ServiceError(.unsupported, "A download is not decoded from bytes in memory. Call receive.")
-            }
-        )
-        output.take = { response in
-            do {
-                try stages.judge(response)
-            } catch {
-                let content = try await response.takeContent(upTo: stages.endpoint.contentLimit, isRefused: true)
-                throw stages.refusal(of: response, content.withUnsafeBytes { Data($0) }, because: error)
-            }
-            let file = try await files.makeFile()
-            do {
-                for try await chunk in progress.watching(response.body) {
-                    try await file.append(chunk)
-                }
-                try file.checkLength(by: response)
-            } catch {
-                response.body.discard()
-                await files.discard(file)
-                throw error
-            }
-            response.body = ResponseBody(DownloadedBytes(file.url), length: file.count)
-            return file.url
+    fileprivate static func file(_ files: DownloadedFiles) -> EndpointOutput {
+        var output = EndpointOutput { _, _, _ in
+            throw ServiceError(.unsupported, "A download is not decoded from bytes in memory. Call receive.")
         }
+        output.take = { response in try await files.take(&response) }
         return output
     }
 }
@@ -158,12 +118,26 @@ final class DownloadedFiles: Sendable {
     private let directory: URL
     private let state = Mutex(State())
 
-    init(in directory: URL) {
-        self.directory = directory
+    init(in directory: URL) { self.directory = directory }
+
+    /// Writes the content to a file, which becomes the response's body; if that fails, the next attempt writes another one.
+    func take(_ response: inout Response) async throws -> URL {
+        let file = try await makeFile()
+        do {
+            for try await chunk in response.body { try await file.append(chunk) }
+            try file.checkLength(by: response)
+        } catch {
+            response.body.discard()
+            await file.remove()
+            state.withLock { state in state.urls.removeAll { $0 == file.url } }
+            throw error
+        }
+        response.body = ResponseBody(DownloadedBytes(file.url), length: file.count)
+        return file.url
     }
 
     /// Creates a file for this call; throws if the call is over.
-    func makeFile() async throws -> DownloadFile {
+    private func makeFile() async throws -> DownloadFile {
         let file = try await DownloadFile.make(in: directory)
         let isLate = state.withLock { state in
             if !state.isSettled { state.urls.append(file.url) }
@@ -173,12 +147,6 @@ final class DownloadedFiles: Sendable {
         guard isLate else { return file }
         await file.remove()
         throw CancellationError()
-    }
-
-    /// Removes a file that a failed attempt left; the next attempt writes another one.
-    func discard(_ file: DownloadFile) async {
-        await file.remove()
-        state.withLock { state in state.urls.removeAll { $0 == file.url } }
     }
 
     /// Ends the call: removes all files but the caller's, and any that would be created later.
@@ -206,9 +174,7 @@ final class DownloadedBytes: ByteSource {
     private let path: String
     private let state = Mutex(State())
 
-    init(_ url: URL) {
-        path = url.path
-    }
+    init(_ url: URL) { path = url.path }
 
     func next() async throws -> ByteChunk? {
         try Task.checkCancellation()

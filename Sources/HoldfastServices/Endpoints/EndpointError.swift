@@ -3,11 +3,11 @@
 
 public import Foundation
 public import Holdfast
-internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
+
 /// The failure of an endpoint's call, with text for users and for developers.
 ///
 /// Callers of endpoints get this error. Hooks, retriers, `process` and `mapError` get the underlying `ServiceError`;
@@ -18,9 +18,7 @@ public struct EndpointError: Error, Sendable, CustomStringConvertible {
         /// A short stable word, usable as a metric label.
         public let description: String
 
-        private init(_ description: String) {
-            self.description = description
-        }
+        private init(_ description: String) { self.description = description }
 
         /// Not logged in: the credential is missing, or a 401 rejected it.
         public static let unauthorized = Code("unauthorized")
@@ -121,9 +119,7 @@ public struct EndpointError: Error, Sendable, CustomStringConvertible {
             : reason
     }
 
-    public var description: String {
-        "\(title): \(code): \(reason)" + (details.map { " (\($0))" } ?? "")
-    }
+    public var description: String { "\(title): \(code): \(reason)" + (details.map { " (\($0))" } ?? "") }
 }
 
 extension EndpointError: LocalizedError {
@@ -218,7 +214,7 @@ extension EndpointError {
 
 extension EndpointError {
     /// The code and text for an error of the pipeline.
-    static func words(for error: ServiceError) -> (code: Code, reason: String, isInternal: Bool) {
+    private static func words(for error: ServiceError) -> (code: Code, reason: String, isInternal: Bool) {
         if error.code == .unacceptableStatus, let status = error.response?.status.rawValue { return words(for: status) }
         if error.cause is MissingData { return (.missingData, "The server's response is empty.", true) }
         if let words = table[error.code] { return words }
@@ -227,7 +223,7 @@ extension EndpointError {
 
     private static func words(for status: Int) -> (code: Code, reason: String, isInternal: Bool) {
         switch status {
-        case 401: (.unauthorized, "You are not logged in, or your session has expired. Log in and try again.", false)
+        case 401: (.unauthorized, notLoggedIn, false)
         case 403: (.forbidden, "You are not allowed to do this.", false)
         case 404: (.http, "Not found (status 404).", true)
         case 410: (.gone, "This is no longer available. If it used to work, update to the newest version.", false)
@@ -239,22 +235,22 @@ extension EndpointError {
         }
     }
 
-    private static let offline = "There is no network connection. Connect and try again."
-    private static let unknownHost = "The server could not be found. Check the network connection and try again."
-    private static let unreachable = "The server cannot be reached. Check the network connection and try again."
-    private static let broken = "The connection was lost. Try again."
-    private static let insecure =
-        "A secure connection to the server could not be made. Check the network, and the date and time of this device."
-    private static let untrusted = "The server's identity could not be verified, so nothing was sent to it."
+    private static let notLoggedIn = "You are not logged in, or your session has expired. Log in and try again."
     private static let tooLong = "The server took too long to respond. Try again later."
 
     private static let table: [ServiceError.Code: (code: Code, reason: String, isInternal: Bool)] = [
-        .offline: (.network, offline, false),
-        .resolve: (.network, unknownHost, false),
-        .connect: (.network, unreachable, false),
-        .connectionLost: (.network, broken, false),
-        .tls: (.network, insecure, false),
-        .certificate: (.network, untrusted, false),
+        .offline: (.network, "There is no network connection. Connect and try again.", false),
+        .resolve: (.network, "The server could not be found. Check the network connection and try again.", false),
+        .connect: (.network, "The server cannot be reached. Check the network connection and try again.", false),
+        .connectionLost: (.network, "The connection was lost. Try again.", false),
+        .tls: (
+            .network,
+            "A secure connection to the server could not be made. Check the network, and the date and time of this device.",
+            false
+        ),
+        .certificate: (
+            .network, "The server's identity could not be verified, so nothing was sent to it.", false
+        ),
         .protocolError: (.network, "The server's response is not valid HTTP.", true),
         .tooManyRedirects: (.network, "The server redirected too many times.", true),
         .timeout: (.timeout, tooLong, false),
@@ -262,9 +258,7 @@ extension EndpointError {
         .throttled: (.heldBack, "The server asked for fewer requests. Try again later.", false),
         .circuitOpen: (.heldBack, "The server is failing at the moment. Try again later.", false),
         .tooManyInFlight: (.heldBack, "Too many requests at once. Try again in a moment.", false),
-        .authorizationFailed: (
-            .unauthorized, "You are not logged in, or your session has expired. Log in and try again.", false
-        ),
+        .authorizationFailed: (.unauthorized, notLoggedIn, false),
         .authenticationRequired: (
             .unauthorized, "The server or a proxy requires a login that is not available here.", false
         ),
@@ -277,22 +271,21 @@ extension EndpointError {
     ]
 
     /// The code and text for an error of the platform's URL loading, if a transport or hook did not convert it.
-    static func words(for code: URLError.Code) -> (code: Code, reason: String) {
-        switch code {
-        case .notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff: (.network, offline)
-        case .cannotFindHost, .dnsLookupFailed: (.network, unknownHost)
-        case .cannotConnectToHost: (.network, unreachable)
-        case .networkConnectionLost: (.network, broken)
-        case .secureConnectionFailed: (.network, insecure)
-        case .serverCertificateUntrusted, .serverCertificateHasBadDate, .serverCertificateHasUnknownRoot,
-            .serverCertificateNotYetValid:
-            (.network, untrusted)
-        case .timedOut: (.timeout, tooLong)
-        case .userAuthenticationRequired:
-            (.unauthorized, "You are not logged in, or your session has expired. Log in and try again.")
-        case .cancelled: (.cancelled, "The call was cancelled.")
-        case .badURL, .unsupportedURL: (.badRequest, "The request is invalid.")
-        default: (.other, "An unexpected error occurred.")
+    private static func words(for code: URLError.Code) -> (code: Code, reason: String) {
+        if code == .cancelled { return (.cancelled, "The call was cancelled.") }
+        guard let words = meanings[code].flatMap({ table[$0] }) else {
+            return (.other, "An unexpected error occurred.")
         }
+        return (words.code, words.reason)
     }
+
+    private static let meanings: [URLError.Code: ServiceError.Code] = [
+        .notConnectedToInternet: .offline, .dataNotAllowed: .offline, .internationalRoamingOff: .offline,
+        .cannotFindHost: .resolve, .dnsLookupFailed: .resolve, .cannotConnectToHost: .connect,
+        .networkConnectionLost: .connectionLost, .secureConnectionFailed: .tls,
+        .serverCertificateUntrusted: .certificate, .serverCertificateHasBadDate: .certificate,
+        .serverCertificateHasUnknownRoot: .certificate, .serverCertificateNotYetValid: .certificate,
+        .timedOut: .timeout, .userAuthenticationRequired: .authorizationFailed,
+        .badURL: .badRequest, .unsupportedURL: .badRequest,
+    ]
 }

@@ -3,6 +3,7 @@
 
 public import Foundation
 internal import Holdfast
+
 /// How the input of endpoints is encoded; make other formats with a ``BodyEncoder``.
 public struct InputFormat: Sendable, CustomStringConvertible {
     /// The name of the format, used in errors.
@@ -36,7 +37,7 @@ public protocol BodyEncoder: Sendable {
     /// - Parameters:
     ///   - input: the values; never `Data` or `String`, which are sent unchanged.
     ///   - coding: the endpoint and service, for setting up encoders.
-    func encode<Input: Encodable>(_ input: Input, _ coding: EndpointCoding) throws -> EncodedInput
+    func encode<Input: Encodable>(_ input: Input, for coding: EndpointCoding) throws -> EncodedInput
 }
 
 /// Encoded input: in the query, in the content, or both.
@@ -88,7 +89,7 @@ struct EndpointInput: Sendable {
     static let nothing = EndpointInput { _ in EncodedInput() }
 
     /// Values; text and bytes are sent unchanged.
-    static func values<Input: Encodable & Sendable>(_ input: Input, format: InputFormat) -> EndpointInput {
+    static func values<Input: Encodable & Sendable>(_ input: Input, as format: InputFormat) -> EndpointInput {
         EndpointInput { coding in
             if let data = input as? Data { return EncodedInput(body: .data(data)) }
             if let text = input as? String {
@@ -103,7 +104,7 @@ struct EndpointInput: Sendable {
                 )
             }
             do {
-                return try format.encoder.encode(input, coding)
+                return try format.encoder.encode(input, for: coding)
             } catch let error as ServiceError {
                 throw error
             } catch {
@@ -135,7 +136,7 @@ struct KeyValueBody: BodyEncoder {
 
     let place: Place
 
-    func encode<Input: Encodable>(_ input: Input, _ coding: EndpointCoding) throws -> EncodedInput {
+    func encode<Input: Encodable>(_ input: Input, for coding: EndpointCoding) throws -> EncodedInput {
         var encoder = KeyValueEncoder()
         try coding.configure(&encoder)
         switch place {
@@ -174,12 +175,9 @@ extension KeyValueEncoder {
     public func multipartForm(of value: some Encodable) throws -> MultipartForm {
         let tree = try tree(of: value) { $0 as? File }
         return MultipartForm(
-            try KeyValueWriter(self).leaves(of: tree).map { leaf in
-                switch leaf.content {
-                case .null: .field(leaf.name, "")
-                case .text(let text): .field(leaf.name, text)
-                case .whole(let file): (file as? File)?.part(named: leaf.name) ?? .field(leaf.name, "")
-                }
+            try KeyValueWriter(encoder: self).leaves(of: tree).map { leaf in
+                if case .whole(let file as File) = leaf.content { return file.part(named: leaf.name) }
+                return .field(leaf.name, value: leaf.pair?.value ?? "")
             }
         )
     }
@@ -245,7 +243,7 @@ public struct File: Sendable, Hashable, Encodable {
 
     func part(named field: String) -> MultipartForm.Part {
         switch content {
-        case .data(let data): .data(field, data, fileName: name, contentType: type)
+        case .data(let data): .data(field, bytes: data, fileName: name, contentType: type)
         case .url(let url): .file(field, at: url, fileName: name, contentType: type)
         }
     }

@@ -3,6 +3,7 @@
 
 public import Foundation
 internal import Holdfast
+
 /// How the responses of endpoints are decoded; make other formats with a ``BodyDecoder``.
 public struct OutputFormat: Sendable, CustomStringConvertible {
     /// The name of the format, used in errors.
@@ -46,13 +47,11 @@ public protocol BodyDecoder: Sendable {
     ///   - type: never `Data` or `String`, which are the unchanged content.
     ///   - content: comes from a server or a store, so it may contain anything.
     ///   - coding: the endpoint and service, for setting up decoders.
-    func decode<Output: Decodable>(_ type: Output.Type, from content: Data, _ coding: EndpointCoding) throws -> Output
+    func decode<Output: Decodable>(_ type: Output.Type, from content: Data, for coding: EndpointCoding) throws -> Output
 }
 
 /// How an endpoint's output is made from the response's content.
 struct EndpointOutput<Output: Sendable>: Sendable {
-    /// Rejects a format that cannot represent the output, before anything is sent.
-    let check: @Sendable (_ format: OutputFormat) throws -> Void
     let decode: @Sendable (_ response: Response, _ content: Data, _ coding: EndpointCoding) throws -> Output
     /// Takes the whole response, instead of collecting its content; nil: the content is collected.
     var take: (@Sendable (_ response: inout Response) async throws -> Output)?
@@ -60,25 +59,12 @@ struct EndpointOutput<Output: Sendable>: Sendable {
 
 extension EndpointOutput where Output == Void {
     /// No output: the content is ignored.
-    static var nothing: EndpointOutput { EndpointOutput(check: { _ in }, decode: { _, _, _ in }) }
+    static var nothing: EndpointOutput { EndpointOutput { _, _, _ in } }
 }
 
 extension EndpointOutput where Output: Decodable {
     /// Values; text and bytes are the unchanged content.
-    static func values() -> EndpointOutput {
-        EndpointOutput(check: { try check($0) }, decode: { try value(of: $0, content: $1, coding: $2) })
-    }
-
-    private static func check(_ format: OutputFormat) throws {
-        guard format.takesScalars || !(Output.self is any BareScalar.Type) else {
-            throw ServiceError(
-                .decodingFailed,
-                "A bare \(Output.self) cannot be read as \(format): make the output a struct whose members have names, or ask for "
-                    + "JSON.",
-                progress: .notSent
-            )
-        }
-    }
+    static func values() -> EndpointOutput { EndpointOutput { try value(of: $0, content: $1, coding: $2) } }
 
     private static func value(of response: Response, content: Data, coding: EndpointCoding) throws -> Output {
         if Output.self == Data.self, let data = content as? Output { return data }
@@ -101,16 +87,24 @@ extension EndpointOutput where Output: Decodable {
         if Output.self == Data?.self, let data = content as? Output { return data }
         if Output.self == String?.self, let text = String(data: content, encoding: .utf8) as? Output { return text }
         do {
-            return try coding.outputFormat.decoder.decode(Output.self, from: content, coding)
+            return try type(of: coding.endpoint).outputFormat.decoder.decode(Output.self, from: content, for: coding)
         } catch {
             throw ServiceError.decodingFailed(as: Output.self, cause: error, response)
         }
     }
 }
 
-extension EndpointCoding {
-    /// The format of the endpoint's responses.
-    fileprivate var outputFormat: OutputFormat { type(of: endpoint).outputFormat }
+extension OutputFormat {
+    /// Throws if this format cannot represent the output, before anything is sent.
+    func check<Output>(_ output: Output.Type) throws {
+        guard takesScalars || !(output is any BareScalar.Type) else {
+            throw ServiceError(
+                .decodingFailed,
+                "A bare \(output) cannot be read as \(self): make the output a struct whose members have names, or ask for JSON.",
+                progress: .notSent
+            )
+        }
+    }
 }
 
 /// The cause of an error about missing content.
@@ -120,13 +114,14 @@ struct MissingData: Error, CustomStringConvertible {
 
 /// Encodes and decodes JSON with the coders of ``ServiceJSON``, which service and endpoint set up.
 struct JSONBody: BodyEncoder, BodyDecoder {
-    func encode<Input: Encodable>(_ input: Input, _ coding: EndpointCoding) throws -> EncodedInput {
+    func encode<Input: Encodable>(_ input: Input, for coding: EndpointCoding) throws -> EncodedInput {
         var encoder = ServiceJSON.encoder()
         try coding.configure(&encoder)
         return EncodedInput(body: .data(try encoder.encode(input), contentType: "application/json"))
     }
 
-    func decode<Output: Decodable>(_ type: Output.Type, from content: Data, _ coding: EndpointCoding) throws -> Output {
+    func decode<Output: Decodable>(_ type: Output.Type, from content: Data, for coding: EndpointCoding) throws -> Output
+    {
         var decoder = ServiceJSON.decoder()
         try coding.configure(&decoder)
         return try decoder.decode(type, from: content)

@@ -7,6 +7,7 @@ public import Holdfast
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 /// An API whose calls are declared as endpoints: its URL, what all its responses have in common, and how they are checked.
 ///
 /// Everything except ``baseURL`` and ``shared`` has a default. All members of ``HttpService`` apply here too: cache, retriers,
@@ -25,7 +26,7 @@ public protocol WebService: HttpService {
     /// The client for endpoint calls that are not given another one. It is used for the life of the process, so store it in a
     /// `static let`.
     ///
-    /// Tests replace it with ``withShared(_:isolation:_:)``.
+    /// Tests replace it with ``withShared(_:isolation:operation:)``.
     static var shared: ServiceClient<Self> { get }
 
     /// The URL of the API, to which the paths of endpoints are appended. Its scheme is kept: http stays http.
@@ -90,7 +91,7 @@ public struct NoErrorResponse: AnyErrorResponse {
 public struct NoBasicResponse: Decodable, Sendable {}
 
 extension WebService {
-    /// The client for endpoint calls that are not given one: that of the innermost ``withShared(_:isolation:_:)``, or else
+    /// The client for endpoint calls that are not given one: that of the innermost ``withShared(_:isolation:operation:)``, or else
     /// ``shared``.
     public static var current: ServiceClient<Self> {
         SharedClients.overrides[ObjectIdentifier(Self.self)] as? ServiceClient<Self> ?? shared
@@ -101,7 +102,7 @@ extension WebService {
     public static func withShared<Value>(
         _ client: ServiceClient<Self>,
         isolation: isolated (any Actor)? = #isolation,
-        _ operation: () async throws -> Value
+        operation: () async throws -> Value
     ) async rethrows -> Value {
         var overrides = SharedClients.overrides
         overrides[ObjectIdentifier(Self.self)] = client

@@ -3,12 +3,12 @@
 
 public import Foundation
 public import Holdfast
-public import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 /// A service in this process that answers requests as a server would.
 ///
 /// Many tasks call it at once, in any order: keep state behind a lock.
@@ -84,14 +84,10 @@ public struct BodyWriter: Sendable {
     }
 
     /// Writes bytes, like ``write(_:)-(ByteChunk)``.
-    public func write(_ data: Data) async throws {
-        try await write(ByteChunk(copying: data))
-    }
+    public func write(_ data: Data) async throws { try await write(ByteChunk(copying: data)) }
 
     /// Writes text in UTF-8, like ``write(_:)-(ByteChunk)``.
-    public func write(_ text: String) async throws {
-        try await write(ByteChunk(copying: text.utf8))
-    }
+    public func write(_ text: String) async throws { try await write(ByteChunk(copying: text.utf8)) }
 }
 
 /// The reader's end.
@@ -105,9 +101,7 @@ private final class WrittenBody: ByteSource {
     private let pipe = BodyPipe()
     private let work: Mutex<Work>
 
-    init(_ write: @escaping @Sendable (BodyWriter) async throws -> Void) {
-        work = Mutex(.due(write))
-    }
+    init(_ write: @escaping @Sendable (BodyWriter) async throws -> Void) { work = Mutex(.due(write)) }
 
     func next() async throws -> ByteChunk? {
         work.withLock { [pipe] work in
@@ -156,9 +150,7 @@ private final class BodyPipe: Sendable {
     func write(_ chunk: ByteChunk) async throws {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { writer in
-                let reader: Reader?
-                let isWritten: Bool?
-                (reader, isWritten) = state.withLock { state in
+                let (reader, isWritten): (Reader?, Bool?) = state.withLock { state in
                     guard state.end == nil else { return (nil, false) }
                     if let reader = state.reader {
                         state.reader = nil
@@ -186,9 +178,7 @@ private final class BodyPipe: Sendable {
     func read() async throws -> ByteChunk? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { reader in
-                let writer: Writer?
-                let result: End?
-                (writer, result) = state.withLock { state in
+                let (writer, result): (Writer?, End?) = state.withLock { state in
                     if let chunk = state.chunk {
                         state.chunk = nil
                         guard !state.writers.isEmpty else { return (nil, .success(chunk)) }
@@ -197,7 +187,7 @@ private final class BodyPipe: Sendable {
                         return (writer, .success(chunk))
                     }
                     if let end = state.end { return (nil, end) }
-                    guard state.reader == nil else { return (nil, .failure(BodyPipe.secondReader)) }
+                    guard state.reader == nil else { return (nil, .failure(ServiceError.secondReader)) }
                     state.reader = reader
                     return (nil, nil)
                 }
@@ -232,9 +222,4 @@ private final class BodyPipe: Sendable {
         reader?.resume(throwing: CancellationError())
         for (_, writer) in writers { writer.resume(throwing: CancellationError()) }
     }
-
-    private static let secondReader = ServiceError(
-        .badRequest,
-        "Two tasks read one streamed body at a time; let one task read it, or collect it first."
-    )
 }

@@ -3,26 +3,21 @@
 
 internal import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
-internal import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
+
 /// The service's end of one call, which the three closures of ``ServiceProtocol`` use.
 ///
 /// Only those closures hold it, so its deinitialization means that the service has released them all.
 final class ServiceResponder: Sendable {
     private let exchange: ServiceExchange
 
-    init(_ exchange: ServiceExchange) {
-        self.exchange = exchange
-    }
+    init(_ exchange: ServiceExchange) { self.exchange = exchange }
 
-    func returnResponse(_ response: HTTPURLResponse) {
-        exchange.apply { $0.returned(response) }
-    }
+    func returnResponse(_ response: HTTPURLResponse) { exchange.apply { $0.returned(response) } }
 
     func returnData(_ data: Data?) {
         let chunk = data.map { ByteChunk(copying: $0) } ?? ByteChunk()
@@ -33,9 +28,7 @@ final class ServiceResponder: Sendable {
         exchange.apply { $0.completed(orFail: exchange.failure(.completedBeforeResponse)) }
     }
 
-    deinit {
-        exchange.apply { $0.released(failing: exchange.failure(.neverCompleted)) }
-    }
+    deinit { exchange.apply { $0.released(failing: exchange.failure(.neverCompleted)) } }
 }
 
 /// The exchange between a service and its caller in one call.
@@ -45,11 +38,7 @@ final class ServiceExchange: Sendable {
     private let report: @Sendable (ServiceContractViolation) -> Void
 
     /// - Parameter report: is called for each violation, on the thread that caused it.
-    init(
-        serviceIdentifier: String,
-        unreadLimit: Int,
-        report: @escaping @Sendable (ServiceContractViolation) -> Void
-    ) {
+    init(serviceIdentifier: String, unreadLimit: Int, report: @escaping @Sendable (ServiceContractViolation) -> Void) {
         state = Mutex(ServiceExchangeState(unreadLimit: unreadLimit))
         self.serviceIdentifier = serviceIdentifier
         self.report = report
@@ -97,9 +86,7 @@ final class ServiceExchange: Sendable {
         }
     }
 
-    fileprivate func leave() {
-        apply { $0.left() }
-    }
+    fileprivate func leave() { apply { $0.left() } }
 
     fileprivate func apply(_ change: (inout ServiceExchangeState) -> ServiceExchangeState.Action) {
         let action = state.withLock { change(&$0) }
@@ -134,9 +121,7 @@ final class ServiceExchange: Sendable {
 private final class ServiceBody: ByteSource {
     private let exchange: ServiceExchange
 
-    init(_ exchange: ServiceExchange) {
-        self.exchange = exchange
-    }
+    init(_ exchange: ServiceExchange) { self.exchange = exchange }
 
     func next() async throws -> ByteChunk? { try await exchange.next() }
 
@@ -174,14 +159,10 @@ struct ServiceExchangeState {
     private var failure: (any Error)?
     private var headWaiter: HeadWaiter?
     private var chunkWaiter: ChunkWaiter?
-    private var incoming: [ByteChunk] = []
-    /// The oldest chunk is last.
-    private var outgoing: [ByteChunk] = []
+    private var chunks = Queue<ByteChunk>()
     private var unread = 0
 
-    init(unreadLimit: Int) {
-        self.unreadLimit = unreadLimit
-    }
+    init(unreadLimit: Int) { self.unreadLimit = unreadLimit }
 
     /// Whether nobody waits for the service any more.
     var isClosed: Bool { phase == .closed }
@@ -192,12 +173,9 @@ struct ServiceExchangeState {
         switch phase {
         case .begun:
             phase = .responded
-            guard let waiter = headWaiter else {
-                head = response
-                return .none
-            }
-            headWaiter = nil
-            return .giveHead(waiter, response)
+            if let waiter = headWaiter.take() { return .giveHead(waiter, response) }
+            head = response
+            return .none
         case .responded: return .report(.responseReturnedTwice)
         case .completed: return .report(.calledAfterCompletion)
         case .closed: return .none
@@ -215,13 +193,15 @@ struct ServiceExchangeState {
         let (sum, overflows) = unread.addingReportingOverflow(chunk.count)
         guard !overflows, sum <= unreadLimit else {
             phase = .closed
-            return fail(ServiceExchangeState.tooLarge(unreadLimit), rule: nil)
+            let error = ServiceError(
+                .bodyTooLarge,
+                "The service returned more than \(unreadLimit) bytes ahead of their reader; read faster, or raise the router's unreadLimit.",
+                progress: .bytesReceived
+            )
+            return fail(error, rule: nil)
         }
-        if let waiter = chunkWaiter {
-            chunkWaiter = nil
-            return .giveChunk(waiter, chunk)
-        }
-        incoming.append(chunk)
+        if let waiter = chunkWaiter.take() { return .giveChunk(waiter, chunk) }
+        chunks.append(chunk)
         unread = sum
         return .none
     }
@@ -234,8 +214,7 @@ struct ServiceExchangeState {
             return fail(error(), rule: .completedBeforeResponse)
         case .responded:
             phase = .completed
-            guard let waiter = chunkWaiter else { return .none }
-            chunkWaiter = nil
+            guard let waiter = chunkWaiter.take() else { return .none }
             return .giveChunk(waiter, nil)
         case .completed: return .report(.calledAfterCompletion)
         case .closed: return .none
@@ -265,11 +244,7 @@ struct ServiceExchangeState {
     /// The next chunk, the end or the failure, if there is one; otherwise nil.
     mutating func takeChunk() -> Result<ByteChunk?, any Error>? {
         if let failure { return .failure(failure) }
-        if outgoing.isEmpty {
-            outgoing = incoming.reversed()
-            incoming = []
-        }
-        if let chunk = outgoing.popLast() {
+        if let chunk = chunks.popFirst() {
             unread -= chunk.count
             return .success(chunk)
         }
@@ -279,7 +254,7 @@ struct ServiceExchangeState {
     /// The same; if there is nothing, `waiter` waits.
     mutating func takeChunk(_ waiter: ChunkWaiter) -> Result<ByteChunk?, any Error>? {
         if let result = takeChunk() { return result }
-        guard chunkWaiter == nil else { return .failure(ServiceExchangeState.secondReader) }
+        guard chunkWaiter == nil else { return .failure(ServiceError.secondReader) }
         chunkWaiter = waiter
         return nil
     }
@@ -287,12 +262,8 @@ struct ServiceExchangeState {
     /// All chunks, if the service is done; nil otherwise.
     mutating func takeAll() -> [ByteChunk]? {
         guard phase == .completed, failure == nil else { return nil }
-        defer {
-            incoming = []
-            outgoing = []
-            unread = 0
-        }
-        return outgoing.reversed() + incoming
+        unread = 0
+        return chunks.takeAll()
     }
 
     /// The caller does not want any more.
@@ -305,26 +276,8 @@ struct ServiceExchangeState {
 
     private mutating func fail(_ error: any Error, rule: Rule?) -> Action {
         failure = error
-        incoming = []
-        outgoing = []
+        chunks = Queue()
         unread = 0
-        defer {
-            headWaiter = nil
-            chunkWaiter = nil
-        }
-        return .fail(headWaiter, chunkWaiter, error, rule)
+        return .fail(headWaiter.take(), chunkWaiter.take(), error, rule)
     }
-
-    private static func tooLarge(_ limit: Int) -> ServiceError {
-        ServiceError(
-            .bodyTooLarge,
-            "The service returned more than \(limit) bytes ahead of their reader; read faster, or raise the router's unreadLimit.",
-            progress: .bytesReceived
-        )
-    }
-
-    private static let secondReader = ServiceError(
-        .badRequest,
-        "Two tasks read one streamed body at a time; let one task read it, or collect it first."
-    )
 }

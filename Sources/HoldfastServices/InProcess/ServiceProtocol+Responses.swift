@@ -3,11 +3,11 @@
 
 public import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 extension ServiceProtocol {
     /// A response with the URL and fields of another one, and this status.
     public static func createResponse(_ statusCode: Http.StatusCode, response: HTTPURLResponse) -> HTTPURLResponse {
@@ -44,12 +44,7 @@ extension ServiceProtocol {
         responseReturn: responseReturnBlock,
         requestComplete: requestCompleteBlock
     ) {
-        respond(
-            statusCode,
-            template: response,
-            responseReturn: responseReturn,
-            requestComplete: requestComplete
-        )
+        respond(statusCode, from: response, by: responseReturn, end: requestComplete)
     }
 
     /// Answers with a status and nothing else, and ends the call: the same with positional parameters.
@@ -59,12 +54,7 @@ extension ServiceProtocol {
         _ responseReturn: responseReturnBlock,
         _ requestComplete: requestCompleteBlock
     ) {
-        respond(
-            statusCode,
-            template: response,
-            responseReturn: responseReturn,
-            requestComplete: requestComplete
-        )
+        respond(statusCode, from: response, by: responseReturn, end: requestComplete)
     }
 
     // MARK: A status and header fields
@@ -84,13 +74,7 @@ extension ServiceProtocol {
         requestComplete: requestCompleteBlock,
         responseHeaders: [String: String]?
     ) {
-        respond(
-            statusCode,
-            template: response,
-            responseReturn: responseReturn,
-            requestComplete: requestComplete,
-            responseHeaders: responseHeaders
-        )
+        respond(statusCode, from: response, headers: responseHeaders, by: responseReturn, end: requestComplete)
     }
 
     /// Answers with a status and further header fields, and ends the call: the same with positional parameters.
@@ -101,13 +85,7 @@ extension ServiceProtocol {
         _ requestComplete: requestCompleteBlock,
         _ responseHeaders: [String: String]?
     ) {
-        respond(
-            statusCode,
-            template: response,
-            responseReturn: responseReturn,
-            requestComplete: requestComplete,
-            responseHeaders: responseHeaders
-        )
+        respond(statusCode, from: response, headers: responseHeaders, by: responseReturn, end: requestComplete)
     }
 
     // MARK: A status and a text
@@ -129,14 +107,7 @@ extension ServiceProtocol {
         responseReturn: responseReturnBlock,
         requestComplete: requestCompleteBlock
     ) {
-        respond(
-            statusCode,
-            description: description,
-            dataReturn: dataReturn,
-            template: response,
-            responseReturn: responseReturn,
-            requestComplete: requestComplete
-        )
+        respond(statusCode, text: description, to: dataReturn, from: response, by: responseReturn, end: requestComplete)
     }
 
     /// Answers with a status and a text in UTF-8, and ends the call: the same with positional parameters.
@@ -148,14 +119,7 @@ extension ServiceProtocol {
         _ responseReturn: responseReturnBlock,
         _ requestComplete: requestCompleteBlock
     ) {
-        respond(
-            statusCode,
-            description: description,
-            dataReturn: dataReturn,
-            template: response,
-            responseReturn: responseReturn,
-            requestComplete: requestComplete
-        )
+        respond(statusCode, text: description, to: dataReturn, from: response, by: responseReturn, end: requestComplete)
     }
 
     // MARK: A status, a text and header fields
@@ -182,12 +146,12 @@ extension ServiceProtocol {
     ) {
         respond(
             statusCode,
-            description: description,
-            dataReturn: dataReturn,
-            template: response,
-            responseReturn: responseReturn,
-            requestComplete: requestComplete,
-            responseHeaders: responseHeaders
+            text: description,
+            to: dataReturn,
+            from: response,
+            headers: responseHeaders,
+            by: responseReturn,
+            end: requestComplete
         )
     }
 
@@ -203,31 +167,31 @@ extension ServiceProtocol {
     ) {
         respond(
             statusCode,
-            description: description,
-            dataReturn: dataReturn,
-            template: response,
-            responseReturn: responseReturn,
-            requestComplete: requestComplete,
-            responseHeaders: responseHeaders
+            text: description,
+            to: dataReturn,
+            from: response,
+            headers: responseHeaders,
+            by: responseReturn,
+            end: requestComplete
         )
     }
 
     private static func respond(
         _ statusCode: Http.StatusCode,
-        description: String? = nil,
-        dataReturn: dataReturnBlock = { _ in },
-        template: HTTPURLResponse,
-        responseReturn: responseReturnBlock,
-        requestComplete: requestCompleteBlock,
-        responseHeaders: [String: String]? = nil
+        text: String? = nil,
+        to dataReturn: dataReturnBlock = { _ in },
+        from template: HTTPURLResponse,
+        headers: [String: String]? = nil,
+        by responseReturn: responseReturnBlock,
+        end requestComplete: requestCompleteBlock
     ) {
-        var response = createResponse(statusCode, response: template, responseHeaders: responseHeaders)
-        if description != nil, !HeaderFields(of: response).contains(.contentType) {
+        var response = createResponse(statusCode, response: template, responseHeaders: headers)
+        if text != nil, !HeaderFields(of: response).contains(.contentType) {
             let type = ["Content-Type": "text/plain; charset=utf-8"]
             response = createResponse(statusCode, response: response, responseHeaders: type)
         }
         responseReturn(response)
-        if let description { dataReturn(Data(description.utf8)) }
+        if let text { dataReturn(Data(text.utf8)) }
         requestComplete()
     }
 }
@@ -247,11 +211,6 @@ extension HTTPURLResponse {
         var texts: [String: String] = [:]
         for line in fields { texts[line.name.rawName] = fields[line.name] }
         guard let url = url ?? URL(string: "about:blank") else { return nil }
-        return HTTPURLResponse(
-            url: url,
-            statusCode: status.rawValue,
-            httpVersion: Http.version,
-            headerFields: texts
-        )
+        return HTTPURLResponse(url: url, statusCode: status.rawValue, httpVersion: Http.version, headerFields: texts)
     }
 }

@@ -7,6 +7,7 @@ public import HoldfastSemantics
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 // The seed's names.
 // swift-format-ignore: TypeNamesShouldBeCapitalized
 /// Gives the response to the caller: the first of the three closures of ``ServiceProtocol``.
@@ -96,19 +97,13 @@ public enum Http {
         public let rawValue: Int
 
         /// Takes any number; a response takes those from 200 to 599.
-        public init(rawValue: Int) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: Int) { self.rawValue = rawValue }
 
         /// Takes any number.
-        public init(integerLiteral value: Int) {
-            rawValue = value
-        }
+        public init(integerLiteral value: Int) { rawValue = value }
 
         /// Converts the library's type.
-        public init(_ status: HoldfastSemantics.StatusCode) {
-            rawValue = status.rawValue
-        }
+        public init(_ status: HoldfastSemantics.StatusCode) { rawValue = status.rawValue }
 
         /// The same code as the library's type.
         public var statusCode: HoldfastSemantics.StatusCode { HoldfastSemantics.StatusCode(rawValue) }
@@ -157,9 +152,7 @@ public struct ServiceContractViolation: LocalizedError, Sendable, Hashable, Cust
         /// The rule, and what happened to the call that broke it.
         public let description: String
 
-        private init(_ description: String) {
-            self.description = description
-        }
+        private init(_ description: String) { self.description = description }
 
         /// `responseReturn` was called again: the first response is used, the second is ignored.
         public static let responseReturnedTwice = Rule(

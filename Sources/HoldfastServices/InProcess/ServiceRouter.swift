@@ -3,13 +3,12 @@
 
 public import Foundation
 public import Holdfast
-public import HoldfastSemantics
-private import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 /// A transport that sends requests to services in this process: an embedded server, a mock, an offline fallback.
 ///
 /// A request to the router's host goes to the service whose identifier is the first non-empty component of the request's
@@ -83,26 +82,18 @@ public final class ServiceRouter: Transport {
     /// - Returns: false if the identifier is taken, in which case the registered service stays; or if it is empty or contains a
     ///   slash, so that no request could find it.
     @discardableResult
-    public func register(_ service: any InProcessService) -> Bool {
-        register(.instance(service))
-    }
+    public func register(_ service: any InProcessService) -> Bool { register(.instance(service)) }
 
     /// Registers a service without instances; otherwise like ``register(_:)-(InProcessService)``.
     @discardableResult
-    public func register(_ type: any ServiceProtocol.Type) -> Bool {
-        register(.type(type))
-    }
+    public func register(_ type: any ServiceProtocol.Type) -> Bool { register(.type(type)) }
 
     /// Registers a service without instances: the older name of ``register(_:)-(ServiceProtocol.Type)``.
     @discardableResult
-    public func registerService(_ type: any ServiceProtocol.Type) -> Bool {
-        register(.type(type))
-    }
+    public func registerService(_ type: any ServiceProtocol.Type) -> Bool { register(.type(type)) }
 
     /// Unregisters the service with an identifier; a call in progress finishes. Does nothing if there is none.
-    public func unregister(_ serviceIdentifier: String) {
-        unregister(serviceIdentifier) { _ in true }
-    }
+    public func unregister(_ serviceIdentifier: String) { unregister(serviceIdentifier) { _ in true } }
 
     /// Unregisters a service without instances; does nothing if that type is not registered.
     public func unregisterService(_ type: any ServiceProtocol.Type) {
@@ -110,9 +101,7 @@ public final class ServiceRouter: Transport {
     }
 
     /// Unregisters the service with an identifier: the older name of ``unregister(_:)``.
-    public func unregisterService(byIdentifier serviceIdentifier: String) {
-        unregister(serviceIdentifier)
-    }
+    public func unregisterService(byIdentifier serviceIdentifier: String) { unregister(serviceIdentifier) }
 
     private func register(_ entry: ServiceRegistry.Entry) -> Bool {
         let serviceIdentifier = entry.serviceIdentifier
@@ -129,12 +118,7 @@ public final class ServiceRouter: Transport {
     private func notify() {
         guard registry.withLock({ $0.beginNotifying() }) else { return }
         while let notices = registry.withLock({ $0.takeNotices() }) {
-            for notice in notices {
-                switch notice {
-                case .registered(let entry): entry.registered()
-                case .unregistered(let entry): entry.unregistered()
-                }
-            }
+            for notice in notices { notice.entry.notify(isRegistered: notice.isRegistered) }
         }
     }
 
@@ -181,7 +165,7 @@ public final class ServiceRouter: Transport {
             if case .network = response.source { response.source = .inProcess }
             return response
         case .type(let type):
-            return try await StaticServiceCall(type, configuration: configuration, on: threads).response(
+            return try await StaticServiceCall(type: type, configuration: configuration, threads: threads).response(
                 to: request,
                 url: url,
                 body: body,
@@ -268,10 +252,8 @@ extension ServiceRouter {
         let extra = (extraPath ?? "").drop { $0 == "/" }
         let slash = extra.isEmpty || extra.hasPrefix("?") ? "" : "/"
         guard !segment.isEmpty, let url = URL(string: "\(scheme)://\(apiHostname)/\(segment)\(slash)\(extra)") else {
-            throw ServiceError(
-                .badRequest,
-                "The service's identifier and this path do not form a valid URL. Correct whichever of them is invalid.",
-                progress: .notSent
+            throw ServiceError.badRequest(
+                "The service's identifier and this path do not form a valid URL. Correct whichever of them is invalid."
             )
         }
         return URLRequest(url: url)
@@ -292,17 +274,12 @@ struct ServiceRegistry {
             }
         }
 
-        func registered() {
-            switch self {
-            case .instance(let service): service.registered()
-            case .type(let type): type.registered()
-            }
-        }
-
-        func unregistered() {
-            switch self {
-            case .instance(let service): service.unregistered()
-            case .type(let type): type.unregistered()
+        func notify(isRegistered: Bool) {
+            switch (self, isRegistered) {
+            case (.instance(let service), true): service.registered()
+            case (.instance(let service), false): service.unregistered()
+            case (.type(let type), true): type.registered()
+            case (.type(let type), false): type.unregistered()
             }
         }
 
@@ -313,10 +290,7 @@ struct ServiceRegistry {
     }
 
     /// A callback that is due.
-    enum Notice: Sendable {
-        case registered(Entry)
-        case unregistered(Entry)
-    }
+    typealias Notice = (entry: Entry, isRegistered: Bool)
 
     private var entries: [String: Entry] = [:]
     private var notices: [Notice] = []
@@ -330,14 +304,14 @@ struct ServiceRegistry {
             return false
         }
         entries[serviceIdentifier] = entry
-        notices.append(.registered(entry))
+        notices.append((entry, isRegistered: true))
         return true
     }
 
     mutating func unregister(_ serviceIdentifier: String, where isMeant: (Entry) -> Bool) {
         guard let entry = entries[serviceIdentifier], isMeant(entry) else { return }
         entries[serviceIdentifier] = nil
-        notices.append(.unregistered(entry))
+        notices.append((entry, isRegistered: false))
     }
 
     /// Whether callbacks are due and nobody is making them; if true, the caller makes them all.

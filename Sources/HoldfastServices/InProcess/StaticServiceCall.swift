@@ -3,42 +3,22 @@
 
 internal import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
-internal import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
+
 /// Asks a service without instances for one response.
 struct StaticServiceCall {
-    private let type: any ServiceProtocol.Type
-    private let configuration: ServiceRouter.Configuration
-    private let threads: ServiceThreads
+    let type: any ServiceProtocol.Type
+    let configuration: ServiceRouter.Configuration
+    let threads: ServiceThreads
 
-    init(
-        _ type: any ServiceProtocol.Type,
-        configuration: ServiceRouter.Configuration,
-        on threads: ServiceThreads
-    ) {
-        self.type = type
-        self.configuration = configuration
-        self.threads = threads
-    }
-
-    func response(
-        to request: URLRequest,
-        url: URL,
-        body: RequestBody,
-        context: CallContext
-    ) async throws -> Response {
+    func response(to request: URLRequest, url: URL, body: RequestBody, context: CallContext) async throws -> Response {
         let request = try await request.carrying(body, upTo: configuration.requestContentLimit)
         guard let template = HTTPURLResponse.made(url, status: .ok) else {
-            throw ServiceError(
-                .badRequest,
-                "No response can be made for this URL, because it is invalid.",
-                progress: .notSent
-            )
+            throw ServiceError.badRequest("No response can be made for this URL, because it is invalid.")
         }
         let exchange = ServiceExchange(
             serviceIdentifier: type.serviceIdentifier,
@@ -56,6 +36,8 @@ struct StaticServiceCall {
     }
 
     /// Calls the service outside the pool that runs tasks: it may block, and what it returns is visible at once.
+    ///
+    /// Not part of ``response(to:url:body:context:)``, which would hold the responder while it waits for the service.
     private func begin(_ request: URLRequest, template: HTTPURLResponse, exchange: ServiceExchange) {
         let responder = ServiceResponder(exchange)
         threads.run { [type] in
@@ -75,62 +57,27 @@ struct StaticServiceCall {
 extension URLRequest {
     /// The same request with the content in `httpBody`, unless the request has its own stream.
     fileprivate func carrying(_ body: RequestBody, upTo limit: Int) async throws -> URLRequest {
-        let content: ByteChunk
-        switch body.form {
-        case .requestStream: return self
-        case .none:
-            guard httpBody != nil || httpBodyStream != nil else { return self }
-            var request = self
-            request.httpBodyStream = nil
-            request.httpBody = nil
-            return request
-        case .bytes(let bytes): content = bytes
-        case .file(let url): content = try await URLRequest.content(of: url, upTo: limit)
-        case .factory(let length, let make):
-            content = try await ResponseBody(try await make(), length: length).requestContent(upTo: limit)
-        case .oneShot(let length, let source):
-            content = try await ResponseBody(source, length: length).requestContent(upTo: limit)
-        }
-        guard content.count <= limit else { throw URLRequest.tooLarge(limit) }
+        if case .requestStream = body.form { return self }
         var request = self
-        request.httpBody = content.withUnsafeBytes { Data($0) }
-        return request
-    }
-
-    private static func content(of file: URL, upTo limit: Int) async throws -> ByteChunk {
+        request.httpBodyStream = nil
+        request.httpBody = nil
+        if case .none = body.form { return request }
+        var content: ByteChunk?
         do {
-            return try await BlockingWork.run {
-                let handle = try FileHandle(forReadingFrom: file)
-                defer { try? handle.close() }
-                return ByteChunk(copying: try handle.read(upToCount: limit == .max ? limit : limit + 1) ?? Data())
-            }
-        } catch {
+            content = try await body.collect(from: self, upTo: limit)
+        } catch let error as ServiceError where error.code == .bodyTooLarge {
+            // Refused below, like bytes in memory that are too many.
+        }
+        guard let content, content.count <= limit else {
             throw ServiceError(
-                .badRequest,
-                "The file with the request's content cannot be read; see the cause.",
-                cause: error,
+                .bodyTooLarge,
+                "The request's content is longer than \(limit) bytes; raise the router's requestContentLimit, or answer it by an "
+                    + "InProcessService, which reads it as a stream.",
                 progress: .notSent
             )
         }
-    }
-
-    fileprivate static func tooLarge(_ limit: Int) -> ServiceError {
-        ServiceError(
-            .bodyTooLarge,
-            "The request's content is longer than \(limit) bytes; raise the router's requestContentLimit, or answer it by an "
-                + "InProcessService, which reads it as a stream.",
-            progress: .notSent
-        )
-    }
-}
-
-extension ResponseBody {
-    fileprivate func requestContent(upTo limit: Int) async throws -> ByteChunk {
-        do {
-            return try await collect(upTo: limit)
-        } catch let error as ServiceError where error.code == .bodyTooLarge {
-            throw URLRequest.tooLarge(limit)
-        }
+        request.httpBody = content.data
+        return request
     }
 }
 
@@ -141,30 +88,18 @@ extension ResponseBody {
 final class ServiceThreads: Sendable {
     private struct State {
         var running = 0
-        /// The oldest is last.
-        var outgoing: [@Sendable () -> Void] = []
-        var incoming: [@Sendable () -> Void] = []
-
-        mutating func next() -> (@Sendable () -> Void)? {
-            if outgoing.isEmpty {
-                outgoing = incoming.reversed()
-                incoming = []
-            }
-            return outgoing.popLast()
-        }
+        var waiting = Queue<@Sendable () -> Void>()
     }
 
     private let limit: Int
     private let state = Mutex(State())
 
-    init(limit: Int) {
-        self.limit = max(limit, 1)
-    }
+    init(limit: Int) { self.limit = max(limit, 1) }
 
     func run(_ work: @escaping @Sendable () -> Void) {
         let isDue = state.withLock { state in
             guard state.running < limit else {
-                state.incoming.append(work)
+                state.waiting.append(work)
                 return false
             }
             state.running += 1
@@ -176,7 +111,7 @@ final class ServiceThreads: Sendable {
             while true {
                 work()
                 let next = self.state.withLock { state in
-                    let next = state.next()
+                    let next = state.waiting.popFirst()
                     if next == nil { state.running -= 1 }
                     return next
                 }
@@ -186,5 +121,27 @@ final class ServiceThreads: Sendable {
         }
         thread.name = "holdfast.service"
         thread.start()
+    }
+}
+
+/// First in, first out; what is taken is released at once, and taking is quick however many there are.
+struct Queue<Element> {
+    private var incoming: [Element] = []
+    /// The oldest is last.
+    private var outgoing: [Element] = []
+
+    mutating func append(_ element: Element) { incoming.append(element) }
+
+    mutating func popFirst() -> Element? {
+        if outgoing.isEmpty {
+            outgoing = incoming.reversed()
+            incoming = []
+        }
+        return outgoing.popLast()
+    }
+
+    mutating func takeAll() -> [Element] {
+        defer { self = Queue() }
+        return outgoing.reversed() + incoming
     }
 }

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import Holdfast
-internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import Foundation
@@ -10,6 +9,7 @@ internal import HoldfastSemantics
 #else
     public import Foundation
 #endif
+
 /// Logs what is sent and what comes back, through a closure and without credentials.
 ///
 /// As a `ServiceHook`, among the hooks of a pipeline or a service, it sees the call when it is scheduled and when it ends. As a
@@ -34,9 +34,7 @@ public struct CallLogger: Sendable {
     private let write: @Sendable (String) -> Void
 
     /// Creates a logger that calls `write` with its messages, on whatever task a call runs.
-    public init(_ write: @escaping @Sendable (String) -> Void) {
-        self.write = write
-    }
+    public init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
 
     /// Which calls are logged.
     public struct Filter: Sendable {
@@ -52,9 +50,7 @@ public struct CallLogger: Sendable {
         let isIncluded: @Sendable (Subject) -> Bool
 
         /// Creates a filter from a closure.
-        public init(_ isIncluded: @escaping @Sendable (Subject) -> Bool) {
-            self.isIncluded = isIncluded
-        }
+        public init(_ isIncluded: @escaping @Sendable (Subject) -> Bool) { self.isIncluded = isIncluded }
 
         /// All calls.
         public static let all = Filter { _ in true }
@@ -78,63 +74,63 @@ public struct CallLogger: Sendable {
         }
     }
 
-    func includes(host: String?, operationName: String? = nil) -> Bool {
-        filter.isIncluded(Filter.Subject(host: host?.lowercased(), operationName: operationName))
-    }
-
-    func write(_ message: CallMessage) {
-        write(message.text)
-    }
-
-    func message(_ title: String, credentials: [FieldName]) -> CallMessage {
-        CallMessage(self, title: title, credentials: Set(credentials))
+    /// A message to build; nil if the call is not to be logged.
+    private func message(
+        _ title: String,
+        host: String?,
+        operationName: String?,
+        credentials: [FieldName]
+    ) -> CallMessage? {
+        let subject = Filter.Subject(host: host?.lowercased(), operationName: operationName)
+        guard filter.isIncluded(subject) else { return nil }
+        return CallMessage(self, title: title, credentials: Set(credentials))
     }
 }
 
 extension CallLogger: ServiceHook {
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return nil }
-        var message = message(title(of: context), credentials: context.options.credentialFields)
-        message.add(request)
+        guard var message = message(request, context: context) else { return nil }
         message.addFields(of: request)
-        message.add(context.body, type: request.value(forHTTPHeaderField: "Content-Type"))
-        write(message)
+        message.add(context.body, type: request.contentType)
+        write(message.text)
         return nil
     }
 
     public func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws
     {
-        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return }
-        var message = ending(request, context: context)
+        guard var message = ending(request, context: context) else { return }
         message.add(response)
-        message.add(response.body, type: response.fields[.contentType])
-        write(message)
+        write(message.text)
     }
 
     public func onFailure(_ error: any Error, _ request: URLRequest, _ context: inout CallContext) async -> Response? {
-        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return nil }
-        var message = ending(request, context: context)
+        guard var message = ending(request, context: context) else { return nil }
         message.add(error)
-        write(message)
+        write(message.text)
         return nil
     }
 
     public func onCancel(_ request: URLRequest, _ context: CallContext) {
-        guard includes(host: request.url?.host, operationName: context.options.operationName) else { return }
-        var message = ending(request, context: context)
+        guard var message = ending(request, context: context) else { return }
         message.addCancellation()
-        write(message)
+        write(message.text)
     }
 
-    private func title(of context: CallContext) -> String {
-        let id = context.callID.description
-        return context.options.operationName.map { "\(id) \($0)" } ?? id
+    private func message(_ request: URLRequest, context: CallContext) -> CallMessage? {
+        let (id, name) = (context.callID.description, context.options.operationName)
+        var message = message(
+            name.map { "\(id) \($0)" } ?? id,
+            host: request.url?.host,
+            operationName: name,
+            credentials: context.options.credentialFields
+        )
+        message?.add(request)
+        return message
     }
 
-    private func ending(_ request: URLRequest, context: CallContext) -> CallMessage {
-        var message = message(title(of: context), credentials: context.options.credentialFields)
-        message.add(request)
-        message.meet(context.body, type: request.value(forHTTPHeaderField: "Content-Type"))
+    private func ending(_ request: URLRequest, context: CallContext) -> CallMessage? {
+        var message = message(request, context: context)
+        message?.meet(context.body, type: request.contentType)
         return message
     }
 }
@@ -143,8 +139,8 @@ extension CallLogger: RequestHook {
     public func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result? {
         guard var message = message(request, urlRequest: urlRequest) else { return nil }
         message.addFields(of: urlRequest)
-        if let body = content(of: request, urlRequest) { message.add(body.content, type: body.contentType) }
-        write(message)
+        if let body = content(of: request, sentAs: urlRequest) { message.add(body.content, type: body.contentType) }
+        write(message.text)
         return nil
     }
 
@@ -154,60 +150,56 @@ extension CallLogger: RequestHook {
         result: R.Result,
         response: Response
     ) async {
-        guard var message = ending(request, urlRequest: urlRequest) else { return }
+        guard var message = message(request, urlRequest: urlRequest) else { return }
+        if let body = content(of: request, sentAs: urlRequest) { message.meet(body.content, type: body.contentType) }
         message.add(response)
-        message.add(response.body, type: response.fields[.contentType])
-        write(message)
+        write(message.text)
     }
 
     public func onFailure<R: Request>(_ request: R, _ error: any Error) async {
-        let url = (error as? ServiceError)?.response?.url
-        guard includes(host: url?.host, operationName: operationName(of: request)) else { return }
-        var message = message(operationName(of: request), credentials: request.options.credentialFields)
+        let name = CallLogger.operationName(of: request)
+        let host = (error as? ServiceError)?.response?.url?.host
+        let credentials = request.options.credentialFields
+        guard var message = message(name, host: host, operationName: name, credentials: credentials) else { return }
         if let body = try? request.body.encode() { message.meet(body.content, type: body.contentType) }
         message.add(error)
-        write(message)
+        write(message.text)
     }
 
     public func onCancel<R: Request>(_ request: R) {
-        guard includes(host: nil, operationName: operationName(of: request)) else { return }
-        var message = message(operationName(of: request), credentials: [])
+        let name = CallLogger.operationName(of: request)
+        guard var message = message(name, host: nil, operationName: name, credentials: []) else { return }
         message.addCancellation()
-        write(message)
+        write(message.text)
     }
 
     private func message<R: Request>(_ request: R, urlRequest: URLRequest) -> CallMessage? {
-        let name = operationName(of: request)
-        guard includes(host: urlRequest.url?.host, operationName: name) else { return nil }
+        let name = CallLogger.operationName(of: request)
         let fields = (urlRequest.allHTTPHeaderFields ?? [:]).keys.compactMap { FieldName($0) }
         // A service may put its credential into any unknown field, and it is not known here which one.
         let unknown = fields.filter { !redaction.shownFields.contains($0) }
-        var message = message(name, credentials: request.options.credentialFields + unknown)
-        message.add(urlRequest)
+        let credentials = request.options.credentialFields + unknown
+        var message = message(name, host: urlRequest.url?.host, operationName: name, credentials: credentials)
+        message?.add(urlRequest)
         return message
-    }
-
-    private func ending<R: Request>(_ request: R, urlRequest: URLRequest) -> CallMessage? {
-        guard var message = message(request, urlRequest: urlRequest) else { return nil }
-        if let body = content(of: request, urlRequest) { message.meet(body.content, type: body.contentType) }
-        return message
-    }
-
-    private func operationName<R: Request>(of request: R) -> String { CallLogger.operationName(of: request) }
-
-    /// The name of a typed call in logs and for observers.
-    static func operationName<R: Request>(of request: R) -> String {
-        (request as? any EndpointRequest).map { CallLogger.name(of: $0) } ?? String(describing: R.self)
-    }
-
-    private static func name<Call: EndpointRequest>(of call: Call) -> String {
-        "\(Call.Target.Service.self).\(Call.Target.self)"
     }
 
     /// The content as it was sent; if it is not in memory, only its type.
-    private func content<R: Request>(of request: R, _ urlRequest: URLRequest) -> HttpBody.Encoded? {
+    private func content<R: Request>(of request: R, sentAs urlRequest: URLRequest) -> HttpBody.Encoded? {
         guard let data = urlRequest.httpBody else { return try? request.body.encode() }
-        let type = urlRequest.value(forHTTPHeaderField: "Content-Type")
-        return HttpBody.Encoded(contentType: type, content: .data(data))
+        return HttpBody.Encoded(contentType: urlRequest.contentType, content: .data(data))
     }
+
+    /// The name of a typed call in logs and for observers.
+    static func operationName<R: Request>(of request: R) -> String {
+        (type(of: request) as? any EndpointRequest.Type)?.callName ?? String(describing: R.self)
+    }
+}
+
+extension EndpointRequest {
+    fileprivate static var callName: String { "\(Target.Service.self).\(Target.self)" }
+}
+
+extension URLRequest {
+    fileprivate var contentType: String? { value(forHTTPHeaderField: "Content-Type") }
 }

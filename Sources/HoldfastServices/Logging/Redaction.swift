@@ -3,6 +3,7 @@
 
 internal import Foundation
 public import HoldfastSemantics
+
 /// What a log shows of header fields, arguments and properties: never secrets, known harmless values unchanged, and for
 /// anything else a mark that is the same for equal values.
 ///
@@ -16,13 +17,9 @@ public struct Redaction: Sendable {
     public static let mark = "<redacted>"
 
     /// Words that make every name that contains one of them secret.
-    public var words: Set<String> {
-        didSet { plainWords = Redaction.plain(words) }
-    }
+    public var words: Set<String> { didSet { plainWords = Redaction.plain(words) } }
     /// Names that are secret, and that make every name secret that has them as a part.
-    public var names: Set<String> {
-        didSet { plainNames = Redaction.plain(names) }
-    }
+    public var names: Set<String> { didSet { plainNames = Redaction.plain(names) } }
     /// Header fields that hold a secret, besides those whose names are secret; none by default.
     public var fields: Set<FieldName> = []
     /// Header fields whose values are shown; by default the standard HTTP fields that hold no credential, and identifiers of
@@ -148,9 +145,7 @@ struct Redactor {
     private var depth = 0
     private(set) var secrets: Set<String> = []
 
-    init(_ redaction: Redaction) {
-        self.redaction = redaction
-    }
+    init(_ redaction: Redaction) { self.redaction = redaction }
 
     /// A URL without user name and password, and without the values of secret arguments.
     mutating func url(_ text: String) -> String {
@@ -228,7 +223,8 @@ struct Redactor {
         }
         guard text.contains("://") || text.contains("?") || text.contains("=") else { return text }
         return text.split(separator: " ", omittingEmptySubsequences: false).map { word in
-            ["://", "?", "#"].contains { word.contains($0) } ? url(String(word)) : pairsOfText(String(word))
+            if ["://", "?", "#"].contains(where: { word.contains($0) }) { return url(String(word)) }
+            return word.contains("=") ? pairs(String(word), areArguments: false) : String(word)
         }.joined(separator: " ")
     }
 
@@ -296,10 +292,6 @@ struct Redactor {
             rest = rest[at...]
         }
         return shown + rest
-    }
-
-    private mutating func pairsOfText(_ word: String) -> String {
-        word.contains("=") ? pairs(word, areArguments: false) : word
     }
 
     private mutating func visible(_ value: Any) -> Any {

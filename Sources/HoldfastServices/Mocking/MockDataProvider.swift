@@ -3,12 +3,11 @@
 
 public import Foundation
 public import Holdfast
-public import HoldfastSemantics
-private import HoldfastStorage
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 /// A transport with canned responses: for tests, demonstrations, and work without a server.
 ///
 /// If several mocks match a request, the most specific one answers: one with a query before one without, then the one with most
@@ -172,18 +171,10 @@ public struct MockData: Sendable {
         do {
             target = QueryOptions(sortsNames: true).applied(to: try TargetURI(mapping: url.urlText))
         } catch {
-            throw ServiceError(
-                .badRequest,
-                "The URL of a mock is not an absolute http or https URL: \(error)",
-                progress: .notSent
-            )
+            throw ServiceError.badRequest("The URL of a mock is not an absolute http or https URL: \(error)")
         }
         guard (200...599).contains(status) else {
-            throw ServiceError(
-                .badRequest,
-                "The status of a mock is \(status); give it a final one, 200 to 599.",
-                progress: .notSent
-            )
+            throw ServiceError.badRequest("The status of a mock is \(status); give it a final one, 200 to 599.")
         }
         self.method = method
         self.requestFields = requestFields

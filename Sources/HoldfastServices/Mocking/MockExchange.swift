@@ -4,11 +4,11 @@
 public import Foundation
 internal import Holdfast
 public import HoldfastSemantics
-internal import HoldfastStorage
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 /// A request as a ``ServiceMock`` received it, below the whole pipeline.
 public struct MockRequest: Sendable {
     /// The request.
@@ -36,32 +36,6 @@ public struct MockRequest: Sendable {
 
     /// Its method and path.
     var title: String { "\(method.rawValue) \(path)" }
-}
-
-extension RequestBody {
-    /// All bytes; content that can be read only once is consumed.
-    func allBytes(of request: URLRequest) async throws -> Data {
-        switch form {
-        case .none: Data()
-        case .bytes(let bytes): bytes.withUnsafeBytes { Data($0) }
-        case .file(let url): try Data(contentsOf: url)
-        case .factory(_, let make): try await ResponseBody(try await make()).data()
-        case .oneShot(_, let source): try await ResponseBody(source).data()
-        case .requestStream: request.httpBodyStream.map { RequestBody.bytes(in: $0) } ?? Data()
-        }
-    }
-
-    private static func bytes(in stream: InputStream) -> Data {
-        stream.open()
-        defer { stream.close() }
-        var all = Data()
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = stream.read(&buffer, maxLength: buffer.count)
-            guard count > 0 else { return all }
-            all += buffer[..<count]
-        }
-    }
 }
 
 /// The response of a ``ServiceMock``.
@@ -117,9 +91,7 @@ public struct MockResponse: Sendable {
     }
 
     /// No response: the exchange fails, as if a connection broke.
-    public static func failure(_ error: any Error) -> MockResponse {
-        MockResponse(outcome: .failure(error))
-    }
+    public static func failure(_ error: any Error) -> MockResponse { MockResponse(outcome: .failure(error)) }
 
     func answer(_ request: MockRequest) throws -> Response {
         switch outcome {

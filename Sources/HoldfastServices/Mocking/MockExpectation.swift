@@ -3,7 +3,7 @@
 
 public import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
+
 /// Why a ``ServiceMock`` refused a request, or was not satisfied at the end.
 public struct MockFailure: LocalizedError, Sendable, CustomStringConvertible {
     /// The kind of failure; new ones may be added.
@@ -11,9 +11,7 @@ public struct MockFailure: LocalizedError, Sendable, CustomStringConvertible {
         /// A short stable word.
         public let description: String
 
-        private init(_ description: String) {
-            self.description = description
-        }
+        private init(_ description: String) { self.description = description }
 
         /// A request was received and none was expected.
         public static let noExpectation = Code("no-expectation")
@@ -117,7 +115,7 @@ struct MockExpectation: Sendable {
                     message: "Expected \(title), but received \(call.name), as \(request.title)."
                 )
             }
-            if let path, !MockExpectation.isSame(path, call.path) {
+            if let path, !MockExpectation.isSame(path, as: call.path) {
                 throw MockFailure(.wrongPath, message: "Expected \(title), but received it at \(call.path).")
             }
             if let input, let coding = call.coding { try input.check(request, coding: coding, title: title) }
@@ -156,9 +154,9 @@ struct MockExpectation: Sendable {
     }
 
     /// Whether two endpoint paths are the same; a leading slash makes no difference, because both are below the service's URL.
-    private static func isSame(_ first: String, _ second: String) -> Bool {
+    private static func isSame(_ path: String, as other: String) -> Bool {
         func rest(_ path: String) -> Substring { path.hasPrefix("/") ? path.dropFirst() : path[...] }
-        return rest(first) == rest(second)
+        return rest(path) == rest(other)
     }
 }
 
@@ -172,11 +170,7 @@ struct MockedCall: Sendable {
 
 extension EndpointInput {
     /// Compares the expected input with the received one.
-    fileprivate func check(
-        _ request: MockRequest,
-        coding: EndpointCoding,
-        title: String
-    ) throws(MockFailure) {
+    fileprivate func check(_ request: MockRequest, coding: EndpointCoding, title: String) throws(MockFailure) {
         let isSame: Bool
         do {
             let expected = try encode(coding)
@@ -204,7 +198,7 @@ extension HttpBody {
         let encoded = try encode()
         let expected: Data
         switch encoded.content.form {
-        case .bytes(let bytes): expected = bytes.withUnsafeBytes { Data($0) }
+        case .bytes(let bytes): expected = bytes.data
         case .none: expected = Data()
         // Files are not read here: `validate` can check what was received.
         default: return true

@@ -3,7 +3,7 @@
 
 internal import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
+
 /// One call of a ``WebServiceProxy``, as a request.
 struct Invocation<Value: Sendable>: SharedFieldsBearing {
     typealias Result = Value
@@ -51,14 +51,12 @@ struct Invocation<Value: Sendable>: SharedFieldsBearing {
             return try handler(content, response.proxyContentType)
         } catch {
             let own = decodesItself ? error as? DecodingError : nil
-            let cause: any Error = own?.of(method, response, content, as: Value.self) ?? error
+            let cause: any Error = own?.naming(method, response: response, content: content, type: Value.self) ?? error
             throw ServiceError.decodingFailed(as: Value.self, cause: cause, response)
         }
     }
 
-    func decode(_ data: Data) throws -> Value {
-        try handler(data, nil)
-    }
+    func decode(_ data: Data) throws -> Value { try handler(data, nil) }
 }
 
 extension Response {
@@ -107,9 +105,7 @@ enum ProxyTarget {
     /// The segments of a path, without dot segments.
     private static func segments(of path: ArraySlice<UInt8>) throws(WebServiceError) -> [ArraySlice<UInt8>] {
         guard !path.contains(UInt8(ascii: "\\")) else {
-            throw WebServiceError(
-                refusing: "The path contains a backslash. Use slashes, or send the backslash as %5C."
-            )
+            throw WebServiceError(refusing: "The path contains a backslash. Use slashes, or send the backslash as %5C.")
         }
         guard !path.starts(with: "//".utf8), !hasScheme(path) else {
             throw WebServiceError(

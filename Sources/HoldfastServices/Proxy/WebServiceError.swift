@@ -3,7 +3,7 @@
 
 public import Foundation
 public import Holdfast
-internal import HoldfastSemantics
+
 /// A call that the service refused, or that could not be sent as requested.
 public struct WebServiceError: LocalizedError, Sendable, CustomStringConvertible {
     /// The status of the response, outside 200 to 299; 0 if nothing was sent because the path or an argument is invalid.
@@ -19,12 +19,7 @@ public struct WebServiceError: LocalizedError, Sendable, CustomStringConvertible
     public let serviceError: ServiceError?
 
     /// Creates an error, for example for tests.
-    public init(
-        statusCode: Int,
-        errorDescription: String?,
-        response: Response? = nil,
-        retryAfter: Duration? = nil
-    ) {
+    public init(statusCode: Int, errorDescription: String?, response: Response? = nil, retryAfter: Duration? = nil) {
         self.statusCode = statusCode
         self.errorDescription = errorDescription
         self.response = response
@@ -43,14 +38,10 @@ public struct WebServiceError: LocalizedError, Sendable, CustomStringConvertible
     }
 
     /// The error of a call that is not sent.
-    init(refusing reason: String) {
-        self.init(statusCode: 0, errorDescription: reason)
-    }
+    init(refusing reason: String) { self.init(statusCode: 0, errorDescription: reason) }
 
     /// The content of the response; empty if there is none.
-    public var content: Data {
-        response?.body.bytesInMemory.map { bytes in bytes.withUnsafeBytes { Data($0) } } ?? Data()
-    }
+    public var content: Data { response?.body.bytesInMemory?.data ?? Data() }
 
     public var description: String {
         (serviceError?.subject.map { "\($0): " } ?? "")
@@ -75,7 +66,7 @@ extension DecodingError {
     /// The same error, with its call: the method and URL, the status, and how the content begins.
     ///
     /// URL and content are shown only as far as they are safe to log.
-    func of(_ method: HttpMethod, _ response: Response, _ content: Data, as type: Any.Type) -> DecodingError {
+    func naming(_ method: HttpMethod, response: Response, content: Data, type: Any.Type) -> DecodingError {
         guard let context else { return self }
         let url = response.url.map { " \(RedactedURL($0))" } ?? ""
         let described = Context(

@@ -3,11 +3,11 @@
 
 public import Foundation
 public import Holdfast
-internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 /// Calls a web service by method, path and arguments, and decodes its responses.
 ///
 /// ```swift
@@ -201,14 +201,15 @@ extension WebServiceProxy {
         contentType: String? = nil,
         responseHandler: @escaping ResponseHandler<T>
     ) async throws -> T {
-        try await response(
+        let content = Content.data(content, type: contentType)
+        let answer = try await send(
             method,
             path: path,
             arguments: arguments,
             content: content,
-            contentType: contentType,
-            responseHandler: responseHandler
-        ).value
+            handler: responseHandler
+        )
+        return answer.value
     }
 }
 
@@ -222,14 +223,7 @@ extension WebServiceProxy {
         content: Data? = nil,
         contentType: String? = nil
     ) async throws -> DecodedResponse<Void> {
-        try await response(
-            method,
-            path: path,
-            arguments: arguments,
-            content: content,
-            contentType: contentType,
-            responseHandler: { _, _ in }
-        )
+        try await send(method, path: path, arguments: arguments, content: .data(content, type: contentType)) { _, _ in }
     }
 
     /// Sends a value as JSON; like `invoke` with a body and without a result.
@@ -239,7 +233,7 @@ extension WebServiceProxy {
         arguments: [String: (any QueryArgumentConvertible)?] = [:],
         body: B
     ) async throws -> DecodedResponse<Void> {
-        try await send(method, path: path, arguments: arguments, body: .json(body), contentType: nil) { _, _ in }
+        try await send(method, path: path, arguments: arguments, content: .json(body)) { _, _ in }
     }
 
     /// Calls the service and decodes its JSON response; like `invoke` with a JSON result.
@@ -250,8 +244,7 @@ extension WebServiceProxy {
         content: Data? = nil,
         contentType: String? = nil
     ) async throws -> DecodedResponse<T> {
-        let (body, type) = HttpBody.of(content, contentType)
-        return try await decoding(method, path: path, arguments: arguments, body: body, contentType: type)
+        try await decoding(method, path: path, arguments: arguments, content: .data(content, type: contentType))
     }
 
     /// Sends a value as JSON and decodes the JSON response; like `invoke` with JSON both ways.
@@ -261,7 +254,7 @@ extension WebServiceProxy {
         arguments: [String: (any QueryArgumentConvertible)?] = [:],
         body: B
     ) async throws -> DecodedResponse<T> {
-        try await decoding(method, path: path, arguments: arguments, body: .json(body), contentType: nil)
+        try await decoding(method, path: path, arguments: arguments, content: .json(body))
     }
 
     /// Calls the service; `responseHandler` makes the result; like `invoke` with a handler.
@@ -273,33 +266,18 @@ extension WebServiceProxy {
         contentType: String? = nil,
         responseHandler: @escaping ResponseHandler<T>
     ) async throws -> DecodedResponse<T> {
-        let (body, type) = HttpBody.of(content, contentType)
-        return try await send(
-            method,
-            path: path,
-            arguments: arguments,
-            body: body,
-            contentType: type,
-            handler: responseHandler
-        )
+        let content = Content.data(content, type: contentType)
+        return try await send(method, path: path, arguments: arguments, content: content, handler: responseHandler)
     }
 
     private func decoding<T: Decodable & Sendable>(
         _ method: Method,
         path: String,
         arguments: [String: (any QueryArgumentConvertible)?],
-        body: HttpBody,
-        contentType: String?
+        content: Content
     ) async throws -> DecodedResponse<T> {
-        try await send(
-            method,
-            path: path,
-            arguments: arguments,
-            body: body,
-            contentType: contentType,
-            decodesItself: true
-        ) { content, _ in
-            try ServiceJSON.decode(T.self, from: content)
+        try await send(method, path: path, arguments: arguments, content: content, decodesItself: true) { data, _ in
+            try ServiceJSON.decode(T.self, from: data)
         }
     }
 
@@ -307,20 +285,19 @@ extension WebServiceProxy {
         _ method: Method,
         path: String,
         arguments: [String: (any QueryArgumentConvertible)?],
-        body: HttpBody,
-        contentType: String?,
+        content: Content,
         decodesItself: Bool = false,
         handler: @escaping ResponseHandler<T>
     ) async throws -> DecodedResponse<T> {
         var header = HttpHeader()
-        if let contentType { header[.contentType] = contentType }
+        if let type = content.type { header[.contentType] = type }
         let invocation = Invocation(
             method: method,
             target: Result { () throws(WebServiceError) in try ProxyTarget.text(base: baseURL, path: path) },
             arguments: arguments,
             sharedFields: headers,
             header: header,
-            body: body,
+            body: content.body,
             options: options,
             timeout: timeout,
             contentLimit: contentLimit,
@@ -331,15 +308,21 @@ extension WebServiceProxy {
     }
 }
 
-extension HttpBody {
+/// What a call sends.
+private struct Content {
+    let body: HttpBody
+    /// The type that the caller gave.
+    var type: String?
+
     /// Bytes with their type; a type without bytes is not sent.
-    fileprivate static func of(_ content: Data?, _ contentType: String?) -> (HttpBody, String?) {
-        content.map { (.data($0), contentType) } ?? (.empty, nil)
+    static func data(_ data: Data?, type: String?) -> Content {
+        data.map { Content(body: .data($0), type: type) } ?? Content(body: .empty)
     }
 
     /// A value as JSON, encoded at once, so that it need not be sendable.
-    fileprivate static func json<B: Encodable>(_ value: B) -> HttpBody {
+    static func json<B: Encodable>(_ value: B) -> Content {
         let encoded = Result { try ServiceJSON.encoder().encode(value) }
-        return HttpBody { Encoded(contentType: "application/json", content: .data(try encoded.get())) }
+        let body = HttpBody { .init(contentType: "application/json", content: .data(try encoded.get())) }
+        return Content(body: body)
     }
 }

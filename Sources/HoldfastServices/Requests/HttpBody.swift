@@ -3,7 +3,11 @@
 
 public import Foundation
 public import Holdfast
-internal import HoldfastStorage
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
 /// The content of a request, made when the request is built.
 public struct HttpBody: Sendable {
     /// Content as it is sent.
@@ -25,9 +29,7 @@ public struct HttpBody: Sendable {
     public let encode: @Sendable () throws -> Encoded
 
     /// A custom body.
-    public init(_ encode: @escaping @Sendable () throws -> Encoded) {
-        self.encode = encode
-    }
+    public init(_ encode: @escaping @Sendable () throws -> Encoded) { self.encode = encode }
 
     /// No content and no content type.
     public static let empty = HttpBody { Encoded(contentType: nil, content: .none) }
@@ -65,7 +67,7 @@ extension HttpBody {
     }
 
     /// An image that is already encoded.
-    public static func image(_ data: Data, _ format: ImageFormat) -> HttpBody {
+    public static func image(_ data: Data, format: ImageFormat) -> HttpBody {
         HttpBody { Encoded(contentType: format.contentType, content: .data(data)) }
     }
 
@@ -80,15 +82,12 @@ extension HttpBody {
     }
 
     /// Arguments as an HTML form sends them, sorted as in a URL (application/x-www-form-urlencoded, WHATWG URL §5).
-    public static func formURLEncoded(_ arguments: HttpQuery, _ notation: FormNotation = FormNotation()) -> HttpBody {
+    public static func formURLEncoded(_ arguments: HttpQuery, notation: FormNotation = FormNotation()) -> HttpBody {
         HttpBody { try formURLEncoded(arguments.namedItems, notation: notation) }
     }
 
     /// Arguments as an HTML form sends them, in this order.
-    public static func formURLEncoded(
-        items: [HttpQuery.Item],
-        _ notation: FormNotation = FormNotation()
-    ) -> HttpBody {
+    public static func formURLEncoded(items: [HttpQuery.Item], notation: FormNotation = FormNotation()) -> HttpBody {
         HttpBody {
             _ = try HttpQuery(items: items).namedItems
             return try formURLEncoded(items, notation: notation)
@@ -114,6 +113,46 @@ extension HttpBody {
             contentType: "application/x-www-form-urlencoded; charset=utf-8",
             content: .bytes(ByteChunk(copying: text.utf8))
         )
+    }
+}
+
+extension RequestBody {
+    /// All bytes; content that can be read only once is consumed.
+    ///
+    /// - Parameters:
+    ///   - request: has the stream, if that is the content.
+    ///   - limit: the most bytes to read; bytes in memory are returned whatever their count.
+    func collect(from request: URLRequest, upTo limit: Int = .max) async throws -> ByteChunk {
+        switch form {
+        case .none: return ByteChunk()
+        case .bytes(let bytes): return bytes
+        case .file(let url):
+            do {
+                return try await ResponseBody(try await FileContent.open(url)).collect(upTo: limit)
+            } catch  where !(error is ServiceError) {
+                let message = "The file with the request's content cannot be read; see the cause."
+                throw ServiceError.badRequest(message, cause: error)
+            }
+        case .factory(let length, let make):
+            return try await ResponseBody(try await make(), length: length).collect(upTo: limit)
+        case .oneShot(let length, let source):
+            return try await ResponseBody(source, length: length).collect(upTo: limit)
+        case .requestStream: return ByteChunk(RequestBody.bytes(in: request.httpBodyStream))
+        }
+    }
+
+    /// What is left of a stream; empty if it was read before.
+    private static func bytes(in stream: InputStream?) -> [UInt8] {
+        guard let stream else { return [] }
+        stream.open()
+        defer { stream.close() }
+        var all: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = stream.read(&buffer, maxLength: buffer.count)
+            guard count > 0 else { return all }
+            all += buffer[..<count]
+        }
     }
 }
 
@@ -163,9 +202,7 @@ public struct ImageFormat: Sendable, Hashable {
     public let contentType: String
 
     /// A format of this media type.
-    public init(contentType: String) {
-        self.contentType = contentType
-    }
+    public init(contentType: String) { self.contentType = contentType }
 
     /// PNG.
     public static let png = ImageFormat(contentType: "image/png")

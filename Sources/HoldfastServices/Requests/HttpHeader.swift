@@ -3,6 +3,7 @@
 
 internal import Foundation
 public import HoldfastSemantics
+
 /// The header fields of a service or a request.
 public typealias HttpHeader = HeaderFields
 
@@ -11,9 +12,7 @@ public typealias HttpMethod = RequestMethod
 
 extension HeaderFields {
     /// The fields of both; if both have a field (ignoring case), the right one's lines replace the left one's.
-    public static func + (left: HeaderFields, right: HeaderFields) -> HeaderFields {
-        left.merging(right)
-    }
+    public static func + (left: HeaderFields, right: HeaderFields) -> HeaderFields { left.merging(right) }
 }
 
 /// A credential that a service adds to its requests.

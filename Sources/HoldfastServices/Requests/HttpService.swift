@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import Holdfast
-public import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import Foundation
@@ -10,6 +9,7 @@ public import HoldfastSemantics
 #else
     public import Foundation
 #endif
+
 /// An API: where it is, what its requests have in common, and how calls are treated.
 ///
 /// A service represents one API in one environment; the same requests run against a staging and a production service. Only

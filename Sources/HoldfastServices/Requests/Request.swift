@@ -3,12 +3,11 @@
 
 public import Foundation
 public import Holdfast
-public import HoldfastSemantics
-internal import HoldfastStorage
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 /// One kind of request to an API, and its result; everything has a default if ``Result`` is `Void`, `Data` or `String`, and in
 /// a ``JsonRequest``.
 ///
@@ -114,8 +113,8 @@ extension Request {
 
     public func receive(_ response: inout Response) async throws -> Result {
         let isRefused = !acceptedStatusCodes.contains(response.status.rawValue)
-        let bytes = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
-        return try accept(response, content: bytes.withUnsafeBytes { Data($0) })
+        let content = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
+        return try accept(response, content: content)
     }
 
     public func accept(_ response: Response, content: Data) throws -> Result {
@@ -133,9 +132,7 @@ extension Request {
     ///
     /// - Throws: the error that the service's ``HttpService/mapError(_:)`` returns; by default `ServiceError` or
     ///   `CancellationError`.
-    public func schedule<Service>(
-        with client: ServiceClient<Service>
-    ) async throws(Service.RequestError) -> Result {
+    public func schedule<Service>(with client: ServiceClient<Service>) async throws(Service.RequestError) -> Result {
         try await client.response(to: self).value
     }
 }
@@ -166,9 +163,7 @@ public protocol JsonRequest: Request where Result: Decodable {
 }
 
 extension JsonRequest {
-    public var decoder: JSONDecoder {
-        ServiceJSON.decoder(keys: .convertFromSnakeCase)
-    }
+    public var decoder: JSONDecoder { ServiceJSON.decoder(keys: .convertFromSnakeCase) }
 
     public func decode(_ data: Data) throws -> Result {
         try ServiceJSON.decode(Result.self, from: data, by: decoder)
@@ -250,8 +245,8 @@ extension Response {
     ///     are taken: its status and fields matter more than its length, or how it ended.
     ///   - isRefused: whether its status is refused.
     /// - Throws: `.bodyTooLarge`, the failure that ended the body, `CancellationError`.
-    mutating func takeContent(upTo limit: Int, isRefused: Bool) async throws -> ByteChunk {
-        var bytes: ByteChunk
+    mutating func takeContent(upTo limit: Int, isRefused: Bool) async throws -> Data {
+        let bytes: ByteChunk
         if isRefused, let source = body.source {
             var first: [UInt8] = []
             do {
@@ -267,6 +262,11 @@ extension Response {
             bytes = try await body.collect(upTo: limit)
         }
         body = ResponseBody(bytes)
-        return bytes
+        return bytes.data
     }
+}
+
+extension ByteChunk {
+    /// The bytes, copied.
+    var data: Data { withUnsafeBytes { Data($0) } }
 }

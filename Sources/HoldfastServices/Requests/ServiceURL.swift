@@ -3,7 +3,7 @@
 
 public import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
+
 /// Puts the URL of a request together.
 enum ServiceURL {
     /// The URL of a route below a base, with the base's query and then these arguments.
@@ -41,11 +41,9 @@ enum ServiceURL {
         if !queries.isEmpty { text += "?" + queries.joined(separator: "&") }
         guard let url = URL(string: text), isUnambiguous(url, authority: authority) else {
             let shown = place[(authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? place.startIndex)...]
-            throw ServiceError(
-                .badRequest,
+            throw ServiceError.badRequest(
                 "\(String(reflecting: String(shown))) names no host as in api.example.com/v2; correct the service's apiUrl "
-                    + "or the request's url.",
-                progress: .notSent
+                    + "or the request's url."
             )
         }
         return url

@@ -31,7 +31,7 @@ struct MultipartFormTests {
     @Test("RFC 7578 §4: the lines are as in the standard, with a line end before the closing boundary")
     func lines() async throws {
         let form: MultipartForm = [
-            .field("a", "x"), .data("f", Data("y".utf8), fileName: "f.txt", contentType: "text/plain"),
+            .field("a", value: "x"), .data("f", bytes: Data("y".utf8), fileName: "f.txt", contentType: "text/plain"),
         ]
         let encoded = try encoded(form)
         let boundary = try #require(encoded.contentType?.components(separatedBy: "boundary=").last)
@@ -56,7 +56,7 @@ struct MultipartFormTests {
     @Test("WHATWG HTML §4.10.21.8: quotes and line ends in names are escaped, the rest is UTF-8")
     func names() async throws {
         let form: MultipartForm = [
-            .data("a\"b\r\nc%22", Data(), fileName: "naïve 日本 \"x\"\n.txt"), .field("é;=\\", "\r\n--x"),
+            .data("a\"b\r\nc%22", bytes: Data(), fileName: "naïve 日本 \"x\"\n.txt"), .field("é;=\\", value: "\r\n--x"),
         ]
         let parts = try await parts(try encoded(form))
         #expect(parts.map(\.name) == ["a%22b%0D%0Ac%22", "é;=\\"])
@@ -67,15 +67,16 @@ struct MultipartFormTests {
 
     @Test("A content type that would begin a new line is refused", arguments: ["a/b\r\nX: y", "a/b\n", "ä/b"])
     func contentTypes(type: String) {
-        let error = #expect(throws: ServiceError.self) { try encoded([.data("a", Data(), contentType: type)]) }
+        let error = #expect(throws: ServiceError.self) { try encoded([.data("a", bytes: Data(), contentType: type)]) }
         #expect(error?.code == .badRequest)
     }
 
     @Test("Fields take whatever query arguments take: arrays as several fields, dates, nothing for nil")
     func fields() async throws {
         let form: MultipartForm = [
-            .field("n", 1), .field("l", ["a", "b"]), .field("nil", nil), .field("d", Date(timeIntervalSince1970: 1)),
-            .field("b", true), .field("f", QueryArgument.flag),
+            .field("n", value: 1), .field("l", value: ["a", "b"]), .field("nil", value: nil),
+            .field("d", value: Date(timeIntervalSince1970: 1)),
+            .field("b", value: true), .field("f", value: QueryArgument.flag),
         ]
         let parts = try await parts(try encoded(form))
         #expect(parts.map(\.name) == ["n", "l", "l", "d", "b", "f"])
@@ -100,7 +101,9 @@ struct MultipartFormTests {
         let folder = try TemporaryFolder()
         let file = try folder.file("a", repeatElement(7, count: 300_000))
         let data = Data(repeating: 1, count: 20_000)
-        let known = try encoded([.file("f", at: file), .data("d", data), .stream("s", length: 3) { Chunks(["abc"]) }])
+        let known = try encoded([
+            .file("f", at: file), .data("d", bytes: data), .stream("s", length: 3) { Chunks(["abc"]) },
+        ])
         guard case .factory(let length?, _) = known.content.form else { throw StrictMultipart.Malformed("no length") }
         #expect(try await bytes(known).count == length)
         let open = try encoded([.stream("s") { Chunks(["abc", "def"]) }])
@@ -138,10 +141,10 @@ struct MultipartFormTests {
                 switch Int.random(in: 0..<4, using: &generator) {
                 case 0:
                     let text = String(decoding: content, as: UTF8.self)
-                    form.parts.append(.field(name, text))
+                    form.parts.append(.field(name, value: text))
                     part = StrictMultipart.Part(name: name, content: Array(text.utf8))
                 case 1:
-                    form.parts.append(.data(name, Data(content), fileName: "\(index)", contentType: type ?? ""))
+                    form.parts.append(.data(name, bytes: Data(content), fileName: "\(index)", contentType: type ?? ""))
                 case 2:
                     let file = try folder.file("\(round)-\(index)", content)
                     form.parts.append(.file(name, at: file, contentType: type ?? ""))

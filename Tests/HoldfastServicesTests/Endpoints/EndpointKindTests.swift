@@ -46,7 +46,8 @@ private struct Echo<Value: Codable & Sendable>: InOutEndpoint {
 
 /// Reads nothing, and says so.
 private struct NoDecoder: BodyDecoder {
-    func decode<Output: Decodable>(_ type: Output.Type, from content: Data, _ coding: EndpointCoding) throws -> Output {
+    func decode<Output: Decodable>(_ type: Output.Type, from content: Data, for coding: EndpointCoding) throws -> Output
+    {
         throw ServiceError(.decodingFailed, "no decoder")
     }
 }

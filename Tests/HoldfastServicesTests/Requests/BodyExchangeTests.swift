@@ -89,8 +89,8 @@ struct BodyExchangeTests {
         let server = try busyOnce()
         defer { server.stop() }
         let form: MultipartForm = [
-            .field("title", "Sea & sky"), .file("photo", at: file, contentType: "image/x-raw"),
-            .field("tags", ["a", "b"]),
+            .field("title", value: "Sea & sky"), .file("photo", at: file, contentType: "image/x-raw"),
+            .field("tags", value: ["a", "b"]),
         ]
         try await Put(body: .multipart(form)).schedule(with: client(server))
         #expect(server.requests.count == 2)
@@ -150,7 +150,7 @@ struct BodyExchangeTests {
             (.empty, "", nil), (.text("naïve"), "naïve", "text/plain; charset=utf-8"),
             (.json(["a": 1]), #"{"a":1}"#, "application/json"),
             (.file(file, contentType: "text/csv"), "1;2", "text/csv"),
-            (.image(Data("x".utf8), .png), "x", "image/png"),
+            (.image(Data("x".utf8), format: .png), "x", "image/png"),
             (.formURLEncoded(["k": "a b"]), "k=a+b", "application/x-www-form-urlencoded; charset=utf-8"),
         ]
         for (body, text, type) in bodies {

@@ -7,6 +7,7 @@ public import Holdfast
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 /// The pages of a result, each requested by its own call when the reader asks for it.
 ///
 /// Ends after the last page, or with an error if a page fails. If you leave the loop early, nothing more is sent. Each
@@ -22,9 +23,7 @@ public struct PageSequence<Base: Request, Service: HttpService>: AsyncSequence, 
     /// The most pages that are asked for; an API that never comes to an end is not followed for ever.
     static var mostPages: Int { 100_000 }
 
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(pages: self, step: pagination.first)
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(pages: self, step: pagination.first) }
 
     /// Requests one page after the other.
     public struct Iterator: AsyncIteratorProtocol {
@@ -122,23 +121,17 @@ public struct PaginatedRequest<Base: Request>: Request {
         self.home = home
     }
 
-    public var url: (any UrlConvertible)? {
-        if case .url(let url) = step.form { url } else { base.url }
-    }
+    public var url: (any UrlConvertible)? { if case .url(let url) = step.form { url } else { base.url } }
 
-    public var usesSecureProtocol: Bool? {
-        if case .url = step.form { nil } else { base.usesSecureProtocol }
-    }
+    public var usesSecureProtocol: Bool? { if case .url = step.form { nil } else { base.usesSecureProtocol } }
 
     public var routes: HttpRoute {
         get throws {
             guard case .url(let url) = step.form else { return try base.routes }
             guard home.map({ url.isSameOrigin(as: $0) }) ?? false else {
-                throw ServiceError(
-                    .badRequest,
+                throw ServiceError.badRequest(
                     "The next page is at another origin, which must not see this service's credentials; ask for it by a request "
-                        + "and a service of its own.",
-                    progress: .notSent
+                        + "and a service of its own."
                 )
             }
             return HttpRoute()
@@ -146,9 +139,7 @@ public struct PaginatedRequest<Base: Request>: Request {
     }
 
     public var query: HttpQuery {
-        get throws {
-            if case .query(let query) = step.form { try base.query + query } else { HttpQuery() }
-        }
+        get throws { if case .query(let query) = step.form { try base.query + query } else { HttpQuery() } }
     }
 
     public var method: HttpMethod { base.method }

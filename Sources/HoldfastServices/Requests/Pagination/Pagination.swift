@@ -3,11 +3,11 @@
 
 public import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
+
 /// How an API divides a result into pages, and how the next one is requested.
 public struct Pagination<Page: Sendable>: Sendable {
     /// How a page is requested.
@@ -84,7 +84,7 @@ public struct Pagination<Page: Sendable>: Sendable {
     ///   - cursor: the cursor of the page after this one; nil or empty if this was the last.
     public static func cursor(
         _ name: String = "cursor",
-        _ cursor: @escaping @Sendable (_ page: Page) -> String?
+        of cursor: @escaping @Sendable (_ page: Page) -> String?
     ) -> Pagination {
         Pagination { page, _ in
             guard let word = cursor(page.value), !word.isEmpty else { return nil }
@@ -147,9 +147,7 @@ enum WebLink {
 private struct LinkScanner {
     private var rest: Substring
 
-    init(_ line: String) {
-        rest = line[...]
-    }
+    init(_ line: String) { rest = line[...] }
 
     mutating func next() -> (target: String, parameters: [String: String])? {
         skip(" \t,")
@@ -186,9 +184,7 @@ private struct LinkScanner {
         return value
     }
 
-    private mutating func skip(_ characters: String) {
-        _ = takeWhile { characters.contains($0) }
-    }
+    private mutating func skip(_ characters: String) { _ = takeWhile { characters.contains($0) } }
 
     private mutating func take(_ character: Character) -> Bool {
         guard rest.first == character else { return false }

@@ -3,11 +3,11 @@
 
 internal import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
 #endif
+
 /// A stream of messages, open or opening: send messages, and iterate over those that arrive.
 ///
 /// As an `AsyncSequence` it has an element for each message that arrives: the decoded result, or the reason why decoding
@@ -39,7 +39,7 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
         mapError = { client.service.mapError($0) }
         owner = StreamOwner(core)
         core.start(
-            open: { try await StreamOpening(request).open(client, transport: transport) },
+            open: { try await StreamOpening(stream: request).open(client, transport: transport) },
             decode: { try request.decode($0) }
         )
     }
@@ -54,7 +54,7 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
         do {
             try await owner.core.outbox.submit(try encoded(message))
         } catch {
-            if let error = error as? ServiceError, error.isOfOneMessage { await owner.core.messageFailed(error) }
+            if let error = error as? ServiceError, error.isOfOneMessage { await owner.core.announce(error) }
             throw mapError(error)
         }
     }
@@ -104,9 +104,7 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
         owner.core.stop(code, reason: reason, error: error, isGood: true)
     }
 
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(owner: owner, mapError: mapError)
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(owner: owner, mapError: mapError) }
 
     /// Returns the messages that arrive.
     public struct Iterator: AsyncIteratorProtocol {
@@ -130,19 +128,7 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
     }
 
     private func encoded(_ message: Request.Message) throws -> StreamMessage {
-        let encoded: StreamMessage
-        do {
-            encoded = try request.encode(message)
-        } catch let error as ServiceError {
-            throw error
-        } catch {
-            throw ServiceError(
-                .encodingFailed,
-                "A message of \(Request.self) cannot be encoded; see the cause.",
-                cause: error,
-                progress: .notSent
-            )
-        }
+        let encoded = try ServiceError.encoding("A message of \(Request.self)") { try request.encode(message) }
         guard encoded.byteCount <= limits.messageSize else { throw StreamLimits.tooLong(encoded, limits: limits) }
         return encoded
     }
@@ -152,11 +138,7 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
 struct StreamOpening<Stream: StreamRequest>: Request {
     typealias Result = Void
 
-    private let stream: Stream
-
-    init(_ stream: Stream) {
-        self.stream = stream
-    }
+    let stream: Stream
 
     var url: (any UrlConvertible)? { stream.url }
     var usesSecureProtocol: Bool? { stream.usesSecureProtocol }
@@ -233,7 +215,5 @@ struct StreamOpening<Stream: StreamRequest>: Request {
 
 extension ServiceError {
     /// Whether it tells of a message that cannot be sent rather than of the stream's end.
-    var isOfOneMessage: Bool {
-        code == .encodingFailed || code == .bodyTooLarge || code == .tooManyInFlight
-    }
+    var isOfOneMessage: Bool { code == .encodingFailed || code == .bodyTooLarge || code == .tooManyInFlight }
 }

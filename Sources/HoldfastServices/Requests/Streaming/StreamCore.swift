@@ -3,6 +3,7 @@
 
 internal import Holdfast
 private import Synchronization
+
 /// Runs one stream: opens it, moves messages between its connection and its two boxes, and ends it once.
 ///
 /// Its tasks hold this, and whoever uses the stream holds a ``StreamOwner``: when the last of those is gone the tasks end.
@@ -18,10 +19,10 @@ final class StreamCore<Value: Sendable>: Sendable {
     let inbox: StreamInbox<Element>
     let outbox: StreamOutbox
     private let limits: StreamLimits
-    private let announce: @Sendable (any Error) async -> Void
+    /// Tells the request hooks and the service of a failure, of the stream or of one message.
+    let announce: @Sendable (any Error) async -> Void
     private let state = Mutex(State())
 
-    /// - Parameter announce: tells the request hooks and the service of a failure.
     init(limits: StreamLimits, announce: @escaping @Sendable (any Error) async -> Void) {
         self.limits = limits
         self.announce = announce
@@ -63,11 +64,6 @@ final class StreamCore<Value: Sendable>: Sendable {
         inbox.end(error)
         // Last, since it may be the task that runs this.
         ended.task?.cancel()
-    }
-
-    /// Tells of a message that failed; the stream goes on.
-    func messageFailed(_ error: any Error) async {
-        await announce(error)
     }
 
     /// Sends a ping once the stream is open, and returns when it was answered.
@@ -144,7 +140,7 @@ final class StreamCore<Value: Sendable>: Sendable {
                 "A message of the stream cannot be decoded as \(Value.self); compare the type with what the server sends.",
                 cause: error
             )
-            await messageFailed(failure)
+            await announce(failure)
             return .failure(failure)
         }
     }
@@ -159,13 +155,9 @@ final class StreamCore<Value: Sendable>: Sendable {
 final class StreamOwner<Value: Sendable>: Sendable {
     let core: StreamCore<Value>
 
-    init(_ core: StreamCore<Value>) {
-        self.core = core
-    }
+    init(_ core: StreamCore<Value>) { self.core = core }
 
-    deinit {
-        core.stop(.goingAway, reason: nil, error: CancellationError(), isGood: false)
-    }
+    deinit { core.stop(.goingAway, reason: nil, error: CancellationError(), isGood: false) }
 }
 
 extension StreamLimits {

@@ -3,6 +3,7 @@
 
 public import Foundation
 internal import Holdfast
+
 /// One complete message of a stream; closed, because WebSocket has these two kinds (RFC 6455 §5.6).
 public enum StreamMessage: Sendable, Hashable {
     /// Text, sent as UTF-8.
@@ -64,9 +65,7 @@ public struct StreamCloseCode: RawRepresentable, Sendable, Hashable, CustomStrin
     public let rawValue: UInt16
 
     /// Carries any number.
-    public init(rawValue: UInt16) {
-        self.rawValue = rawValue
-    }
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     public var description: String { "\(rawValue)" }
 

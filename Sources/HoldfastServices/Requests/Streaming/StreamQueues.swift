@@ -3,6 +3,7 @@
 
 internal import Holdfast
 private import Synchronization
+
 /// The messages between the task that receives and the one that reads: a few wait here, and then the receiver does.
 final class StreamInbox<Element: Sendable>: Sendable {
     private struct State {
@@ -39,9 +40,7 @@ final class StreamInbox<Element: Sendable>: Sendable {
     private let state = Mutex(State())
     private let capacity: Int
 
-    init(capacity: Int) {
-        self.capacity = max(capacity, 1)
-    }
+    init(capacity: Int) { self.capacity = max(capacity, 1) }
 
     /// Puts an element in and returns when there is room for another one, or when nothing is wanted any more.
     func put(_ element: Element) async {
@@ -147,9 +146,7 @@ final class StreamOutbox: Sendable {
     private let state = Mutex(State())
     private let capacity: Int
 
-    init(capacity: Int) {
-        self.capacity = max(capacity, 1)
-    }
+    init(capacity: Int) { self.capacity = max(capacity, 1) }
 
     /// How many messages wait, the one in hand included.
     var count: Int {

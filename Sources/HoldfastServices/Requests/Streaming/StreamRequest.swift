@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import Foundation
-internal import Holdfast
 public import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
+
 /// A request for a stream: a WebSocket on which messages go both ways (RFC 6455).
 ///
 /// Open it with ``schedule(with:over:)``. The request that opens it is built like a ``Request``, from the same service: URL,
@@ -108,13 +108,9 @@ public protocol JsonStreamRequest: StreamRequest where Message: Encodable, Resul
 }
 
 extension JsonStreamRequest {
-    public var encoder: JSONEncoder {
-        ServiceJSON.encoder(keys: .convertToSnakeCase)
-    }
+    public var encoder: JSONEncoder { ServiceJSON.encoder(keys: .convertToSnakeCase) }
 
-    public var decoder: JSONDecoder {
-        ServiceJSON.decoder(keys: .convertFromSnakeCase)
-    }
+    public var decoder: JSONDecoder { ServiceJSON.decoder(keys: .convertFromSnakeCase) }
 
     public func encode(_ message: Message) throws -> StreamMessage {
         .text(String(decoding: try encoder.encode(message), as: UTF8.self))

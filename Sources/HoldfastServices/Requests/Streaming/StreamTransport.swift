@@ -7,6 +7,7 @@
 #else
     public import Foundation
 #endif
+
 /// Opens streams: the port to a WebSocket library.
 ///
 /// **Choose.** ``URLSessionStreamTransport`` if the platform's URLSession supports WebSocket (`docs/services/streams.md`),

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Holdfast
-internal import HoldfastSemantics
 private import Synchronization
 
 #if canImport(FoundationNetworking)
@@ -11,6 +10,7 @@ private import Synchronization
 #else
     public import Foundation
 #endif
+
 /// Opens streams with URLSession's WebSocket tasks.
 ///
 /// They work on Apple systems. FoundationNetworking on Linux can be built without them, as in the toolchain for Debian 12: then
@@ -20,9 +20,7 @@ public struct URLSessionStreamTransport: StreamTransport {
     private let configuration: URLSessionConfiguration
 
     /// A transport that makes a session for each stream.
-    public init(configuration: URLSessionConfiguration = .ephemeral) {
-        self.configuration = configuration
-    }
+    public init(configuration: URLSessionConfiguration = .ephemeral) { self.configuration = configuration }
 
     public func open(_ request: URLRequest, limits: StreamLimits) async throws -> any StreamConnection {
         try Task.checkCancellation()
@@ -37,17 +35,13 @@ public struct URLSessionStreamTransport: StreamTransport {
             task.cancel()
             throw StreamTaskFailure.whileOpening(error, task: task)
         }
-        return URLSessionStreamConnection(task)
+        return URLSessionStreamConnection(task: task)
     }
 }
 
 /// An open WebSocket task.
 struct URLSessionStreamConnection: StreamConnection {
-    private let task: URLSessionWebSocketTask
-
-    init(_ task: URLSessionWebSocketTask) {
-        self.task = task
-    }
+    let task: URLSessionWebSocketTask
 
     func send(_ message: StreamMessage) async throws {
         let sent: URLSessionWebSocketTask.Message =
@@ -99,9 +93,7 @@ struct URLSessionStreamConnection: StreamConnection {
 private final class OnceContinuation: Sendable {
     private let continuation: Mutex<CheckedContinuation<Void, any Error>?>
 
-    init(_ continuation: CheckedContinuation<Void, any Error>) {
-        self.continuation = Mutex(continuation)
-    }
+    init(_ continuation: CheckedContinuation<Void, any Error>) { self.continuation = Mutex(continuation) }
 
     func resume(_ error: (any Error)?) {
         let continuation = continuation.withLock { $0.take() }
@@ -170,16 +162,9 @@ final class StreamTaskWatch: NSObject, URLSessionWebSocketDelegate {
 
     private func settle(_ result: Result<Void, any Error>) {
         let continuation: CheckedContinuation<Void, any Error>? = phase.withLock { phase in
-            switch phase {
-            case .idle:
-                phase = .settled(result)
-                return nil
-            case .waiting(let continuation):
-                phase = .settled(result)
-                return continuation
-            case .settled:
-                return nil
-            }
+            if case .settled = phase { return nil }
+            defer { phase = .settled(result) }
+            if case .waiting(let continuation) = phase { return continuation } else { return nil }
         }
         continuation?.resume(with: result)
     }
@@ -231,45 +216,38 @@ enum StreamTaskFailure {
 
     /// The error for one of URLSession's, by its code.
     static func serviceError(for error: any Error) -> any Error {
-        guard let urlError = error as? URLError else {
-            return (error as? StreamClosedError)
-                ?? ServiceError(.connectionLost, "The stream broke; schedule the request again.", cause: error)
-                as any Error
-        }
-        switch urlError.code {
-        case .unsupportedURL:
-            return ServiceError(
-                .unsupported,
-                "URLSession cannot open WebSockets here: FoundationNetworking was built without them. Give the service a "
-                    + "`streamTransport` over another WebSocket library.",
-                cause: error,
-                progress: .notSent
-            )
-        case .cannotFindHost, .dnsLookupFailed:
-            return ServiceError(.resolve, "The stream's host could not be resolved; check its name.", cause: error)
-        case .cannotConnectToHost:
-            return ServiceError(
-                .connect,
-                "The connection was refused. Check the host and the port, and that the server is running.",
-                cause: error
-            )
-        case .timedOut:
-            return ServiceError(.timeout, "The server was silent for too long; open the stream again.", cause: error)
-        case .notConnectedToInternet:
-            return ServiceError(.offline, "The machine has no network connection; try when it has.", cause: error)
-        case .secureConnectionFailed:
-            return ServiceError(.tls, "No TLS connection could be made; check that the port speaks TLS.", cause: error)
-        case .serverCertificateUntrusted, .serverCertificateHasBadDate, .serverCertificateHasUnknownRoot,
-            .serverCertificateNotYetValid:
-            return ServiceError(.certificate, "The server's certificate was refused; renew or trust it.", cause: error)
-        case .badServerResponse:
-            return ServiceError(
-                .protocolError,
-                "The server does not open a stream there; check that the URL names a WebSocket.",
-                cause: error
-            )
-        default:
+        if error is StreamClosedError { return error }
+        guard let known = (error as? URLError).flatMap({ meanings[$0.code] }) else {
             return ServiceError(.connectionLost, "The stream broke; schedule the request again.", cause: error)
         }
+        let progress: TransportProgress? = known.code == .unsupported ? .notSent : nil
+        return ServiceError(known.code, known.message, cause: error, progress: progress)
     }
+
+    private typealias Meaning = (code: ServiceError.Code, message: String)
+
+    private static let meanings: [URLError.Code: Meaning] = [
+        .unsupportedURL: (
+            .unsupported,
+            "URLSession cannot open WebSockets here: FoundationNetworking was built without them. Give the service a "
+                + "`streamTransport` over another WebSocket library."
+        ),
+        .cannotFindHost: unknownHost,
+        .dnsLookupFailed: unknownHost,
+        .cannotConnectToHost: (
+            .connect, "The connection was refused. Check the host and the port, and that the server is running."
+        ),
+        .timedOut: (.timeout, "The server was silent for too long; open the stream again."),
+        .notConnectedToInternet: (.offline, "The machine has no network connection; try when it has."),
+        .secureConnectionFailed: (.tls, "No TLS connection could be made; check that the port speaks TLS."),
+        .serverCertificateUntrusted: untrusted,
+        .serverCertificateHasBadDate: untrusted,
+        .serverCertificateHasUnknownRoot: untrusted,
+        .serverCertificateNotYetValid: untrusted,
+        .badServerResponse: (
+            .protocolError, "The server does not open a stream there; check that the URL names a WebSocket."
+        ),
+    ]
+    private static let unknownHost: Meaning = (.resolve, "The stream's host could not be resolved; check its name.")
+    private static let untrusted: Meaning = (.certificate, "The server's certificate was refused; renew or trust it.")
 }
