@@ -12,7 +12,7 @@
         var rootNode = "root"
         var limits = XMLLimits()
 
-        func encode<Input: Encodable>(_ input: Input, _ coding: EndpointCoding) throws -> EncodedInput {
+        func encode<Input: Encodable>(_ input: Input, for coding: EndpointCoding) throws -> EncodedInput {
             // XMLCoder stops the process if a value has no parts, contains itself, or asks for two containers at once.
             try KeyValueEncoding.checkShape(of: input)
             let encoder = XMLEncoder()
@@ -36,7 +36,7 @@
             return EncodedInput(body: .data(content, contentType: "text/xml; charset=utf-8"))
         }
 
-        func decode<Output: Decodable>(_ type: Output.Type, from content: Data, _ coding: EndpointCoding) throws
+        func decode<Output: Decodable>(_ type: Output.Type, from content: Data, for coding: EndpointCoding) throws
             -> Output
         {
             let decoder = XMLDecoder()

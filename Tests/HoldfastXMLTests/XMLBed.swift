@@ -34,7 +34,7 @@
 
         static func decoded(_ data: Data, limits: XMLLimits = XMLLimits()) throws -> Note {
             let coding = EndpointCoding(endpoint: Check(), service: Service())
-            return try XMLBody(limits: limits).decode(Note.self, from: data, coding)
+            return try XMLBody(limits: limits).decode(Note.self, from: data, for: coding)
         }
 
         struct Check: EmptyEndpoint {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
-internal import HoldfastStorage
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
     internal import FoundationNetworking
-#else
-    internal import Foundation
 #endif
 
 /// A typed request, ready to be sent.
@@ -28,7 +24,7 @@ struct BuiltRequest: Sendable {
     func showing(_ urlRequest: URLRequest) -> URLRequest {
         guard case .bytes(let bytes) = body.form else { return urlRequest }
         var shown = urlRequest
-        shown.httpBody = bytes.withUnsafeBytes { Data($0) }
+        shown.httpBody = bytes.data
         return shown
     }
 }
@@ -57,7 +53,7 @@ extension ServiceClient {
     /// Builds a request: URL, scheme, method, route, query, header and body, with `prepare` as the last step.
     func build<R: Request>(_ request: R) async throws -> BuiltRequest {
         let draft = try await draft(request)
-        let encoded = try encodedBody(of: request)
+        let encoded = try ServiceError.encoding("The content of \(R.self)") { try request.body.encode() }
         let completed = draft.completed(contentType: encoded.contentType)
         var prepared = try await request.prepare(completed)
         var body = encoded.content
@@ -67,17 +63,13 @@ extension ServiceClient {
             if prepared.httpBodyStream == nil { prepared.httpBody = nil }
         }
         guard RequestMethod(validating: prepared.httpMethod ?? "GET") != nil else {
-            throw ServiceError(
-                .badRequest,
-                "The request's method is invalid (RFC 9110 §9.1). Use a token such as PATCH, without spaces or line breaks.",
-                progress: .notSent
+            throw ServiceError.badRequest(
+                "The request's method is invalid (RFC 9110 §9.1). Use a token such as PATCH, without spaces or line breaks."
             )
         }
         if !body.isNone, ["GET", "HEAD", "TRACE"].contains(prepared.httpMethod ?? "GET") {
-            throw ServiceError(
-                .badRequest,
-                "A GET, HEAD or TRACE request has no content (RFC 9110 §9.3); send it by POST, or as query arguments.",
-                progress: .notSent
+            throw ServiceError.badRequest(
+                "A GET, HEAD or TRACE request has no content (RFC 9110 §9.3); send it by POST, or as query arguments."
             )
         }
         return BuiltRequest(
@@ -133,21 +125,6 @@ extension ServiceClient {
         )
     }
 
-    private func encodedBody<R: Request>(of request: R) throws -> HttpBody.Encoded {
-        do {
-            return try request.body.encode()
-        } catch let error as ServiceError {
-            throw error
-        } catch {
-            throw ServiceError(
-                .encodingFailed,
-                "The content of \(R.self) cannot be encoded; see the cause.",
-                cause: error,
-                progress: .notSent
-            )
-        }
-    }
-
     /// The URL a request goes to.
     func url<R: Request>(of request: R) throws -> URL {
         return try ServiceURL.make(
@@ -174,4 +151,57 @@ extension RequestPriority {
             #endif
         }
     }
+}
+
+extension BuiltRequest {
+    /// The same request to another URL, as after a 307 (RFC 9110 §15.4); nil if it cannot be sent again.
+    ///
+    /// - credentialFields: the fields to remove, besides Authorization and Cookie, if the origin changes.
+    func redirected(
+        to url: URL,
+        withholding credentialFields: [FieldName]
+    ) -> (request: BuiltRequest, isForeign: Bool)? {
+        guard body.isReplayable, let text = urlRequest.url?.absoluteString, let target = try? TargetURI(text) else {
+            return nil
+        }
+        let head = RequestHead(
+            method: RequestMethod(rawValue: urlRequest.httpMethod ?? "GET"),
+            target: target,
+            fields: HeaderFields(urlRequest.allHTTPHeaderFields ?? [:])
+        )
+        let answer = ResponseHead(status: .temporaryRedirect, fields: ["Location": url.absoluteString])
+        guard let redirection = Redirection.next(after: answer, to: head) else { return nil }
+        var following = self
+        following.urlRequest.url = URL(string: redirection.location)
+        following.urlRequest.leaveBehind(redirection, from: head.fields, credentialFields: credentialFields)
+        return (following, redirection.crossesOrigin)
+    }
+}
+
+/// Decides which fields of a typed call are credentials, however they came into the request.
+///
+/// A credential determines the cache partition, is removed when a redirect leaves the origin, and is not logged. The same list
+/// of harmless fields applies to what hooks and `PipelineConfiguration.authorization` add.
+enum CredentialFields {
+    /// The names of the fields that hold a credential, besides those of `CallOptions.credentialFields`, and besides
+    /// Authorization and Cookie, which always do.
+    ///
+    /// - Parameters:
+    ///   - ofService: what each call gets: a service's `header`, `asyncHeader` and `authorization`, or a proxy's `headers`.
+    ///   - own: the request's own fields; a credential if the name suggests it.
+    ///   - added: the names of the fields that `prepare` or `configure` added or changed, such as a signature.
+    static func names(ofService: HttpHeader, own: HttpHeader, added: [String]) -> [FieldName] {
+        let given = ofService.map(\.name) + added.compactMap { FieldName($0) }
+        let named = own.map(\.name).filter { secrets.isSecret($0.rawName) }
+        return Set(given + named)
+            .filter { $0 != .authorization && $0 != .cookie && $0.mayHoldCredential }
+            .sorted { $0.canonicalName < $1.canonicalName }
+    }
+
+    private static let secrets = Redaction()
+}
+
+/// A request with fields that all requests of its kind get, like those of a service.
+protocol SharedFieldsBearing: Request {
+    var sharedFields: HttpHeader { get }
 }

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
-private import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
     internal import FoundationNetworking
-#else
-    internal import Foundation
 #endif
 
 /// What is known about one exchange while it goes through the pipeline.
@@ -27,9 +23,7 @@ final class CallNotes<Value: Sendable>: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ urlRequest: URLRequest) {
-        state = Mutex(State(urlRequest: urlRequest))
-    }
+    init(_ urlRequest: URLRequest) { state = Mutex(State(urlRequest: urlRequest)) }
 
     /// The request as it was last sent.
     var urlRequest: URLRequest { state.withLock { $0.urlRequest } }

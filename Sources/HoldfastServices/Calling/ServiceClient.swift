@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
 public import Holdfast
-internal import HoldfastSemantics
+
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
 
 /// Sends typed requests to one service.
 ///
@@ -48,4 +52,277 @@ public struct ServiceClient<Service: HttpService>: Sendable {
         self.requestHooks = service.requestHooks + requestHooks
         judgesAttempts = factory.judgesAttempts
     }
+}
+
+extension ServiceClient {
+    /// Sends a request and returns its result together with the response.
+    ///
+    /// The order is: the request is built; request hooks, first to last; the pipeline, which accepts and decodes; request
+    /// hooks, last to first. A failure goes to the request hooks, then `process`, then `mapError`, then the caller. A failure
+    /// to build the request goes to all request hooks, and to none of the pipeline's hooks, because they were never scheduled.
+    ///
+    /// - Throws: what the service's ``HttpService/mapError(_:)`` returns; by default `ServiceError` or, promptly,
+    ///   `CancellationError`.
+    public func response<R: Request>(to request: R) async throws(Service.RequestError) -> DecodedResponse<R.Result> {
+        do {
+            return try await run(request)
+        } catch {
+            throw service.mapError(error)
+        }
+    }
+
+    private func run<R: Request>(_ request: R) async throws -> DecodedResponse<R.Result> {
+        let limit =
+            request.timeout.map { TimeLimit($0, setting: .request) } ?? pipeline.timeLimit(of: request.options)
+        let deadline = limit.map {
+            CallDeadline(pipeline.configuration.clock.now.advanced(by: $0.duration), limit: $0)
+        }
+        let built: BuiltRequest
+        do {
+            built = try await build(request, until: deadline)
+        } catch {
+            if error.isCancellation || Task.isCancelled { throw CancellationError() }
+            await fail(request, error: error, hooks: requestHooks[...])
+            throw error
+        }
+        let shown = requestHooks.isEmpty ? built.urlRequest : built.showing(built.urlRequest)
+        var passed = requestHooks[..<0]
+        for (index, hook) in requestHooks.enumerated() {
+            if let value = await hook.onSchedule(request, shown) {
+                let response = Response(status: .ok, url: shown.url, source: .synthesized)
+                let answer = DecodedResponse(value: value, response: response, urlRequest: built.urlRequest)
+                await succeed(request, answer: answer, urlRequest: shown, passed: passed)
+                return answer
+            }
+            passed = requestHooks[...index]
+        }
+        let answer: DecodedResponse<R.Result>
+        do {
+            answer = try await exchange(request, built: built, deadline: deadline)
+        } catch let unnamed {
+            let error = unnamed.named(built.urlRequest, hasSwitch: !(service is ProxyService))
+            guard !error.isCancellation, !Task.isCancelled else {
+                for hook in passed.reversed() { hook.onCancel(request) }
+                throw CancellationError()
+            }
+            await fail(request, error: error, hooks: passed)
+            throw error
+        }
+        if !passed.isEmpty {
+            await succeed(request, answer: answer, urlRequest: built.showing(answer.urlRequest), passed: passed)
+        }
+        return answer
+    }
+
+    /// Builds a request within the call's time: a token that never arrives must not block the call forever.
+    private func build<R: Request>(_ request: R, until deadline: CallDeadline?) async throws -> BuiltRequest {
+        guard let deadline else { return try await build(request) }
+        let clock = pipeline.configuration.clock
+        do {
+            return try await withDeadline(deadline.instant, on: clock, discard: { _ in }) { try await build(request) }
+        } catch let error as ServiceError where error.code == .timeout && clock.now >= deadline.instant {
+            throw ServiceError(
+                .deadlineExceeded,
+                deadline.limit.timedOut(
+                    "before its request was built",
+                    advice: "Allow more time, or find out what its header fields waited for."
+                ),
+                cause: error,
+                progress: .notSent
+            )
+        }
+    }
+
+    private func succeed<R: Request>(
+        _ request: R,
+        answer: DecodedResponse<R.Result>,
+        urlRequest: URLRequest,
+        passed: ArraySlice<any RequestHook>
+    ) async {
+        for hook in passed.reversed() {
+            await hook.onSuccess(request, urlRequest, result: answer.value, response: answer.response)
+        }
+    }
+
+    private func fail<R: Request>(_ request: R, error: any Error, hooks: ArraySlice<any RequestHook>) async {
+        for hook in hooks.reversed() { await hook.onFailure(request, error) }
+        service.process(error)
+    }
+}
+
+extension ServiceClient {
+    /// Sends the built request, and follows a redirect that the request's `handle` asks for.
+    func exchange<R: Request>(
+        _ request: R,
+        built: BuiltRequest,
+        deadline: CallDeadline?
+    ) async throws -> DecodedResponse<R.Result> {
+        var built = built
+        var origin: BuiltRequest? = built
+        var redirects = 0
+        while true {
+            let notes = CallNotes<R.Result>(built.urlRequest)
+            defer { notes.end() }
+            let options = options(of: request, built: built, origin: origin, deadline: deadline, notes: notes)
+            do {
+                var response = try await pipeline.send(built.urlRequest, body: built.body, options: options)
+                let value = try await value(of: &response, request: request, deadline: deadline, notes: notes)
+                return DecodedResponse(value: value, response: response, urlRequest: notes.urlRequest)
+            } catch {
+                guard !error.isCancellation, !Task.isCancelled, let refused = notes.refused else { throw error }
+                switch request.handle(error, response: refused) {
+                case .error(let error): throw error
+                case .redirect(let url):
+                    guard redirects < 16,
+                        let following = built.redirected(to: url, withholding: options.credentialFields)
+                    else { throw error }
+                    redirects += 1
+                    if following.isForeign { origin = nil }
+                    built = following.request
+                }
+            }
+        }
+    }
+
+    private func options<R: Request>(
+        of request: R,
+        built: BuiltRequest,
+        origin: BuiltRequest?,
+        deadline: CallDeadline?,
+        notes: CallNotes<R.Result>
+    ) -> CallOptions {
+        var options = request.options
+        if let deadline {
+            let left = pipeline.configuration.clock.now.duration(to: deadline.instant)
+            if let own = options.timeout ?? pipeline.configuration.callTimeout, own < left {
+                options.setTimeout(own, of: pipeline.timeLimit(of: options))
+            } else {
+                options.setTimeout(left, of: deadline.limit)
+            }
+        }
+        if options.operationName == nil { options.operationName = CallLogger.operationName(of: request) }
+        options.credentialFields += built.credentialFields
+        options.acceptance = acceptance(of: request, deadline: deadline, notes: notes)
+        if let origin { options.prepare.append(bringingUpToDate(request, built: origin)) }
+        // If the call went on to another origin, the pipeline sees that origin as its first.
+        if origin == nil || request.authorizationRequirement == .none { options.usesAuthorization = false }
+        if origin == nil { options.isForeignHop = true }
+        options.prepare.append { urlRequest, _ in notes.sent(urlRequest) }
+        return options
+    }
+
+    /// Before a retry and after a redirect, builds the head again and sends what differs: there may be a new token by then.
+    ///
+    /// After a redirect only fields that were sent along are updated; the others were removed on purpose.
+    private func bringingUpToDate<R: Request>(_ request: R, built: BuiltRequest) -> PrepareStep {
+        { urlRequest, context in
+            guard context.attempt > 1 || context.redirectCount > 0 else { return }
+            let newest = try await head(of: request, contentType: built.contentType)
+            let before = built.urlRequest.allHTTPHeaderFields ?? [:]
+            let after = newest.allHTTPHeaderFields ?? [:]
+            for name in Set(before.keys).union(after.keys) where before[name] != after[name] {
+                // The content goes out as it was built, and a boundary in its type belongs to it.
+                if FieldName(name) == .contentType { continue }
+                let isOwn = before[name] != nil && urlRequest.value(forHTTPHeaderField: name) == before[name]
+                guard context.redirectCount == 0 || isOwn else { continue }
+                // Another origin does not get newer values; it gets again what it was first sent.
+                if context.isForeignHop, !NonCredentialFields.contains(named: name) { continue }
+                urlRequest.setValue(after[name], forHTTPHeaderField: name)
+            }
+            // The server decides where a redirect leads.
+            guard context.redirectCount == 0, !context.isForeignHop else { return }
+            urlRequest.takeQuery(of: newest, inPlaceOf: built.urlRequest)
+        }
+    }
+}
+
+extension URLRequest {
+    /// Takes over the query and the user of a newer request in place of those of an earlier one: they may contain a token.
+    ///
+    /// What others appended to the earlier query stays. Nothing is taken over if the rest of the URL differs, or if the earlier
+    /// query is no longer there.
+    fileprivate mutating func takeQuery(of newer: URLRequest, inPlaceOf earlier: URLRequest) {
+        guard newer.url != earlier.url, let own = url?.divided, let before = earlier.url?.divided,
+            let after = newer.url?.divided, own.place == before.place, after.place == before.place,
+            own.user == before.user,
+            own.query == before.query || own.query.hasPrefix(before.query + "&") || before.query.isEmpty
+        else { return }
+        let added = own.query.dropFirst(before.query.count).drop { $0 == "&" }
+        let query = [after.query, String(added)].filter { !$0.isEmpty }.joined(separator: "&")
+        guard var parts = newer.url.flatMap({ URLComponents(url: $0, resolvingAgainstBaseURL: true) }) else { return }
+        parts.percentEncodedQuery = query.isEmpty ? nil : query
+        if let url = parts.url { self.url = url }
+    }
+}
+
+extension URL {
+    /// The URL without user and query, the user, and the query.
+    fileprivate var divided: (place: String, user: String, query: String)? {
+        guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return nil }
+        let user = "\(parts.percentEncodedUser ?? "")\n\(parts.percentEncodedPassword ?? "")"
+        let query = parts.percentEncodedQuery ?? ""
+        (parts.percentEncodedUser, parts.percentEncodedPassword, parts.percentEncodedQuery) = (nil, nil, nil)
+        parts.fragment = nil
+        return parts.string.map { ($0, user, query) }
+    }
+}
+
+extension ServiceClient {
+    /// Checks and decodes a response within the chain, and remembers the result.
+    func acceptance<R: Request>(of request: R, deadline: CallDeadline?, notes: CallNotes<R.Result>) -> Acceptance {
+        var acceptance = Acceptance { response in
+            try await value(of: &response, request: request, deadline: deadline, notes: notes)
+        }
+        acceptance.judgesAttempts = request.options.retrierFactory?.judgesAttempts ?? judgesAttempts
+        acceptance.judgeRefresh = { response in
+            if let request = request as? any ContentJudging {
+                try await request.judge(&response)
+            } else if !request.acceptedStatusCodes.contains(response.status.rawValue) {
+                // Custom code of the request may be meant to see the content of one response only.
+                throw ServiceError.refused(response, expected: request.acceptedStatusCodes)
+            }
+        }
+        return acceptance
+    }
+
+    /// Reads and decodes a response within the call's time.
+    ///
+    /// A decoded value stays valid for the whole call, unless a hook replaced the response.
+    @discardableResult
+    private func value<R: Request>(
+        of response: inout Response,
+        request: R,
+        deadline: CallDeadline?,
+        notes: CallNotes<R.Result>
+    ) async throws -> R.Result {
+        if let value = notes.value(of: response) { return value }
+        do {
+            let arrived = response
+            let (result, taken) = try await takingContent(
+                of: arrived,
+                until: deadline,
+                on: pipeline.configuration.clock
+            ) { () -> (Result<R.Result, any Error>, Response) in
+                var taken = arrived
+                do {
+                    return (.success(try await request.receive(&taken)), taken)
+                } catch {
+                    return (.failure(error), taken)
+                }
+            }
+            response = taken
+            let value = try result.get()
+            notes.decoded(value, response: response)
+            return value
+        } catch {
+            notes.refused(response)
+            throw error
+        }
+    }
+}
+
+/// A request that can check a response without consuming it.
+protocol ContentJudging: Request {
+    /// Throws if the response would be refused; leaves a body that can be read.
+    func judge(_ response: inout Response) async throws
 }

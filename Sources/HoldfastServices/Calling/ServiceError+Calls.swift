@@ -1,15 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Holdfast
-internal import HoldfastSemantics
+internal import Foundation
+public import Holdfast
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
     internal import FoundationNetworking
-#else
-    internal import Foundation
 #endif
+
+extension ServiceError {
+    /// What is known about a call that failed, whichever typed client threw the error and whatever its type: code, progress,
+    /// response, attempts.
+    ///
+    /// ```swift
+    /// catch {
+    ///     print(ServiceError(underlying: error)?.attempts.count ?? 0, "attempts")
+    /// }
+    /// ```
+    ///
+    /// Nil for errors that are not about a call, such as `CancellationError`, `EncodingError`, and errors of your own code.
+    public init?(underlying error: any Error) {
+        switch error {
+        case let error as ServiceError: self = error
+        case let error as EndpointError: self = ServiceError(of: error)
+        case let error as WebServiceError:
+            guard let known = error.serviceError else { return nil }
+            self = known
+        case let error as DecodingError:
+            guard let known = error.serviceError else { return nil }
+            self = known
+        case let error as URLError:
+            guard let known = error.serviceError else { return nil }
+            self = known
+        default: return nil
+        }
+    }
+
+    private init(of error: EndpointError) {
+        switch error.cause {
+        case let cause as ServiceError: self = cause
+        case let cause as EndpointError: self = ServiceError(of: cause)
+        default: self.init(.other, error.reason, cause: error, response: error.response)
+        }
+        if response == nil { response = error.response }
+        if attempts.isEmpty { attempts = error.attempts }
+        if retryAfter == nil { retryAfter = error.retryAfter }
+    }
+}
 
 extension Error {
     /// The error with the call it belongs to, and with what a typed client knows about its cause.
@@ -26,6 +63,36 @@ extension Error {
 }
 
 extension ServiceError {
+    /// The error for a request that cannot be sent as it is.
+    static func badRequest(_ message: String, cause: (any Error)? = nil) -> ServiceError {
+        ServiceError(.badRequest, message, cause: cause, progress: .notSent)
+    }
+
+    /// The error of the second of two tasks that read one body at the same time.
+    static var secondReader: ServiceError {
+        ServiceError(
+            .badRequest,
+            "Two tasks read one streamed body at a time; let one task read it, or collect it first."
+        )
+    }
+
+    /// Runs `encode`. If it throws anything but a ``ServiceError``, that is the cause of one.
+    ///
+    /// - Parameter content: what is encoded, as the subject of a sentence.
+    static func encoding<Encoded>(
+        _ content: @autoclosure () -> String,
+        by encode: () throws -> Encoded
+    ) throws -> Encoded {
+        do {
+            return try encode()
+        } catch let error as ServiceError {
+            throw error
+        } catch {
+            let message = "\(content()) cannot be encoded; see the cause."
+            throw ServiceError(.encodingFailed, message, cause: error, progress: .notSent)
+        }
+    }
+
     /// The error for accepted content that is not what was expected.
     static func decodingFailed(as type: Any.Type, cause: any Error, _ response: Response) -> ServiceError {
         var error = ServiceError(

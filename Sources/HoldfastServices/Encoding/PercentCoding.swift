@@ -80,12 +80,7 @@ enum PercentCoding {
     }
 
     private static func value(of digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
+        Character(UnicodeScalar(digit)).hexDigitValue.map { UInt8($0) }
     }
 
     private static func isAllowed(_ byte: UInt8, in part: Part) -> Bool {

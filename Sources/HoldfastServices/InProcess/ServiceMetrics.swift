@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
 public import Holdfast
-public import HoldfastSemantics
-internal import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
     internal import FoundationNetworking
-#else
-    internal import Foundation
 #endif
 
 /// What one call to a service cost; reported once its response was read to the end, failed or was released.
@@ -75,7 +71,8 @@ final class ServiceMeter: Sendable {
         var response = response
         metrics.withLock { $0?.status = response.status }
         if let source = response.body.source {
-            response.body = ResponseBody(MeteredBody(source, meter: self), length: response.body.length)
+            let watched = WatchedSource(source, received: { self.received($0) }, ended: { self.end($0) })
+            response.body = ResponseBody(watched, length: response.body.length)
         } else {
             received(response.body.length ?? 0)
             end(nil)
@@ -83,9 +80,7 @@ final class ServiceMeter: Sendable {
         return response
     }
 
-    func received(_ bytes: Int) {
-        metrics.withLock { $0?.bytesReceived += bytes }
-    }
+    private func received(_ total: Int) { metrics.withLock { $0?.bytesReceived = total } }
 
     func end(_ error: (any Error)?) {
         let taken: ServiceMetrics? = metrics.withLock { metrics in
@@ -108,36 +103,44 @@ final class ServiceMeter: Sendable {
     }
 }
 
-/// Counts what is read; releasing it ends its call, as for the body below.
-private final class MeteredBody: ByteSource {
+/// Tells how much of a source was read, and how that ended; releasing it ends it, as for the body below.
+final class WatchedSource: ByteSource {
     private let upstream: any ByteSource
-    private let meter: ServiceMeter
+    private let received: @Sendable (_ total: Int) -> Void
+    private let ended: @Sendable ((any Error)?) -> Void
+    private let total = Atomic(0)
 
-    init(_ upstream: any ByteSource, meter: ServiceMeter) {
+    init(
+        _ upstream: any ByteSource,
+        received: @escaping @Sendable (_ total: Int) -> Void,
+        ended: @escaping @Sendable ((any Error)?) -> Void = { _ in }
+    ) {
         self.upstream = upstream
-        self.meter = meter
+        self.received = received
+        self.ended = ended
     }
 
     func next() async throws -> ByteChunk? {
         do {
-            guard let chunk = try await upstream.next() else {
-                meter.end(nil)
-                return nil
+            let chunk = try await upstream.next()
+            if let chunk {
+                received(total.wrappingAdd(chunk.count, ordering: .relaxed).newValue)
+            } else {
+                ended(nil)
             }
-            meter.received(chunk.count)
             return chunk
         } catch {
-            meter.end(error)
+            ended(error)
             throw error
         }
     }
 
     func cancel() {
         upstream.cancel()
-        meter.end(nil)
+        ended(nil)
     }
 
-    deinit { meter.end(nil) }
+    deinit { ended(nil) }
 }
 
 extension RequestBody {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+public import Foundation
 public import Holdfast
-public import HoldfastSemantics
-private import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
     public import FoundationNetworking
-#else
-    public import Foundation
 #endif
 
 /// A transport that sends requests to services in this process: an embedded server, a mock, an offline fallback.
@@ -86,26 +82,18 @@ public final class ServiceRouter: Transport {
     /// - Returns: false if the identifier is taken, in which case the registered service stays; or if it is empty or contains a
     ///   slash, so that no request could find it.
     @discardableResult
-    public func register(_ service: any InProcessService) -> Bool {
-        register(.instance(service))
-    }
+    public func register(_ service: any InProcessService) -> Bool { register(.instance(service)) }
 
     /// Registers a service without instances; otherwise like ``register(_:)-(InProcessService)``.
     @discardableResult
-    public func register(_ type: any ServiceProtocol.Type) -> Bool {
-        register(.type(type))
-    }
+    public func register(_ type: any ServiceProtocol.Type) -> Bool { register(.type(type)) }
 
     /// Registers a service without instances: the older name of ``register(_:)-(ServiceProtocol.Type)``.
     @discardableResult
-    public func registerService(_ type: any ServiceProtocol.Type) -> Bool {
-        register(.type(type))
-    }
+    public func registerService(_ type: any ServiceProtocol.Type) -> Bool { register(.type(type)) }
 
     /// Unregisters the service with an identifier; a call in progress finishes. Does nothing if there is none.
-    public func unregister(_ serviceIdentifier: String) {
-        unregister(serviceIdentifier) { _ in true }
-    }
+    public func unregister(_ serviceIdentifier: String) { unregister(serviceIdentifier) { _ in true } }
 
     /// Unregisters a service without instances; does nothing if that type is not registered.
     public func unregisterService(_ type: any ServiceProtocol.Type) {
@@ -113,9 +101,7 @@ public final class ServiceRouter: Transport {
     }
 
     /// Unregisters the service with an identifier: the older name of ``unregister(_:)``.
-    public func unregisterService(byIdentifier serviceIdentifier: String) {
-        unregister(serviceIdentifier)
-    }
+    public func unregisterService(byIdentifier serviceIdentifier: String) { unregister(serviceIdentifier) }
 
     private func register(_ entry: ServiceRegistry.Entry) -> Bool {
         let serviceIdentifier = entry.serviceIdentifier
@@ -132,12 +118,7 @@ public final class ServiceRouter: Transport {
     private func notify() {
         guard registry.withLock({ $0.beginNotifying() }) else { return }
         while let notices = registry.withLock({ $0.takeNotices() }) {
-            for notice in notices {
-                switch notice {
-                case .registered(let entry): entry.registered()
-                case .unregistered(let entry): entry.unregistered()
-                }
-            }
+            for notice in notices { notice.entry.notify(isRegistered: notice.isRegistered) }
         }
     }
 
@@ -184,7 +165,7 @@ public final class ServiceRouter: Transport {
             if case .network = response.source { response.source = .inProcess }
             return response
         case .type(let type):
-            return try await StaticServiceCall(type, configuration: configuration, on: threads).response(
+            return try await StaticServiceCall(type: type, configuration: configuration, threads: threads).response(
                 to: request,
                 url: url,
                 body: body,
@@ -209,5 +190,144 @@ public final class ServiceRouter: Transport {
     public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
         guard let next, request.url?.host?.lowercased() != apiHostname else { return HeaderFields() }
         return next.implicitFields(for: request, context: context)
+    }
+}
+
+extension ServiceRouter {
+    /// Sends a request to a service.
+    ///
+    /// - Parameters:
+    ///   - request: its URL names the service; its content is in `httpBody`.
+    ///   - pipeline: a pipeline whose transport is this router, so that its cache, retrier and hooks take part; nil, the
+    ///     default: the request goes straight to the service.
+    /// - Throws: any error of the service, `ServiceError` or `CancellationError`; a status is never an error.
+    public func processRequest(_ request: URLRequest, through pipeline: Pipeline? = nil) async throws -> Response {
+        if let pipeline { return try await pipeline.send(request) }
+        return try await send(request, body: .carried(by: request), context: CallContext())
+    }
+
+    /// Sends a GET request to a service.
+    public func processRequest(serviceId: String, through pipeline: Pipeline? = nil) async throws -> Response {
+        try await processRequest(try request(serviceId, extraPath: nil), through: pipeline)
+    }
+
+    /// Sends a GET request to a service.
+    ///
+    /// - Parameters:
+    ///   - serviceId: the identifier that the service is registered under.
+    ///   - extraPath: what follows the identifier, as URL text: several segments, a query. A leading slash is not needed.
+    ///   - pipeline: sends the request; nil, the default: it goes straight to the service.
+    public func processRequest(
+        serviceId: String,
+        extraPath: String?,
+        through pipeline: Pipeline? = nil
+    ) async throws -> Response {
+        try await processRequest(try request(serviceId, extraPath: extraPath), through: pipeline)
+    }
+
+    /// Sends a request to a service.
+    ///
+    /// - Parameters:
+    ///   - serviceId: the identifier that the service is registered under.
+    ///   - extraPath: what follows the identifier, as URL text: several segments, a query. A leading slash is not needed.
+    ///   - method: such as `.put`.
+    ///   - data: the content.
+    ///   - pipeline: sends the request; nil, the default: it goes straight to the service.
+    public func processRequest(
+        serviceId: String,
+        extraPath: String?,
+        method: HttpMethod,
+        data: Data?,
+        through pipeline: Pipeline? = nil
+    ) async throws -> Response {
+        var request = try request(serviceId, extraPath: extraPath)
+        request.httpMethod = method.rawValue
+        request.httpBody = data
+        return try await processRequest(request, through: pipeline)
+    }
+
+    private func request(_ serviceIdentifier: String, extraPath: String?) throws -> URLRequest {
+        let allowed = CharacterSet.urlPathAllowed.subtracting(CharacterSet(charactersIn: "/"))
+        let segment = serviceIdentifier.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
+        let extra = (extraPath ?? "").drop { $0 == "/" }
+        let slash = extra.isEmpty || extra.hasPrefix("?") ? "" : "/"
+        guard !segment.isEmpty, let url = URL(string: "\(scheme)://\(apiHostname)/\(segment)\(slash)\(extra)") else {
+            throw ServiceError.badRequest(
+                "The service's identifier and this path do not form a valid URL. Correct whichever of them is invalid."
+            )
+        }
+        return URLRequest(url: url)
+    }
+}
+
+/// The services that a router knows, and the callbacks it still has to make: a value without effects.
+struct ServiceRegistry {
+    /// A service of either kind.
+    enum Entry: Sendable {
+        case instance(any InProcessService)
+        case type(any ServiceProtocol.Type)
+
+        var serviceIdentifier: String {
+            switch self {
+            case .instance(let service): service.serviceIdentifier
+            case .type(let type): type.serviceIdentifier
+            }
+        }
+
+        func notify(isRegistered: Bool) {
+            switch (self, isRegistered) {
+            case (.instance(let service), true): service.registered()
+            case (.instance(let service), false): service.unregistered()
+            case (.type(let type), true): type.registered()
+            case (.type(let type), false): type.unregistered()
+            }
+        }
+
+        /// Whether this is that type.
+        func isType(_ other: any ServiceProtocol.Type) -> Bool {
+            if case .type(let type) = self { ObjectIdentifier(type) == ObjectIdentifier(other) } else { false }
+        }
+    }
+
+    /// A callback that is due.
+    typealias Notice = (entry: Entry, isRegistered: Bool)
+
+    private var entries: [String: Entry] = [:]
+    private var notices: [Notice] = []
+    private var isNotifying = false
+
+    subscript(serviceIdentifier: String) -> Entry? { entries[serviceIdentifier] }
+
+    /// False if the identifier is taken, or cannot be a path component.
+    mutating func register(_ entry: Entry, as serviceIdentifier: String) -> Bool {
+        guard entries[serviceIdentifier] == nil, !serviceIdentifier.isEmpty, !serviceIdentifier.contains("/") else {
+            return false
+        }
+        entries[serviceIdentifier] = entry
+        notices.append((entry, isRegistered: true))
+        return true
+    }
+
+    mutating func unregister(_ serviceIdentifier: String, where isMeant: (Entry) -> Bool) {
+        guard let entry = entries[serviceIdentifier], isMeant(entry) else { return }
+        entries[serviceIdentifier] = nil
+        notices.append((entry, isRegistered: false))
+    }
+
+    /// Whether callbacks are due and nobody is making them; if true, the caller makes them all.
+    mutating func beginNotifying() -> Bool {
+        guard !isNotifying, !notices.isEmpty else { return false }
+        isNotifying = true
+        return true
+    }
+
+    /// The next callbacks; nil, and the end of notifying, if there are none.
+    mutating func takeNotices() -> [Notice]? {
+        guard !notices.isEmpty else {
+            isNotifying = false
+            return nil
+        }
+        defer { notices = [] }
+        return notices
     }
 }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Foundation
-internal import Holdfast
-internal import HoldfastSemantics
+public import Holdfast
+
+#if canImport(FoundationNetworking)
+    internal import Foundation
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
 
 /// Logs what is sent and what comes back, through a closure and without credentials.
 ///
@@ -29,9 +34,7 @@ public struct CallLogger: Sendable {
     private let write: @Sendable (String) -> Void
 
     /// Creates a logger that calls `write` with its messages, on whatever task a call runs.
-    public init(_ write: @escaping @Sendable (String) -> Void) {
-        self.write = write
-    }
+    public init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
 
     /// Which calls are logged.
     public struct Filter: Sendable {
@@ -47,9 +50,7 @@ public struct CallLogger: Sendable {
         let isIncluded: @Sendable (Subject) -> Bool
 
         /// Creates a filter from a closure.
-        public init(_ isIncluded: @escaping @Sendable (Subject) -> Bool) {
-            self.isIncluded = isIncluded
-        }
+        public init(_ isIncluded: @escaping @Sendable (Subject) -> Bool) { self.isIncluded = isIncluded }
 
         /// All calls.
         public static let all = Filter { _ in true }
@@ -73,15 +74,132 @@ public struct CallLogger: Sendable {
         }
     }
 
-    func includes(host: String?, operationName: String? = nil) -> Bool {
-        filter.isIncluded(Filter.Subject(host: host?.lowercased(), operationName: operationName))
+    /// A message to build; nil if the call is not to be logged.
+    private func message(
+        _ title: String,
+        host: String?,
+        operationName: String?,
+        credentials: [FieldName]
+    ) -> CallMessage? {
+        let subject = Filter.Subject(host: host?.lowercased(), operationName: operationName)
+        guard filter.isIncluded(subject) else { return nil }
+        return CallMessage(self, title: title, credentials: Set(credentials))
+    }
+}
+
+extension CallLogger: ServiceHook {
+    public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
+        guard var message = message(request, context: context) else { return nil }
+        message.addFields(of: request)
+        message.add(context.body, type: request.contentType)
+        write(message.text)
+        return nil
     }
 
-    func write(_ message: CallMessage) {
+    public func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws
+    {
+        guard var message = ending(request, context: context) else { return }
+        message.add(response)
         write(message.text)
     }
 
-    func message(_ title: String, credentials: [FieldName]) -> CallMessage {
-        CallMessage(self, title: title, credentials: Set(credentials))
+    public func onFailure(_ error: any Error, _ request: URLRequest, _ context: inout CallContext) async -> Response? {
+        guard var message = ending(request, context: context) else { return nil }
+        message.add(error)
+        write(message.text)
+        return nil
     }
+
+    public func onCancel(_ request: URLRequest, _ context: CallContext) {
+        guard var message = ending(request, context: context) else { return }
+        message.addCancellation()
+        write(message.text)
+    }
+
+    private func message(_ request: URLRequest, context: CallContext) -> CallMessage? {
+        let (id, name) = (context.callID.description, context.options.operationName)
+        var message = message(
+            name.map { "\(id) \($0)" } ?? id,
+            host: request.url?.host,
+            operationName: name,
+            credentials: context.options.credentialFields
+        )
+        message?.add(request)
+        return message
+    }
+
+    private func ending(_ request: URLRequest, context: CallContext) -> CallMessage? {
+        var message = message(request, context: context)
+        message?.meet(context.body, type: request.contentType)
+        return message
+    }
+}
+
+extension CallLogger: RequestHook {
+    public func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result? {
+        guard var message = message(request, urlRequest: urlRequest) else { return nil }
+        message.addFields(of: urlRequest)
+        if let body = content(of: request, sentAs: urlRequest) { message.add(body.content, type: body.contentType) }
+        write(message.text)
+        return nil
+    }
+
+    public func onSuccess<R: Request>(
+        _ request: R,
+        _ urlRequest: URLRequest,
+        result: R.Result,
+        response: Response
+    ) async {
+        guard var message = message(request, urlRequest: urlRequest) else { return }
+        if let body = content(of: request, sentAs: urlRequest) { message.meet(body.content, type: body.contentType) }
+        message.add(response)
+        write(message.text)
+    }
+
+    public func onFailure<R: Request>(_ request: R, _ error: any Error) async {
+        let name = CallLogger.operationName(of: request)
+        let host = (error as? ServiceError)?.response?.url?.host
+        let credentials = request.options.credentialFields
+        guard var message = message(name, host: host, operationName: name, credentials: credentials) else { return }
+        if let body = try? request.body.encode() { message.meet(body.content, type: body.contentType) }
+        message.add(error)
+        write(message.text)
+    }
+
+    public func onCancel<R: Request>(_ request: R) {
+        let name = CallLogger.operationName(of: request)
+        guard var message = message(name, host: nil, operationName: name, credentials: []) else { return }
+        message.addCancellation()
+        write(message.text)
+    }
+
+    private func message<R: Request>(_ request: R, urlRequest: URLRequest) -> CallMessage? {
+        let name = CallLogger.operationName(of: request)
+        let fields = (urlRequest.allHTTPHeaderFields ?? [:]).keys.compactMap { FieldName($0) }
+        // A service may put its credential into any unknown field, and it is not known here which one.
+        let unknown = fields.filter { !redaction.shownFields.contains($0) }
+        let credentials = request.options.credentialFields + unknown
+        var message = message(name, host: urlRequest.url?.host, operationName: name, credentials: credentials)
+        message?.add(urlRequest)
+        return message
+    }
+
+    /// The content as it was sent; if it is not in memory, only its type.
+    private func content<R: Request>(of request: R, sentAs urlRequest: URLRequest) -> HttpBody.Encoded? {
+        guard let data = urlRequest.httpBody else { return try? request.body.encode() }
+        return HttpBody.Encoded(contentType: urlRequest.contentType, content: .data(data))
+    }
+
+    /// The name of a typed call in logs and for observers.
+    static func operationName<R: Request>(of request: R) -> String {
+        (type(of: request) as? any EndpointRequest.Type)?.callName ?? String(describing: R.self)
+    }
+}
+
+extension EndpointRequest {
+    fileprivate static var callName: String { "\(Target.Service.self).\(Target.self)" }
+}
+
+extension URLRequest {
+    fileprivate var contentType: String? { value(forHTTPHeaderField: "Content-Type") }
 }

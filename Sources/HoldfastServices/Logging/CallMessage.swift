@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Holdfast
-internal import HoldfastSemantics
-internal import HoldfastStorage
 
 #if canImport(FoundationNetworking)
     internal import Foundation
@@ -45,21 +43,21 @@ struct CallMessage {
     }
 
     /// Adds the request's fields.
-    mutating func addFields(of request: URLRequest) {
-        let fields = HeaderFields(request.allHTTPHeaderFields ?? [:])
+    mutating func addFields(of request: URLRequest) { add(HeaderFields(request.allHTTPHeaderFields ?? [:])) }
+
+    private mutating func add(_ fields: HeaderFields) {
+        // Their secrets are noted even if they are not shown.
         let all = shown(fields)
         guard logger.showsFields else { return }
-        for (line, text) in zip(fields, all) {
-            add("\(line.name): \(text)")
-        }
+        for (line, text) in zip(fields, all) { add("\(line.name): \(text)") }
     }
 
-    /// Adds the response's status, source and fields.
+    /// Adds the response's status, source and fields, and its content if it may be shown.
     mutating func add(_ response: Response) {
         lines[0].text += " -> \(response.status.rawValue), \(CallMessage.origin(of: response))"
-        let all = shown(response.fields)
-        guard logger.showsFields else { return }
-        for (line, text) in zip(response.fields, all) { add("\(line.name): \(text)") }
+        add(response.fields)
+        let type = response.fields[.contentType]
+        if let bytes = response.body.bytesInMemory { add(bytes, type: type) } else { noteStream() }
     }
 
     /// Adds the error's kind and message, but not its cause, which may contain the request.
@@ -74,9 +72,7 @@ struct CallMessage {
     }
 
     /// Adds that the caller no longer waits for the call.
-    mutating func addCancellation() {
-        lines[0].text += " cancelled"
-    }
+    mutating func addCancellation() { lines[0].text += " cancelled" }
 
     /// Notes the secrets of content that is not shown, because they may occur in what is shown.
     mutating func meet(_ body: RequestBody, type: String?) {
@@ -89,18 +85,11 @@ struct CallMessage {
         switch body.form {
         case .none: break
         case .bytes(let bytes): add(bytes, type: type)
-        case .file, .factory, .oneShot, .requestStream: note("content is streamed and not shown")
+        case .file, .factory, .oneShot, .requestStream: noteStream()
         }
     }
 
-    /// Adds the content if it may be shown.
-    mutating func add(_ body: ResponseBody, type: String?) {
-        if let bytes = body.bytesInMemory {
-            add(bytes, type: type)
-        } else {
-            note("content is streamed and not shown")
-        }
-    }
+    private mutating func noteStream() { note("content is streamed and not shown") }
 
     private mutating func add(_ bytes: ByteChunk, type: String?) {
         // Its secrets are noted even if it is not shown.
@@ -117,15 +106,13 @@ struct CallMessage {
         guard bytes.count <= CallMessage.contentLimit else { return nil }
         let type = (type ?? "").lowercased().prefix { $0 != ";" }.filter { $0 != " " }
         if type == "application/json" || type.hasSuffix("+json") {
-            return redactor.json(bytes.withUnsafeBytes { Data($0) })
+            return redactor.json(bytes.data)
         }
         guard type == "application/x-www-form-urlencoded" else { return nil }
         return redactor.arguments(String(decoding: bytes.array, as: UTF8.self))
     }
 
-    private mutating func note(_ text: String) {
-        if logger.bodyLimit > 0 { add("(\(text))") }
-    }
+    private mutating func note(_ text: String) { if logger.bodyLimit > 0 { add("(\(text))") } }
 
     private mutating func shown(_ fields: HeaderFields) -> [String] {
         fields.map { line in
@@ -133,9 +120,7 @@ struct CallMessage {
         }
     }
 
-    private mutating func add(_ text: String) {
-        lines.append(("  " + text, textLimit))
-    }
+    private mutating func add(_ text: String) { lines.append(("  " + text, textLimit)) }
 
     private var textLimit: Int { max(logger.textLimit, 16) }
 

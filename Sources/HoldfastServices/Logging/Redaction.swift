@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import Foundation
 public import HoldfastSemantics
 
 /// What a log shows of header fields, arguments and properties: never secrets, known harmless values unchanged, and for
@@ -16,13 +17,9 @@ public struct Redaction: Sendable {
     public static let mark = "<redacted>"
 
     /// Words that make every name that contains one of them secret.
-    public var words: Set<String> {
-        didSet { plainWords = Redaction.plain(words) }
-    }
+    public var words: Set<String> { didSet { plainWords = Redaction.plain(words) } }
     /// Names that are secret, and that make every name secret that has them as a part.
-    public var names: Set<String> {
-        didSet { plainNames = Redaction.plain(names) }
-    }
+    public var names: Set<String> { didSet { plainNames = Redaction.plain(names) } }
     /// Header fields that hold a secret, besides those whose names are secret; none by default.
     public var fields: Set<FieldName> = []
     /// Header fields whose values are shown; by default the standard HTTP fields that hold no credential, and identifiers of
@@ -129,5 +126,219 @@ public struct Redaction: Sendable {
 
     private static func plain(_ names: Set<String>) -> Set<String> {
         Set(names.map { plain($0) }).subtracting([""])
+    }
+}
+
+/// Makes the texts of one call safe to show, and remembers each secret it finds, so that it is also hidden elsewhere.
+struct Redactor {
+    /// Shorter secrets are only hidden in their own place, not wherever the same letters occur.
+    private static let shortestSecret = 4
+    /// Values of unknown names with at least this length are hidden wherever they occur, like secrets.
+    private static let shortestUnknown = 12
+    /// The salt of the marks, so that nobody can find out by trying which value has which mark.
+    private static let salt = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
+
+    /// The depth to which URLs in URLs and JSON in JSON are checked; anything deeper is hidden.
+    private static let deepest = 8
+
+    let redaction: Redaction
+    private var depth = 0
+    private(set) var secrets: Set<String> = []
+
+    init(_ redaction: Redaction) { self.redaction = redaction }
+
+    /// A URL without user name and password, and without the values of secret arguments.
+    mutating func url(_ text: String) -> String {
+        let (head, fragment) = text.divided(at: "#")
+        let (beforeQuery, query) = head.divided(at: "?")
+        var shown = withoutUser(beforeQuery)
+        if let query { shown += "?" + arguments(query) }
+        if let fragment { shown += "#" + (fragment.contains("=") ? arguments(fragment) : fragment) }
+        return shown
+    }
+
+    /// Arguments of a query or a form, with the values of secret ones hidden and those of unknown ones replaced by marks.
+    mutating func arguments(_ text: String) -> String { pairs(text, areArguments: true) }
+
+    private mutating func pairs(_ text: String, areArguments: Bool) -> String {
+        let parts = text.split(separator: "&", omittingEmptySubsequences: false).map { String($0) }
+        return parts.map { part in
+            let (name, value) = part.divided(at: "=")
+            guard let value else { return part }
+            let treatment = redaction.treatment(ofArgument: Redactor.decoded(name))
+            let plainValue = Redactor.decoded(value)
+            if case .hidden = treatment {
+                note(value)
+                note(plainValue)
+                return "\(name)=\(Redaction.mark)"
+            }
+            if case .shortened = treatment, areArguments, let shortened = shortened(plainValue) {
+                return "\(name)=\(shortened)"
+            }
+            // A URL in a URL may have been encoded more than once.
+            var deep = plainValue
+            for _ in 0..<3 { deep = Redactor.decoded(deep) }
+            let shown = self.text(deep)
+            return shown == deep ? part : "\(name)=\(shown)"
+        }.joined(separator: "&")
+    }
+
+    /// The value of a header field; nil if it is a secret.
+    mutating func value(of line: HeaderFields.Line, credentials: Set<FieldName>) -> String? {
+        let treatment = credentials.contains(line.name) ? .hidden : redaction.treatment(of: line.name)
+        switch treatment {
+        case .hidden:
+            noteField(line.value)
+            return nil
+        case .shortened: return shortened(line.value) ?? line.value
+        case .shown: return text(line.value)
+        }
+    }
+
+    /// A mark that is the same for equal values; nil if the value is short enough to be shown.
+    private mutating func shortened(_ value: String) -> String? {
+        guard value.count >= Redactor.shortestSecret else { return nil }
+        if value.count >= Redactor.shortestUnknown, !value.contains("/"), !value.contains(" ") { note(value) }
+        var hasher = Hasher()
+        hasher.combine(Redactor.salt.0)
+        hasher.combine(Redactor.salt.1)
+        hasher.combine(value)
+        let digits = String(UInt64(bitPattern: Int64(hasher.finalize())) & 0xff_ffff, radix: 16)
+        return "<#" + String(repeating: "0", count: 6 - digits.count) + digits + ">"
+    }
+
+    /// A text that may contain a URL or JSON, or be a credential itself.
+    mutating func text(_ text: String) -> String {
+        guard depth < Redactor.deepest else { return Redaction.mark }
+        depth += 1
+        defer { depth -= 1 }
+        if let first = text.first(where: { !$0.isWhitespace }), first == "{" || first == "[",
+            let shown = json(Data(text.utf8))
+        {
+            return shown
+        }
+        if Redactor.isCredential(text) {
+            note(text)
+            return Redaction.mark
+        }
+        guard text.contains("://") || text.contains("?") || text.contains("=") else { return text }
+        return text.split(separator: " ", omittingEmptySubsequences: false).map { word in
+            if ["://", "?", "#"].contains(where: { word.contains($0) }) { return url(String(word)) }
+            return word.contains("=") ? pairs(String(word), areArguments: false) : String(word)
+        }.joined(separator: " ")
+    }
+
+    /// JSON, sorted by name, with the values of secret properties hidden; nil if it is not JSON, or a single value.
+    mutating func json(_ data: Data) -> String? {
+        guard let value = try? JSONSerialization.jsonObject(with: data) else { return nil }
+        let shown = visible(value)
+        let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
+        guard JSONSerialization.isValidJSONObject(shown),
+            let written = try? JSONSerialization.data(withJSONObject: shown, options: options)
+        else { return nil }
+        return String(decoding: written, as: UTF8.self)
+    }
+
+    /// A line ready to be written: without any secret found so far, and without control characters.
+    func finished(_ line: String) -> String {
+        var line = line
+        for secret in secrets.sorted(by: { ($0.count, $0) > ($1.count, $1) }) where line.contains(secret) {
+            line = line.replacing(secret, with: Redaction.mark)
+        }
+        let shown = line.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
+        return redaction.finally(String(String.UnicodeScalarView(shown)))
+    }
+
+    /// Notes what a field contains: the whole value, what follows a scheme's name, a cookie's values, and what is encoded in
+    /// Base64.
+    private mutating func noteField(_ value: String) {
+        note(value)
+        for part in value.split(separator: ";") {
+            let (_, cookie) = String(part).divided(at: "=")
+            if let cookie { note(cookie.trimmingCharacters(in: .whitespaces)) }
+        }
+        let words = value.split(separator: " ")
+        guard words.count > 1 else { return }
+        for word in words.dropFirst() { note(String(word)) }
+        if words[0].lowercased() == "basic", let plain = Data(base64Encoded: String(words[1])) {
+            let text = String(decoding: plain, as: UTF8.self)
+            note(text)
+            if let password = text.divided(at: ":").1 { note(password) }
+        }
+    }
+
+    private mutating func note(_ secret: String) {
+        guard secret.count >= Redactor.shortestSecret else { return }
+        secrets.insert(secret)
+        if secret.contains("%"), let decoded = secret.removingPercentEncoding, decoded.count >= Redactor.shortestSecret
+        {
+            secrets.insert(decoded)
+        }
+    }
+
+    /// A text without the users in its URLs; a field may have several.
+    private mutating func withoutUser(_ text: String) -> String {
+        var shown = ""
+        var rest = text[...]
+        while let start = rest.firstRange(of: "//") {
+            shown += rest[..<start.upperBound]
+            rest = rest[start.upperBound...]
+            let authority = rest.prefix { $0 != "/" }
+            guard let at = authority.lastIndex(of: "@") else { continue }
+            let user = String(authority[..<at])
+            note(user)
+            if let password = user.divided(at: ":").1 { note(password) }
+            shown += Redaction.mark
+            rest = rest[at...]
+        }
+        return shown + rest
+    }
+
+    private mutating func visible(_ value: Any) -> Any {
+        switch value {
+        case let object as [String: Any]:
+            var shown: [String: Any] = [:]
+            for (name, part) in object {
+                if redaction.isSecret(name) {
+                    noteAll(part)
+                    shown[name] = Redaction.mark
+                } else {
+                    shown[name] = visible(part)
+                }
+            }
+            return shown
+        case let list as [Any]: return list.map { visible($0) }
+        case let text as String: return self.text(text)
+        default: return value
+        }
+    }
+
+    private mutating func noteAll(_ value: Any) {
+        switch value {
+        case let object as [String: Any]: for part in object.values { noteAll(part) }
+        case let list as [Any]: for part in list { noteAll(part) }
+        case let text as String: note(text)
+        default: break
+        }
+    }
+
+    /// Whether a text is a credential, whatever its name: a scheme with its value, or a signed token (RFC 7519).
+    private static func isCredential(_ text: String) -> Bool {
+        let lower = text.lowercased()
+        if ["bearer ", "basic ", "digest ", "negotiate "].contains(where: { lower.hasPrefix($0) }) { return true }
+        return text.hasPrefix("eyJ") && text.split(separator: ".").count >= 3 && !text.contains(" ")
+    }
+
+    private static func decoded(_ text: String) -> String {
+        let spaced = text.replacing("+", with: " ")
+        return spaced.removingPercentEncoding ?? spaced
+    }
+}
+
+extension String {
+    /// The text before the first `separator`, and the text after it; nil if there is none.
+    fileprivate func divided(at separator: Character) -> (String, String?) {
+        guard let place = firstIndex(of: separator) else { return (self, nil) }
+        return (String(self[..<place]), String(self[index(after: place)...]))
     }
 }

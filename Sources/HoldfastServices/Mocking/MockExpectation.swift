@@ -1,9 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Foundation
+public import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
+
+/// Why a ``ServiceMock`` refused a request, or was not satisfied at the end.
+public struct MockFailure: LocalizedError, Sendable, CustomStringConvertible {
+    /// The kind of failure; new ones may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// A short stable word.
+        public let description: String
+
+        private init(_ description: String) { self.description = description }
+
+        /// A request was received and none was expected.
+        public static let noExpectation = Code("no-expectation")
+        /// Another endpoint was expected.
+        public static let wrongType = Code("wrong-type")
+        /// Another method was expected.
+        public static let wrongMethod = Code("wrong-method")
+        /// Another path was expected.
+        public static let wrongPath = Code("wrong-path")
+        /// Other input was expected, or `validate` refused the request.
+        public static let wrongInput = Code("wrong-input")
+        /// Expected requests were not received.
+        public static let unmetExpectations = Code("unmet-expectations")
+    }
+
+    /// The kind of failure.
+    public let code: Code
+    /// What was expected and what was received.
+    public let message: String
+    /// What `validate` threw.
+    public let cause: (any Error)?
+
+    init(_ code: Code, message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    public var errorDescription: String? { message }
+    public var description: String { "\(code): \(message)" + (cause.map { " (\($0))" } ?? "") }
+
+    /// The failure in the causes of an error, such as a `ServiceError` or an ``EndpointError``.
+    public init?(in error: any Error) {
+        var next: (any Error)? = error
+        // Chains of causes are short, but this is not guaranteed.
+        for _ in 0..<16 {
+            switch next {
+            case let failure as MockFailure:
+                self = failure
+                return
+            case let error as ServiceError: next = error.cause
+            case let error as EndpointError: next = error.cause
+            default: return nil
+            }
+        }
+        return nil
+    }
+}
 
 /// One request that a ``ServiceMock`` expects, and the response to it.
 struct MockExpectation: Sendable {
@@ -59,7 +115,7 @@ struct MockExpectation: Sendable {
                     message: "Expected \(title), but received \(call.name), as \(request.title)."
                 )
             }
-            if let path, !MockExpectation.isSame(path, call.path) {
+            if let path, !MockExpectation.isSame(path, as: call.path) {
                 throw MockFailure(.wrongPath, message: "Expected \(title), but received it at \(call.path).")
             }
             if let input, let coding = call.coding { try input.check(request, coding: coding, title: title) }
@@ -98,9 +154,9 @@ struct MockExpectation: Sendable {
     }
 
     /// Whether two endpoint paths are the same; a leading slash makes no difference, because both are below the service's URL.
-    private static func isSame(_ first: String, _ second: String) -> Bool {
+    private static func isSame(_ path: String, as other: String) -> Bool {
         func rest(_ path: String) -> Substring { path.hasPrefix("/") ? path.dropFirst() : path[...] }
-        return rest(first) == rest(second)
+        return rest(path) == rest(other)
     }
 }
 
@@ -114,11 +170,7 @@ struct MockedCall: Sendable {
 
 extension EndpointInput {
     /// Compares the expected input with the received one.
-    fileprivate func check(
-        _ request: MockRequest,
-        coding: EndpointCoding,
-        title: String
-    ) throws(MockFailure) {
+    fileprivate func check(_ request: MockRequest, coding: EndpointCoding, title: String) throws(MockFailure) {
         let isSame: Bool
         do {
             let expected = try encode(coding)
@@ -146,7 +198,7 @@ extension HttpBody {
         let encoded = try encode()
         let expected: Data
         switch encoded.content.form {
-        case .bytes(let bytes): expected = bytes.withUnsafeBytes { Data($0) }
+        case .bytes(let bytes): expected = bytes.data
         case .none: expected = Data()
         // Files are not read here: `validate` can check what was received.
         default: return true

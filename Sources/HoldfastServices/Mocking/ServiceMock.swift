@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+public import Foundation
 public import Holdfast
-internal import HoldfastSemantics
 private import Synchronization
 
 #if canImport(FoundationNetworking)
-    internal import Foundation
     public import FoundationNetworking
-#else
-    public import Foundation
 #endif
 
 /// A transport that answers expected requests, strictly in order: for tests of code that calls endpoints, requests or proxies.
@@ -73,7 +70,7 @@ public final class ServiceMock: Transport {
     ///   - respond: the response; an empty 200 by default.
     public func expect(
         _ method: HttpMethod,
-        _ path: String,
+        path: String,
         validate: (@Sendable (MockRequest) throws -> Void)? = nil,
         respond: MockResponse = .status(200)
     ) {
@@ -86,9 +83,7 @@ public final class ServiceMock: Transport {
     }
 
     /// Ends ``handleAll(_:)``.
-    public func stopHandlingAll() {
-        state.withLock { $0.handler = nil }
-    }
+    public func stopHandlingAll() { state.withLock { $0.handler = nil } }
 
     /// Throws if a request was refused or an expectation is unmet; a refusal first.
     public func verify() throws(MockFailure) {
@@ -108,10 +103,7 @@ public final class ServiceMock: Transport {
     ///   - timeout: how long to wait; 10 s by default.
     ///   - clock: the clock for the timeout.
     /// - Throws: ``MockFailure``, or `CancellationError`.
-    public func waitForAll(
-        timeout: Duration = .seconds(10),
-        clock: any HoldfastClock = SystemClock()
-    ) async throws {
+    public func waitForAll(timeout: Duration = .seconds(10), clock: any HoldfastClock = SystemClock()) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.waitUntilMet() }
             group.addTask {
@@ -125,39 +117,29 @@ public final class ServiceMock: Transport {
     }
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
-        let request = MockRequest(urlRequest: request, content: try await body.allBytes(of: request))
+        let request = MockRequest(urlRequest: request, content: try await body.collect(from: request).data)
         let name = State.name(of: request.urlRequest, operationName: context.options.operationName)
         let call = state.withLock { state in
             state.requests.append(request)
             return state.calls[name]
         }
-        switch judged(request, of: call) {
-        case .success(.response(let response)): return try response.answer(request)
-        case .success(.handler(let handler)): return try await handler(request).answer(request)
-        case .failure(let failure):
-            throw ServiceError(.unsupported, failure.message, cause: failure, progress: .notSent)
-        }
-    }
-
-    /// Checks a request against the first expectation, outside the lock, because a test's own code may use the mock.
-    private func judged(_ request: MockRequest, of call: MockedCall?) -> Result<State.Answer, MockFailure> {
         while true {
-            let (expectation, number): (MockExpectation, Int)
             switch state.withLock({ $0.next(for: request) }) {
-            case .answered(let answer): return answer
-            case .expected(let first, let place): (expectation, number) = (first, place)
+            case .handler(let handler): return try await handler(request).answer(request)
+            case .failure(let failure): throw failure.refusal
+            case .expected(let expectation, let number):
+                // Outside the lock, because a test's own code may use the mock.
+                let outcome = Result { () throws(MockFailure) in try expectation.check(request, call) }
+                // If another request has met the expectation meanwhile, this one is checked against the next.
+                guard let waiters = state.withLock({ $0.settle(number, outcome: outcome) }) else { continue }
+                for waiter in waiters { waiter.resume() }
+                if case .failure(let failure) = outcome { throw failure.refusal }
+                return try expectation.respond.answer(request)
             }
-            let outcome = Result { () throws(MockFailure) in try expectation.check(request, call) }
-            // If another request has met the expectation meanwhile, this one is checked against the next.
-            guard let waiters = state.withLock({ $0.settle(number, outcome: outcome) }) else { continue }
-            for waiter in waiters { waiter.resume() }
-            return outcome.map { .response(expectation.respond) }
         }
     }
 
-    func add(_ expectation: MockExpectation) {
-        state.withLock { $0.expectations.append(expectation) }
-    }
+    func add(_ expectation: MockExpectation) { state.withLock { $0.expectations.append(expectation) } }
 
     fileprivate func note(_ call: MockedCall, as urlRequest: URLRequest, operationName: String) {
         state.withLock { $0.calls[State.name(of: urlRequest, operationName: operationName)] = call }
@@ -186,25 +168,19 @@ public final class ServiceMock: Transport {
 }
 
 extension ServiceMock.State {
-    enum Answer {
-        case response(MockResponse)
-        case handler(@Sendable (MockRequest) async throws -> MockResponse)
-    }
-
     enum Next {
-        case answered(Result<Answer, MockFailure>)
         case expected(MockExpectation, number: Int)
+        case handler(@Sendable (MockRequest) async throws -> MockResponse)
+        case failure(MockFailure)
     }
 
     /// The expectation for a request, or its response if nothing is expected.
     fileprivate mutating func next(for request: MockRequest) -> Next {
-        if let expectation = expectations.first {
-            return .expected(expectation, number: metCount)
-        }
-        if let handler { return .answered(.success(.handler(handler))) }
+        if let expectation = expectations.first { return .expected(expectation, number: metCount) }
+        if let handler { return .handler(handler) }
         let failure = MockFailure(.noExpectation, message: "Nothing was expected, but \(request.title) was received.")
         failures.append(failure)
-        return .answered(.failure(failure))
+        return .failure(failure)
     }
 
     /// Removes an expectation if it is met.
@@ -233,6 +209,11 @@ extension ServiceMock.State {
         let (host, path) = (request.url?.host ?? "", request.url?.path(percentEncoded: true) ?? "")
         return "\(operationName ?? "") \(request.httpMethod ?? "GET") \(host) \(path)"
     }
+}
+
+extension MockFailure {
+    /// What the call of a refused request fails with.
+    fileprivate var refusal: ServiceError { ServiceError(.unsupported, message, cause: self, progress: .notSent) }
 }
 
 /// Tells a mock which call a request belongs to.
@@ -264,6 +245,89 @@ private protocol CodedCall {
     var coding: EndpointCoding { get }
 }
 
-extension EndpointCall: CodedCall {
-    fileprivate var coding: EndpointCoding { stages.coding }
+extension EndpointCall: CodedCall {}
+
+/// Expectations of endpoints; these need a client from ``ServiceMock/client(of:configuration:)``.
+extension ServiceMock {
+    /// Expects a call of an endpoint of any kind, downloads included.
+    ///
+    /// - Parameters:
+    ///   - endpoint: the endpoint's type.
+    ///   - path: the endpoint's path; nil, the default: any.
+    ///   - validate: throws to refuse the request.
+    ///   - respond: the response; an empty 200 by default.
+    public func expect<Target: Endpoint>(
+        _ endpoint: Target.Type,
+        path: String? = nil,
+        validate: (@Sendable (MockRequest) throws -> Void)? = nil,
+        respond: MockResponse = .status(200)
+    ) {
+        add(MockExpectation(endpoint, path: path, input: nil, validate: validate, respond: respond))
+    }
+
+    /// Expects a call of an endpoint with this input, compared in encoded form.
+    ///
+    /// - Parameters:
+    ///   - endpoint: the endpoint's type.
+    ///   - path: the endpoint's path; nil, the default: any.
+    ///   - input: the expected input.
+    ///   - validate: throws to refuse the request.
+    ///   - respond: the response; an empty 200 by default.
+    public func expect<Target: InEndpoint>(
+        _ endpoint: Target.Type,
+        path: String? = nil,
+        input: Target.Input,
+        validate: (@Sendable (MockRequest) throws -> Void)? = nil,
+        respond: MockResponse = .status(200)
+    ) {
+        let input = EndpointInput.values(input, as: Target.inputFormat)
+        add(MockExpectation(endpoint, path: path, input: input, validate: validate, respond: respond))
+    }
+
+    /// Expects a call of an endpoint with this input; otherwise like ``expect(_:path:input:validate:respond:)``.
+    public func expect<Target: InOutEndpoint>(
+        _ endpoint: Target.Type,
+        path: String? = nil,
+        input: Target.Input,
+        validate: (@Sendable (MockRequest) throws -> Void)? = nil,
+        respond: MockResponse
+    ) {
+        let input = EndpointInput.values(input, as: Target.inputFormat)
+        add(MockExpectation(endpoint, path: path, input: input, validate: validate, respond: respond))
+    }
+
+    /// Expects a call of an endpoint and responds with a value as JSON.
+    ///
+    /// - Parameters:
+    ///   - endpoint: the endpoint's type.
+    ///   - path: the endpoint's path; nil, the default: any.
+    ///   - validate: throws to refuse the request.
+    ///   - output: the value. For a format other than JSON, give the content with `respond`.
+    ///   - encoder: encodes the value.
+    /// - Throws: any error of the encoder.
+    public func expect<Target: OutEndpoint>(
+        _ endpoint: Target.Type,
+        path: String? = nil,
+        validate: (@Sendable (MockRequest) throws -> Void)? = nil,
+        returning output: Target.Output,
+        encoder: JSONEncoder = ServiceJSON.encoder()
+    ) throws where Target.Output: Encodable {
+        let answer = try MockResponse.json(output, encoder: encoder)
+        add(MockExpectation(endpoint, path: path, input: nil, validate: validate, respond: answer))
+    }
+
+    /// Expects a call of an endpoint, with this input if given, and responds with a value as JSON; otherwise like
+    /// ``expect(_:path:validate:returning:encoder:)``.
+    public func expect<Target: InOutEndpoint>(
+        _ endpoint: Target.Type,
+        path: String? = nil,
+        input: Target.Input? = nil,
+        validate: (@Sendable (MockRequest) throws -> Void)? = nil,
+        returning output: Target.Output,
+        encoder: JSONEncoder = ServiceJSON.encoder()
+    ) throws where Target.Output: Encodable {
+        let input = input.map { EndpointInput.values($0, as: Target.inputFormat) }
+        let answer = try MockResponse.json(output, encoder: encoder)
+        add(MockExpectation(endpoint, path: path, input: input, validate: validate, respond: answer))
+    }
 }

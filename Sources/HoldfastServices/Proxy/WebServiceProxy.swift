@@ -3,7 +3,6 @@
 
 public import Foundation
 public import Holdfast
-internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
@@ -109,5 +108,221 @@ public struct WebServiceProxy: Sendable {
         var proxy = self
         proxy.headers = self.headers + headers
         return proxy
+    }
+}
+
+/// Makes the result from a response's content.
+///
+/// Called only for accepted responses, on the task of the call, and again if a stored response is reused.
+///
+/// - Parameters:
+///   - content: the content, empty if there is none.
+///   - contentType: its media type in lower case, without parameters; nil if the response has none.
+public typealias ResponseHandler<T> = @Sendable (_ content: Data, _ contentType: String?) throws -> T
+
+/// All of these throw ``WebServiceError`` for a status outside 200 to 299 and for invalid arguments and paths, `URLError` if
+/// the exchange failed, `EncodingError` and `DecodingError` unchanged, `CancellationError` promptly, and ``ServiceError`` for
+/// errors that have no matching `URLError`.
+extension WebServiceProxy {
+    /// Calls the service and ignores the content of the response.
+    ///
+    /// - Parameters:
+    ///   - method: the method.
+    ///   - path: the path below ``baseURL``, percent-encoded if necessary; it may have a query. Empty: the base itself.
+    ///   - arguments: query arguments by name, for every method; nil and ``undefined`` are left out, arrays repeat the name.
+    ///   - content: the content to send; none by default.
+    ///   - contentType: its media type; by default the one in ``headers``, or else `application/octet-stream`. Not sent without
+    ///     content.
+    public func invoke(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        content: Data? = nil,
+        contentType: String? = nil
+    ) async throws {
+        try await response(method, path: path, arguments: arguments, content: content, contentType: contentType).value
+    }
+
+    /// Sends a value as JSON and ignores the content of the response.
+    ///
+    /// - Parameters:
+    ///   - method: the method.
+    ///   - path: the path below ``baseURL``, percent-encoded if necessary; it may have a query. Empty: the base itself.
+    ///   - arguments: query arguments by name, for every method; nil and ``undefined`` are left out, arrays repeat the name.
+    ///   - body: sent with dates as milliseconds since 1970 and sorted keys; its media type is the one in ``headers``, or else
+    ///     `application/json`.
+    public func invoke<B: Encodable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        body: B
+    ) async throws {
+        try await response(method, path: path, arguments: arguments, body: body).value
+    }
+
+    /// Calls the service and decodes its JSON response.
+    ///
+    /// Dates are read as milliseconds since 1970. Empty content is nil if `T` is an Optional, otherwise a `DecodingError`.
+    public func invoke<T: Decodable & Sendable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        content: Data? = nil,
+        contentType: String? = nil
+    ) async throws -> T {
+        try await response(method, path: path, arguments: arguments, content: content, contentType: contentType).value
+    }
+
+    /// Sends a value as JSON and decodes the JSON response.
+    public func invoke<B: Encodable, T: Decodable & Sendable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        body: B
+    ) async throws -> T {
+        try await response(method, path: path, arguments: arguments, body: body).value
+    }
+
+    /// Calls the service; `responseHandler` makes the result from the response.
+    ///
+    /// - Parameters:
+    ///   - method: the method.
+    ///   - path: the path below ``baseURL``, percent-encoded if necessary; it may have a query. Empty: the base itself.
+    ///   - arguments: query arguments by name, for every method; nil and ``undefined`` are left out, arrays repeat the name.
+    ///   - content: the content to send; none by default.
+    ///   - contentType: its media type; by default the one in ``headers``, or else `application/octet-stream`. Not sent without
+    ///     content.
+    ///   - responseHandler: makes the result; an error that it throws fails the call and is thrown unchanged.
+    public func invoke<T: Sendable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        content: Data? = nil,
+        contentType: String? = nil,
+        responseHandler: @escaping ResponseHandler<T>
+    ) async throws -> T {
+        let content = Content.data(content, type: contentType)
+        let answer = try await send(
+            method,
+            path: path,
+            arguments: arguments,
+            content: content,
+            handler: responseHandler
+        )
+        return answer.value
+    }
+}
+
+/// The same calls with details of how they went: the source of the response, its attempts, what the cache did.
+extension WebServiceProxy {
+    /// Calls the service; like `invoke` without a result.
+    public func response(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        content: Data? = nil,
+        contentType: String? = nil
+    ) async throws -> DecodedResponse<Void> {
+        try await send(method, path: path, arguments: arguments, content: .data(content, type: contentType)) { _, _ in }
+    }
+
+    /// Sends a value as JSON; like `invoke` with a body and without a result.
+    public func response<B: Encodable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        body: B
+    ) async throws -> DecodedResponse<Void> {
+        try await send(method, path: path, arguments: arguments, content: .json(body)) { _, _ in }
+    }
+
+    /// Calls the service and decodes its JSON response; like `invoke` with a JSON result.
+    public func response<T: Decodable & Sendable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        content: Data? = nil,
+        contentType: String? = nil
+    ) async throws -> DecodedResponse<T> {
+        try await decoding(method, path: path, arguments: arguments, content: .data(content, type: contentType))
+    }
+
+    /// Sends a value as JSON and decodes the JSON response; like `invoke` with JSON both ways.
+    public func response<B: Encodable, T: Decodable & Sendable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        body: B
+    ) async throws -> DecodedResponse<T> {
+        try await decoding(method, path: path, arguments: arguments, content: .json(body))
+    }
+
+    /// Calls the service; `responseHandler` makes the result; like `invoke` with a handler.
+    public func response<T: Sendable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?] = [:],
+        content: Data? = nil,
+        contentType: String? = nil,
+        responseHandler: @escaping ResponseHandler<T>
+    ) async throws -> DecodedResponse<T> {
+        let content = Content.data(content, type: contentType)
+        return try await send(method, path: path, arguments: arguments, content: content, handler: responseHandler)
+    }
+
+    private func decoding<T: Decodable & Sendable>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?],
+        content: Content
+    ) async throws -> DecodedResponse<T> {
+        try await send(method, path: path, arguments: arguments, content: content, decodesItself: true) { data, _ in
+            try ServiceJSON.decode(T.self, from: data)
+        }
+    }
+
+    private func send<T>(
+        _ method: Method,
+        path: String,
+        arguments: [String: (any QueryArgumentConvertible)?],
+        content: Content,
+        decodesItself: Bool = false,
+        handler: @escaping ResponseHandler<T>
+    ) async throws -> DecodedResponse<T> {
+        var header = HttpHeader()
+        if let type = content.type { header[.contentType] = type }
+        let invocation = Invocation(
+            method: method,
+            target: Result { () throws(WebServiceError) in try ProxyTarget.text(base: baseURL, path: path) },
+            arguments: arguments,
+            sharedFields: headers,
+            header: header,
+            body: content.body,
+            options: options,
+            timeout: timeout,
+            contentLimit: contentLimit,
+            handler: handler,
+            decodesItself: decodesItself
+        )
+        return try await client.response(to: invocation)
+    }
+}
+
+/// What a call sends.
+private struct Content {
+    let body: HttpBody
+    /// The type that the caller gave.
+    var type: String?
+
+    /// Bytes with their type; a type without bytes is not sent.
+    static func data(_ data: Data?, type: String?) -> Content {
+        data.map { Content(body: .data($0), type: type) } ?? Content(body: .empty)
+    }
+
+    /// A value as JSON, encoded at once, so that it need not be sendable.
+    static func json<B: Encodable>(_ value: B) -> Content {
+        let encoded = Result { try ServiceJSON.encoder().encode(value) }
+        let body = HttpBody { .init(contentType: "application/json", content: .data(try encoded.get())) }
+        return Content(body: body)
     }
 }

@@ -27,9 +27,7 @@ public struct HttpQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     public init() { items = [] }
 
     /// These arguments; a name may repeat.
-    public init(items: [Item]) {
-        self.items = HttpQuery.sorted(items)
-    }
+    public init(items: [Item]) { self.items = HttpQuery.sorted(items) }
 
     /// Arguments by name; nil is left out.
     public init(_ arguments: [String: (any QueryArgumentConvertible)?]) {
@@ -100,11 +98,7 @@ public struct HttpQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     var namedItems: [Item] {
         get throws {
             guard isValid else {
-                throw ServiceError(
-                    .badRequest,
-                    "An argument has an empty name. Give it a name, or leave it out.",
-                    progress: .notSent
-                )
+                throw ServiceError.badRequest("An argument has an empty name. Give it a name, or leave it out.")
             }
             return items
         }

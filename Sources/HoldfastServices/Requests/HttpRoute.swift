@@ -28,9 +28,7 @@ public struct HttpRoute: Sendable, Hashable, ExpressibleByArrayLiteral {
     }
 
     /// Segments from their text.
-    public init(arrayLiteral segments: (any CustomStringConvertible & Sendable)?...) {
-        self.init(segments)
-    }
+    public init(arrayLiteral segments: (any CustomStringConvertible & Sendable)?...) { self.init(segments) }
 
     /// A path from its text, split at slashes. Leading slashes are left out; a trailing one stays, for servers that distinguish
     /// `users/` from `users`, and so do empty segments within.
@@ -76,10 +74,8 @@ public struct HttpRoute: Sendable, Hashable, ExpressibleByArrayLiteral {
     }
 
     private static func refused(_ what: String) -> ServiceError {
-        ServiceError(
-            .badRequest,
-            "A segment of the request's route is \(what); check the value it is made of, or leave the segment out.",
-            progress: .notSent
+        ServiceError.badRequest(
+            "A segment of the request's route is \(what); check the value it is made of, or leave the segment out."
         )
     }
 }

@@ -3,8 +3,6 @@
 
 public import Foundation
 public import Holdfast
-public import HoldfastSemantics
-internal import HoldfastStorage
 
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
@@ -115,8 +113,8 @@ extension Request {
 
     public func receive(_ response: inout Response) async throws -> Result {
         let isRefused = !acceptedStatusCodes.contains(response.status.rawValue)
-        let bytes = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
-        return try accept(response, content: bytes.withUnsafeBytes { Data($0) })
+        let content = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
+        return try accept(response, content: content)
     }
 
     public func accept(_ response: Response, content: Data) throws -> Result {
@@ -134,9 +132,7 @@ extension Request {
     ///
     /// - Throws: the error that the service's ``HttpService/mapError(_:)`` returns; by default `ServiceError` or
     ///   `CancellationError`.
-    public func schedule<Service>(
-        with client: ServiceClient<Service>
-    ) async throws(Service.RequestError) -> Result {
+    public func schedule<Service>(with client: ServiceClient<Service>) async throws(Service.RequestError) -> Result {
         try await client.response(to: self).value
     }
 }
@@ -156,4 +152,121 @@ extension Request where Result == String {
         }
         return text
     }
+}
+
+/// A request whose response is JSON.
+///
+/// If ``Request/Result`` is an Optional, a response without content is nil.
+public protocol JsonRequest: Request where Result: Decodable {
+    /// Decodes the response; by default that of ``ServiceJSON``, with keys converted from snake_case to camelCase.
+    var decoder: JSONDecoder { get }
+}
+
+extension JsonRequest {
+    public var decoder: JSONDecoder { ServiceJSON.decoder(keys: .convertFromSnakeCase) }
+
+    public func decode(_ data: Data) throws -> Result {
+        try ServiceJSON.decode(Result.self, from: data, by: decoder)
+    }
+}
+
+/// A request made from values instead of its own type, for calls that are made in only one place.
+public struct AnyRequest<Result: Sendable>: Request {
+    public var url: (any UrlConvertible)?
+    public var usesSecureProtocol: Bool?
+    public var method: HttpMethod
+    public var routes: HttpRoute
+    public var query: HttpQuery
+    public var header: HttpHeader
+    public var body: HttpBody
+    public var authorizationRequirement = AuthorizationRequirement.optional
+    public var acceptedStatusCodes: ClosedRange<Int> = 200...299
+    public var priority = RequestPriority.userInitiated
+    public var timeout: Duration?
+    public var options = CallOptions()
+    public var contentLimit = 64 << 20
+    /// Makes the final changes to the request: ``prepare(_:)``.
+    public var preparing: @Sendable (URLRequest) async throws -> URLRequest = { $0 }
+    /// Makes the result from the content: ``decode(_:)``.
+    public var decoding: @Sendable (Data) throws -> Result
+
+    /// A request.
+    ///
+    /// - Parameters:
+    ///   - method: GET by default.
+    ///   - url: replaces the service's.
+    ///   - routes: the path below the service's URL.
+    ///   - query: the query arguments.
+    ///   - header: fields of this request.
+    ///   - body: the content.
+    ///   - decode: makes the result from the content.
+    public init(
+        _ method: HttpMethod = .get,
+        url: (any UrlConvertible)? = nil,
+        routes: HttpRoute = HttpRoute(),
+        query: HttpQuery = HttpQuery(),
+        header: HttpHeader = HttpHeader(),
+        body: HttpBody = .empty,
+        decode: @escaping @Sendable (Data) throws -> Result
+    ) {
+        self.method = method
+        self.url = url
+        self.routes = routes
+        self.query = query
+        self.header = header
+        self.body = body
+        decoding = decode
+    }
+
+    public func prepare(_ request: URLRequest) async throws -> URLRequest { try await preparing(request) }
+
+    public func decode(_ data: Data) throws -> Result { try decoding(data) }
+}
+
+extension AnyRequest where Result == Data {
+    /// A request whose result is the unchanged content of its response.
+    public init(
+        _ method: HttpMethod = .get,
+        url: (any UrlConvertible)? = nil,
+        routes: HttpRoute = HttpRoute(),
+        query: HttpQuery = HttpQuery(),
+        header: HttpHeader = HttpHeader(),
+        body: HttpBody = .empty
+    ) {
+        self.init(method, url: url, routes: routes, query: query, header: header, body: body) { $0 }
+    }
+}
+
+extension Response {
+    /// Reads all of the content and makes it the response's body; of a refused response, reads as much as there is.
+    ///
+    /// - Parameters:
+    ///   - limit: the most bytes. Longer content is an error if the response is accepted. Of a refused one only the first bytes
+    ///     are taken: its status and fields matter more than its length, or how it ended.
+    ///   - isRefused: whether its status is refused.
+    /// - Throws: `.bodyTooLarge`, the failure that ended the body, `CancellationError`.
+    mutating func takeContent(upTo limit: Int, isRefused: Bool) async throws -> Data {
+        let bytes: ByteChunk
+        if isRefused, let source = body.source {
+            var first: [UInt8] = []
+            do {
+                while first.count < limit, let chunk = try await source.next() { chunk.append(to: &first) }
+            } catch {
+                if error.isCancellation { throw error }
+            }
+            source.cancel()
+            bytes = ByteChunk(Array(first.prefix(limit)))
+        } else if isRefused {
+            bytes = ByteChunk(Array((body.bytesInMemory ?? ByteChunk()).array.prefix(limit)))
+        } else {
+            bytes = try await body.collect(upTo: limit)
+        }
+        body = ResponseBody(bytes)
+        return bytes.data
+    }
+}
+
+extension ByteChunk {
+    /// The bytes, copied.
+    var data: Data { withUnsafeBytes { Data($0) } }
 }

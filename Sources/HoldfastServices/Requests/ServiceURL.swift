@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Foundation
+public import Foundation
 internal import Holdfast
-internal import HoldfastSemantics
 
 /// Puts the URL of a request together.
 enum ServiceURL {
@@ -42,11 +41,9 @@ enum ServiceURL {
         if !queries.isEmpty { text += "?" + queries.joined(separator: "&") }
         guard let url = URL(string: text), isUnambiguous(url, authority: authority) else {
             let shown = place[(authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? place.startIndex)...]
-            throw ServiceError(
-                .badRequest,
+            throw ServiceError.badRequest(
                 "\(String(reflecting: String(shown))) names no host as in api.example.com/v2; correct the service's apiUrl "
-                    + "or the request's url.",
-                progress: .notSent
+                    + "or the request's url."
             )
         }
         return url
@@ -81,4 +78,27 @@ enum ServiceURL {
         let host = authority[(authority.lastIndex(of: "@") ?? authority.startIndex)...]
         return !target.host.isEmpty && !target.host.contains("%") && !host.contains("%")
     }
+}
+
+/// A value that gives a URL: a URL, or text that may lack the scheme.
+public protocol UrlConvertible: Sendable {
+    /// The URL's text; the scheme may be missing, and special characters must be percent-encoded.
+    var urlText: String { get }
+}
+
+extension String: UrlConvertible {
+    public var urlText: String { self }
+}
+
+extension Substring: UrlConvertible {
+    public var urlText: String { String(self) }
+}
+
+extension URL: UrlConvertible {
+    public var urlText: String { absoluteString }
+}
+
+extension URLComponents: UrlConvertible {
+    /// The URL of the components; empty if they do not make one, which makes building a request fail.
+    public var urlText: String { string ?? "" }
 }

@@ -144,7 +144,7 @@ struct EdgeCaseTests {
     func mockedAtOnce() async throws {
         let mock = ServiceMock()
         let client = mock.client(of: EndpointBed.Service())
-        for _ in 0..<32 { mock.expect(.get, "status") { _ in } }
+        for _ in 0..<32 { mock.expect(.get, path: "status") { _ in } }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<32 { group.addTask { try await EndpointBed.CheckStatus().makeRequest(to: client) } }
             try await group.waitForAll()

@@ -104,7 +104,7 @@ struct HostileInputTests {
     @Test("A mock's validate may access the mock")
     func validate() async throws {
         let mock = ServiceMock()
-        mock.expect(.get, "/text", validate: { _ in #expect(mock.requests.count == 1 && mock.unmet.count == 1) })
+        mock.expect(.get, path: "/text", validate: { _ in #expect(mock.requests.count == 1 && mock.unmet.count == 1) })
         _ = try await mock.client(of: CallFixtures.service()).response(to: CallFixtures.text())
         try mock.verify()
     }

@@ -160,7 +160,7 @@ struct ServiceMockTests {
     )
     func paths(_ expected: String, _ url: String, _ isMet: Bool) async throws {
         let mock = ServiceMock()
-        mock.expect(.get, expected)
+        mock.expect(.get, path: expected)
         let request = URLRequest(url: try #require(URL(string: url)))
         let code = await failure { _ = try await Pipeline(transport: mock).send(request) }
         #expect(code == (isMet ? nil : .wrongPath))
@@ -263,8 +263,8 @@ struct ServiceMockTests {
         let mock = ServiceMock()
         let pipeline = Pipeline(transport: mock)
         let url = try #require(URL(string: "https://example.com/a/b%20c?x=1"))
-        mock.expect(.get, "/a/b c", validate: { #expect($0.query["x"] == "1") }, respond: .content("one"))
-        mock.expect(.post, "b c", respond: .status(201))
+        mock.expect(.get, path: "/a/b c", validate: { #expect($0.query["x"] == "1") }, respond: .content("one"))
+        mock.expect(.post, path: "b c", respond: .status(201))
         mock.expect(CheckStatus.self)
         var request = URLRequest(url: url)
         #expect(try await String(decoding: pipeline.send(request).body.collect().array, as: UTF8.self) == "one")

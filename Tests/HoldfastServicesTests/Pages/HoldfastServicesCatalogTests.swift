@@ -111,7 +111,7 @@ struct HoldfastServicesCatalogTests {
     func content() async throws {
         let mock = ServiceMock()
         let book = Book(id: 8, title: "Persuasion")
-        mock.expect(.post, "/v1/books", respond: try .json(book, status: 201))
+        mock.expect(.post, path: "/v1/books", respond: try .json(book, status: 201))
         let client = ServiceClient(Library(), transport: mock)
         #expect(try await Catalog.AddBook(book: book).schedule(with: client) == book)
         try mock.verify()
@@ -122,7 +122,7 @@ struct HoldfastServicesCatalogTests {
         let mock = ServiceMock()
         mock.expect(
             .get,
-            "/v1/books",
+            path: "/v1/books",
             respond: .content(#"{"page": 1, "total_pages": 1, "data": [{"id": 7, "title": "Emma"}]}"#)
         )
         let client = ServiceClient(Library(), transport: mock)
@@ -136,7 +136,7 @@ struct HoldfastServicesCatalogTests {
     @Test("A mock")
     func mocked() async throws {
         let mock = ServiceMock()
-        mock.expect(.get, "/v1/books/7", respond: try .json(Book(id: 7, title: "Emma")))
+        mock.expect(.get, path: "/v1/books/7", respond: try .json(Book(id: 7, title: "Emma")))
         let tested = ServiceClient(Library(), transport: mock)
         let found = try await GetBook(id: 7).schedule(with: tested)
         try mock.verify()
@@ -147,9 +147,9 @@ struct HoldfastServicesCatalogTests {
     func proxy() async throws {
         let transport = ServiceMock()
         let baseURL = Catalog.Settings.shopURL
-        transport.expect(.get, "/v1/fibonacci", respond: .content("[1, 1, 2]"))
-        transport.expect(.post, "/v1/orders", respond: .content(#"{"number": 4}"#))
-        transport.expect(.delete, "/v1/orders/9", respond: .status(404))
+        transport.expect(.get, path: "/v1/fibonacci", respond: .content("[1, 1, 2]"))
+        transport.expect(.post, path: "/v1/orders", respond: .content(#"{"number": 4}"#))
+        transport.expect(.delete, path: "/v1/orders/9", respond: .status(404))
         let proxy = WebServiceProxy(transport: transport, baseURL: baseURL, cache: .default)
         let numbers: [Int] = try await proxy.invoke(.get, path: "fibonacci", arguments: ["count": 8])
         let receipt: Receipt = try await proxy.invoke(.post, path: "orders", body: Order(item: 7))

@@ -85,10 +85,10 @@ struct HttpServiceContentPageTests {
 
         let json = HttpBody.json(note)
         let form = HttpBody.formURLEncoded(["name": "hat", "tag": "new"])
-        let image = HttpBody.image(photo, .png)
+        let image = HttpBody.image(photo, format: .png)
         let parts = HttpBody.multipart([
-            .field("title", "Holiday"),
-            .data("preview", photo, fileName: "beach.png", contentType: "image/png"),
+            .field("title", value: "Holiday"),
+            .data("preview", bytes: photo, fileName: "beach.png", contentType: "image/png"),
             .file("photo", at: file, contentType: "image/jpeg"),
         ])
 

@@ -197,8 +197,8 @@ struct HttpServicePageTests {
         let page = Printed()
         let journal = Page.Journal { page.print($0) }
         let client = ServiceClient(service, transport: transport, requestHooks: [journal])
-        _ = try await GetNote(id: 7).schedule(with: client)
-        await #expect(throws: ServiceError.self) { try await GetNote(id: 8).schedule(with: client) }
+        _ = try await GetNote(id: 17).schedule(with: client)
+        await #expect(throws: ServiceError.self) { try await GetNote(id: 18).schedule(with: client) }
         let lines = page.lines.withLock { $0 }
         #expect(lines.prefix(3) == ["GetNote begins", "GetNote is done", "GetNote begins"])
         #expect(lines.last?.hasPrefix("failed: GET https://") == true)

@@ -145,7 +145,12 @@ struct MockingAndLoggingPageTests {
     @Test("Requests of other APIs are expected by method and path, and checked by a closure")
     func otherFaces() async throws {
         let mock = ServiceMock()
-        mock.expect(.get, "/v1/items/7", validate: { try #require($0.query["lang"] == "en") }, respond: .content("{}"))
+        mock.expect(
+            .get,
+            path: "/v1/items/7",
+            validate: { try #require($0.query["lang"] == "en") },
+            respond: .content("{}")
+        )
         let proxy = WebServiceProxy(transport: mock, baseURL: Settings.shopURL)
         let item: [String: Int] = try await proxy.invoke(.get, path: "items/7", arguments: ["lang": "en"])
         #expect(item.isEmpty)
@@ -169,7 +174,7 @@ struct MockingAndLoggingPageTests {
         #expect(input == "Login was received with other input than expected.")
         _ = try await Login().makeRequest(to: client, with: .init(username: "u", password: "p"))
 
-        mock.expect(.get, "/v1/items/7")
+        mock.expect(.get, path: "/v1/items/7")
         let method = await refusal { try await proxy.invoke(.post, path: "items/7") }
         #expect(method == "Expected GET /v1/items/7, but received POST /v1/items/7.")
         try await proxy.invoke(.get, path: "items/7")

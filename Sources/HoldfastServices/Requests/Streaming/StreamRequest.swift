@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import Foundation
-internal import Holdfast
 public import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
@@ -98,4 +97,90 @@ extension StreamRequest where Result == String {
 
 extension StreamRequest where Result == Data {
     public func decode(_ message: StreamMessage) throws -> Data { message.data }
+}
+
+/// A stream of JSON: each message is one document, sent as text and received as text or bytes.
+public protocol JsonStreamRequest: StreamRequest where Message: Encodable, Result: Decodable {
+    /// Encodes messages that are sent; by default keys in camelCase become snake_case.
+    var encoder: JSONEncoder { get }
+    /// Decodes received messages; by default keys in snake_case become camelCase.
+    var decoder: JSONDecoder { get }
+}
+
+extension JsonStreamRequest {
+    public var encoder: JSONEncoder { ServiceJSON.encoder(keys: .convertToSnakeCase) }
+
+    public var decoder: JSONDecoder { ServiceJSON.decoder(keys: .convertFromSnakeCase) }
+
+    public func encode(_ message: Message) throws -> StreamMessage {
+        .text(String(decoding: try encoder.encode(message), as: UTF8.self))
+    }
+
+    public func decode(_ message: StreamMessage) throws -> Result {
+        try decoder.decode(Result.self, from: message.data)
+    }
+}
+
+/// A stream request made from values, if declaring a type is not worthwhile.
+public struct AnyStreamRequest<Message: Sendable, Result: Sendable>: StreamRequest {
+    public let url: (any UrlConvertible)?
+    public let usesSecureProtocol: Bool?
+    public let routes: HttpRoute
+    public let query: HttpQuery
+    public let header: HttpHeader
+    public let subprotocols: [String]
+    public let authorizationRequirement: AuthorizationRequirement
+    public let limits: StreamLimits
+    private let encoding: @Sendable (Message) throws -> StreamMessage
+    private let decoding: @Sendable (StreamMessage) throws -> Result
+
+    /// A request; parameters that are left out have the defaults of ``StreamRequest``.
+    public init(
+        url: (any UrlConvertible)? = nil,
+        usesSecureProtocol: Bool? = nil,
+        routes: HttpRoute = [],
+        query: HttpQuery = [:],
+        header: HttpHeader = [:],
+        subprotocols: [String] = [],
+        authorizationRequirement: AuthorizationRequirement = .optional,
+        limits: StreamLimits = StreamLimits(),
+        encode: @escaping @Sendable (Message) throws -> StreamMessage,
+        decode: @escaping @Sendable (StreamMessage) throws -> Result
+    ) {
+        self.url = url
+        self.usesSecureProtocol = usesSecureProtocol
+        self.routes = routes
+        self.query = query
+        self.header = header
+        self.subprotocols = subprotocols
+        self.authorizationRequirement = authorizationRequirement
+        self.limits = limits
+        encoding = encode
+        decoding = decode
+    }
+
+    public func encode(_ message: Message) throws -> StreamMessage { try encoding(message) }
+
+    public func decode(_ message: StreamMessage) throws -> Result { try decoding(message) }
+}
+
+extension AnyStreamRequest where Message == StreamMessage, Result == StreamMessage {
+    /// A request whose messages are not encoded or decoded.
+    public init(
+        url: (any UrlConvertible)? = nil,
+        usesSecureProtocol: Bool? = nil,
+        routes: HttpRoute = [],
+        query: HttpQuery = [:],
+        header: HttpHeader = [:]
+    ) {
+        self.init(
+            url: url,
+            usesSecureProtocol: usesSecureProtocol,
+            routes: routes,
+            query: query,
+            header: header,
+            encode: { $0 },
+            decode: { $0 }
+        )
+    }
 }

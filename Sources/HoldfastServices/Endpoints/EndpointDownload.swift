@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the Holdfast authors
+
+public import Foundation
+internal import Holdfast
+private import Synchronization
+
+extension OutEndpoint {
+    /// Calls the endpoint and writes the content of its response to a file while it arrives, using little memory.
+    ///
+    /// The content is not decoded, and the stage of the basic response is skipped. If the response is refused, its content is
+    /// decoded as the service's error response.
+    ///
+    /// - Parameters:
+    ///   - client: sends the call; the service's shared client by default.
+    ///   - directory: where to create the file, for example on the volume it will be moved to; the temporary directory by
+    ///     default.
+    ///   - onProgress: is called with the received share of the response, from 0 to 1.
+    /// - Returns: a file that only this user can read. It belongs to the caller, who moves or removes it. If the call fails or
+    ///   is cancelled, no file is left.
+    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` returns something else.
+    public func makeDownloadRequest(
+        to client: ServiceClient<Service>? = nil,
+        into directory: URL? = nil,
+        onProgress: EndpointProgress? = nil
+    ) async throws(Service.RequestError) -> URL {
+        try await downloadResponse(to: client, into: directory, onProgress: onProgress).value
+    }
+
+    /// Writes the content to a file and returns the response too; otherwise like ``makeDownloadRequest(to:into:onProgress:)``.
+    ///
+    /// The response's body is read from the file.
+    public func downloadResponse(
+        to client: ServiceClient<Service>? = nil,
+        into directory: URL? = nil,
+        onProgress: EndpointProgress? = nil
+    ) async throws(Service.RequestError) -> DecodedResponse<URL> {
+        try await download(.nothing, to: client, into: directory, onProgress: onProgress)
+    }
+}
+
+extension InOutEndpoint {
+    /// Calls the endpoint and writes the content of its response to a file while it arrives, using little memory.
+    ///
+    /// The content is not decoded, and the stage of the basic response is skipped. If the response is refused, its content is
+    /// decoded as the service's error response.
+    ///
+    /// - Parameters:
+    ///   - client: sends the call; the service's shared client by default.
+    ///   - input: the values to send; encoded once, before anything else.
+    ///   - directory: where to create the file, for example on the volume it will be moved to; the temporary directory by
+    ///     default.
+    ///   - onProgress: is called with the received share of the response, from 0 to 1.
+    /// - Returns: a file that only this user can read. It belongs to the caller, who moves or removes it. If the call fails or
+    ///   is cancelled, no file is left.
+    /// - Throws: ``EndpointError`` or `CancellationError`, unless the service's `mapError` returns something else.
+    public func makeDownloadRequest(
+        to client: ServiceClient<Service>? = nil,
+        with input: Input,
+        into directory: URL? = nil,
+        onProgress: EndpointProgress? = nil
+    ) async throws(Service.RequestError) -> URL {
+        try await downloadResponse(to: client, with: input, into: directory, onProgress: onProgress).value
+    }
+
+    /// Writes the content to a file and returns the response too; otherwise like
+    /// ``makeDownloadRequest(to:with:into:onProgress:)``.
+    ///
+    /// The response's body is read from the file.
+    public func downloadResponse(
+        to client: ServiceClient<Service>? = nil,
+        with input: Input,
+        into directory: URL? = nil,
+        onProgress: EndpointProgress? = nil
+    ) async throws(Service.RequestError) -> DecodedResponse<URL> {
+        let input = EndpointInput.values(input, as: Self.inputFormat)
+        return try await download(input, to: client, into: directory, onProgress: onProgress)
+    }
+}
+
+extension Endpoint {
+    fileprivate func download(
+        _ input: EndpointInput,
+        to client: ServiceClient<Service>?,
+        into directory: URL?,
+        onProgress: EndpointProgress?
+    ) async throws(Service.RequestError) -> DecodedResponse<URL> {
+        let files = DownloadedFiles(in: directory ?? FileManager.default.temporaryDirectory)
+        do {
+            let answer = try await send(to: client, input: input, output: .file(files), onProgress: onProgress)
+            files.settle(keeping: answer.value)
+            return answer
+        } catch {
+            files.settle(keeping: nil)
+            throw error
+        }
+    }
+}
+
+extension EndpointOutput where Output == URL {
+    /// The content in a file.
+    fileprivate static func file(_ files: DownloadedFiles) -> EndpointOutput {
+        var output = EndpointOutput { _, _, _ in
+            throw ServiceError(.unsupported, "A download is not decoded from bytes in memory. Call receive.")
+        }
+        output.take = { response in try await files.take(&response) }
+        return output
+    }
+}
+
+/// The files that one call wrote; only the one that its caller gets remains.
+final class DownloadedFiles: Sendable {
+    private struct State {
+        var urls: [URL] = []
+        var isSettled = false
+    }
+
+    private let directory: URL
+    private let state = Mutex(State())
+
+    init(in directory: URL) { self.directory = directory }
+
+    /// Writes the content to a file, which becomes the response's body; if that fails, the next attempt writes another one.
+    func take(_ response: inout Response) async throws -> URL {
+        let file = try await makeFile()
+        do {
+            for try await chunk in response.body { try await file.append(chunk) }
+            try file.checkLength(by: response)
+        } catch {
+            response.body.discard()
+            await file.remove()
+            state.withLock { state in state.urls.removeAll { $0 == file.url } }
+            throw error
+        }
+        response.body = ResponseBody(DownloadedBytes(file.url), length: file.count)
+        return file.url
+    }
+
+    /// Creates a file for this call; throws if the call is over.
+    private func makeFile() async throws -> DownloadFile {
+        let file = try await DownloadFile.make(in: directory)
+        let isLate = state.withLock { state in
+            if !state.isSettled { state.urls.append(file.url) }
+            return state.isSettled
+        }
+        // A call that ended at its deadline does not wait for work it had started.
+        guard isLate else { return file }
+        await file.remove()
+        throw CancellationError()
+    }
+
+    /// Ends the call: removes all files but the caller's, and any that would be created later.
+    func settle(keeping kept: URL?) {
+        let urls = state.withLock { state in
+            defer { state.urls = [] }
+            state.isSettled = true
+            return state.urls
+        }
+        for url in urls where url != kept { try? FileManager.default.removeItem(at: url) }
+    }
+}
+
+/// The bytes of a downloaded file; opened when they are first read.
+final class DownloadedBytes: ByteSource {
+    private struct State {
+        var reader: ReadableFile?
+        var offset = 0
+        /// The file has been closed.
+        var isAtEnd = false
+        var isCancelled = false
+    }
+
+    private static let chunkSize = 64 << 10
+    private let path: String
+    private let state = Mutex(State())
+
+    init(_ url: URL) { path = url.path }
+
+    func next() async throws -> ByteChunk? {
+        try Task.checkCancellation()
+        let (known, offset, isAtEnd) = try state.withLock { state in
+            guard !state.isCancelled else { throw CancellationError() }
+            return (state.reader, state.offset, state.isAtEnd)
+        }
+        if isAtEnd { return nil }
+        let path = path
+        let (reader, bytes) = try await BlockingWork.run {
+            let reader = try known ?? ReadableFile(path)
+            return (reader, try reader.read(from: offset, count: DownloadedBytes.chunkSize))
+        }
+        return try state.withLock { state in
+            guard !state.isCancelled else { throw CancellationError() }
+            state.reader = bytes.isEmpty ? nil : reader
+            state.isAtEnd = bytes.isEmpty
+            state.offset = offset + bytes.count
+            return bytes.isEmpty ? nil : ByteChunk(bytes)
+        }
+    }
+
+    func cancel() {
+        state.withLock { state in
+            state.isCancelled = true
+            state.reader = nil
+        }
+    }
+}
