@@ -26,7 +26,6 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
         var hasAgeDeducted = false
         var deadline: CallDeadline?
         var storedOrigin: (any RemovableOrigin)?
-        var isFreshHit = false
     }
 
     private var parts: CopyOnWrite<Parts>
@@ -94,8 +93,6 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
         get { parts.value.hasAgeDeducted }
         set { parts.value.hasAgeDeducted = newValue }
     }
-    /// Whether a cache answered with it by its facts alone.
-    var isFreshHit: Bool { parts.value.isFreshHit }
     /// When its call ends, by the clock of its pipeline; nil if nothing limits the call.
     var deadline: CallDeadline? {
         get { parts.value.deadline }
@@ -193,8 +190,7 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
                 contentDecoded: facts.contentDecoded,
                 cacheDecision: decision,
                 presentation: .presented(PresentedFields(request, implicit: implicit)),
-                hasAgeDeducted: true,
-                isFreshHit: true
+                hasAgeDeducted: true
             )
         )
     }
@@ -219,11 +215,11 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
 
     /// The response as an `HTTPURLResponse`; nil without a ``url``.
     ///
-    /// Repeated field lines are joined with a comma, since its fields are a dictionary. Costs about 10 µs on Linux; those of fresh
-    /// hits of one second share one.
+    /// Repeated field lines are joined with a comma, since its fields are a dictionary. Costs about 10 µs on Linux; those of
+    /// answers from one stored entry with one Age share one.
     public func makeHTTPURLResponse() -> HTTPURLResponse? {
         guard let url else { return nil }
-        guard isFreshHit, url.baseURL == nil else { return assembled(url) }
+        guard url.baseURL == nil else { return assembled(url) }
         return FoundationHeads.shared.head(of: head, url: url.absoluteString) { assembled(url) }
     }
 
