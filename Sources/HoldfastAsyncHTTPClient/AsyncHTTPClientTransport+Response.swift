@@ -17,9 +17,9 @@
         func response(
             _ answer: HTTPClientResponse,
             to request: URLRequest,
-            _ upload: Upload,
-            _ trace: @escaping @Sendable () -> ExchangeTrace,
-            _ context: CallContext
+            upload: Upload,
+            trace: @escaping @Sendable () -> ExchangeTrace,
+            context: CallContext
         ) -> Response {
             var fields = HeaderFields()
             for (name, value) in answer.headers { fields.append(rawName: name, value: value) }
@@ -28,7 +28,7 @@
             var response = Response(
                 status: head.status,
                 fields: fields,
-                body: body(of: answer, head, to: request, coding, upload, trace),
+                body: body(of: answer, head: head, to: request, coding: coding, upload: upload, trace: trace),
                 url: answer.url ?? request.url,
                 contentDecoded: coding == .undone
             )
@@ -48,11 +48,11 @@
 
         private func body(
             of answer: HTTPClientResponse,
-            _ head: ResponseHead,
+            head: ResponseHead,
             to request: URLRequest,
-            _ coding: ClientTraits.Coding,
-            _ upload: Upload,
-            _ trace: @escaping @Sendable () -> ExchangeTrace
+            coding: ClientTraits.Coding,
+            upload: Upload,
+            trace: @escaping @Sendable () -> ExchangeTrace
         ) -> ResponseBody {
             let isFramed = !head.fields.contains("Transfer-Encoding")
             let length = isFramed && coding == .kept ? head.contentLength : nil

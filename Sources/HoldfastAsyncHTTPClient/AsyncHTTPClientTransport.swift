@@ -129,7 +129,7 @@
             let upload = try await Upload(body, of: request, loops: client.eventLoopGroup)
             let watch = ConnectionWatch(known)
             let call = context.options.transportDetails as? ClientCall
-            let outgoing = try clientRequest(for: request, upload, call)
+            let outgoing = try clientRequest(for: request, upload: upload, call: call)
             // The trace is read when something fails; an earlier copy would be outdated.
             let isHTTP1 = request.url?.scheme?.lowercased() == "http"
             let known = known
@@ -143,7 +143,7 @@
             }
             let answer: HTTPClientResponse
             do {
-                answer = try await execute(outgoing, watch.logger(over: call?.logger), context)
+                answer = try await execute(outgoing, logger: watch.logger(over: call?.logger), context: context)
             } catch {
                 let reason: any Error =
                     if Task.isCancelled {
@@ -158,13 +158,13 @@
             }
             if isHTTP1 { known.noteResponse(wasPlaced: watch.isPlaced) }
             call?.note(answer.version)
-            return response(answer, to: request, upload, trace, context)
+            return response(answer, to: request, upload: upload, trace: trace, context: context)
         }
 
         private func clientRequest(
             for request: URLRequest,
-            _ upload: Upload,
-            _ call: ClientCall?
+            upload: Upload,
+            call: ClientCall?
         ) throws -> HTTPClientRequest {
             var outgoing = try HTTPClientRequest(request)
             if let added = traits.acceptEncoding(for: request), !added.isAddedByClient {
@@ -202,8 +202,8 @@
         /// Lets the client send, at most until the attempt's deadline.
         private func execute(
             _ request: HTTPClientRequest,
-            _ logger: Logger,
-            _ context: CallContext
+            logger: Logger,
+            context: CallContext
         ) async throws -> HTTPClientResponse {
             guard let deadline = context.attemptDeadline else {
                 return try await client.execute(request, deadline: .distantFuture, logger: logger)

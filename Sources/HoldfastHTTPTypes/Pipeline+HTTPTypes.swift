@@ -43,7 +43,7 @@
             for request: HTTPRequest,
             options: CallOptions = CallOptions()
         ) async throws -> (Data, HTTPResponse) {
-            try await load(request, .none, options)
+            try await load(request, content: .none, options: options)
         }
 
         /// Sends a request with content, and loads the whole body of its response; otherwise like `data(for:)`.
@@ -52,7 +52,7 @@
             from bodyData: Data,
             options: CallOptions = CallOptions()
         ) async throws -> (Data, HTTPResponse) {
-            try await load(request, .data(bodyData), options)
+            try await load(request, content: .data(bodyData), options: options)
         }
 
         /// Sends a request with the content of a file, which each attempt reads again; otherwise like `data(for:)`.
@@ -61,13 +61,13 @@
             fromFile fileURL: URL,
             options: CallOptions = CallOptions()
         ) async throws -> (Data, HTTPResponse) {
-            try await load(request, .file(fileURL), options)
+            try await load(request, content: .file(fileURL), options: options)
         }
 
         private func load(
             _ request: HTTPRequest,
-            _ content: RequestBody,
-            _ options: CallOptions
+            content: RequestBody,
+            options: CallOptions
         ) async throws -> (Data, HTTPResponse) {
             let (head, body) = try await send(request, body: content, options: options)
             return (try await body.data(), head)

@@ -77,7 +77,7 @@
         }
 
         /// How a call or an attempt ended, for `error.type`: the status from 400 on, or the code of the error.
-        static func errorType(_ status: StatusCode?, _ errorCode: String?) -> String? {
+        static func errorType(_ status: StatusCode?, code errorCode: String?) -> String? {
             if let errorCode, errorCode != ServiceError.Code.unacceptableStatus.description || status == nil {
                 return errorCode
             }

@@ -34,10 +34,11 @@
             options: ObserverOptions = ObserverOptions()
         ) {
             self.options = options
-            log = options.parts.contains(.logs) ? logger.map { EventLog($0, options) } : nil
+            log = options.parts.contains(.logs) ? logger.map { EventLog($0, options: options) } : nil
             self.metrics =
-                options.parts.contains(.metrics) ? EventMetrics(metrics ?? MetricsSystem.factory, options) : nil
-            tracing = options.parts.contains(.traces) ? CallTracing(tracer, options) : nil
+                options.parts.contains(.metrics)
+                ? EventMetrics(metrics ?? MetricsSystem.factory, options: options) : nil
+            tracing = options.parts.contains(.traces) ? CallTracing(tracer, options: options) : nil
         }
 
         public func observe(_ event: ServiceEvent) {

@@ -50,7 +50,7 @@
             client.connections = max(1, options.connections)
             client.connectTimeout = options.connectTimeout
             client.commandTimeout = options.commandTimeout
-            let store = RedisStore(RedisClient(place, options: client), options)
+            let store = RedisStore(RedisClient(place, options: client), options: options)
             do throws(StoreError) {
                 try await store.standIn.shared.open()
             } catch {
@@ -63,7 +63,7 @@
             return store
         }
 
-        init(_ client: RedisClient, _ options: RedisOptions) {
+        init(_ client: RedisClient, options: RedisOptions) {
             let space = SharedSpace(client, prefix: options.prefix)
             let standIn = StandInStore(SharedEntries(space, capacity: options.capacity), memory: max(0, options.memory))
             self.standIn = standIn

@@ -52,7 +52,7 @@
             options: CallOptions = CallOptions()
         ) async throws -> HTTPClientResponse {
             let left: TimeAmount? = deadline == .distantFuture ? nil : deadline - .now()
-            return try await execute(request, left, logger, options)
+            return try await execute(request, within: left, logger: logger, options: options)
         }
 
         /// Sends a request; like ``execute(_:deadline:logger:options:)`` with a deadline this long from now.
@@ -62,7 +62,7 @@
             logger: Logger? = nil,
             options: CallOptions = CallOptions()
         ) async throws -> HTTPClientResponse {
-            try await execute(request, timeout, logger, options)
+            try await execute(request, within: timeout, logger: logger, options: options)
         }
 
         /// Sends a request and returns the pipeline's own response: its source, the cache's decision, every attempt.
@@ -79,18 +79,18 @@
             logger: Logger? = nil,
             options: CallOptions = CallOptions()
         ) async throws -> Response {
-            try await respond(to: request, timeout, ClientCall(request, logger: logger), options)
+            try await respond(to: request, within: timeout, call: ClientCall(request, logger: logger), options: options)
         }
 
         private func execute(
             _ request: HTTPClientRequest,
-            _ timeout: TimeAmount?,
-            _ logger: Logger?,
-            _ options: CallOptions
+            within timeout: TimeAmount?,
+            logger: Logger?,
+            options: CallOptions
         ) async throws -> HTTPClientResponse {
             do {
                 let call = ClientCall(request, logger: logger)
-                let response = try await respond(to: request, timeout, call, options)
+                let response = try await respond(to: request, within: timeout, call: call, options: options)
                 return HTTPClientResponse(response, to: request, version: call.version)
             } catch let error as ServiceError {
                 throw ClientErrors.clientError(of: error)
@@ -99,9 +99,9 @@
 
         private func respond(
             to request: HTTPClientRequest,
-            _ timeout: TimeAmount?,
-            _ call: ClientCall,
-            _ options: CallOptions
+            within timeout: TimeAmount?,
+            call: ClientCall,
+            options: CallOptions
         ) async throws -> Response {
             var options = options
             if let timeout {

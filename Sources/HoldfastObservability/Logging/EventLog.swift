@@ -12,7 +12,7 @@
         private let options: ObserverOptions
         private let cleaner: TextCleaner
 
-        init(_ logger: Logger, _ options: ObserverOptions) {
+        init(_ logger: Logger, options: ObserverOptions) {
             self.logger = logger
             self.options = options
             cleaner = TextCleaner(shownArguments: options.shownArguments)
@@ -72,38 +72,38 @@
 
         private func metadata(of event: ServiceEvent) -> Logger.Metadata {
             var metadata: Logger.Metadata = ["call": "\(event.callID.number)"]
-            func put(_ key: String, _ value: String?) {
+            func put(_ key: String, value: String?) {
                 if let value { metadata[key] = .string(value) }
             }
-            put("attempt", event.attempt.map(String.init))
-            put("method", event.method.map { Labels.method($0) })
+            put("attempt", value: event.attempt.map(String.init))
+            put("method", value: event.method.map { Labels.method($0) })
             if options.logsURLs {
-                put("url", event.url?.text(showing: options.shownArguments))
+                put("url", value: event.url?.text(showing: options.shownArguments))
             } else {
-                put("host", event.url?.host)
+                put("host", value: event.url?.host)
             }
-            put("operation", event.operationName.map { cleaner.clean($0, of: nil) })
-            put("status", event.status.map { String($0.rawValue) })
-            put("source", event.source.map { Labels.source($0) })
+            put("operation", value: event.operationName.map { cleaner.clean($0, of: nil) })
+            put("status", value: event.status.map { String($0.rawValue) })
+            put("source", value: event.source.map { Labels.source($0) })
             if let decision = event.cacheDecision {
-                put("cache.outcome", Labels.outcome(decision.outcome))
-                put("cache.reason", decision.reason.description)
-                put("cache.age", decision.age.map { String($0) })
+                put("cache.outcome", value: Labels.outcome(decision.outcome))
+                put("cache.reason", value: decision.reason.description)
+                put("cache.age", value: decision.age.map { String($0) })
             }
-            put("not-stored.reason", event.notStoredReason?.description)
-            put("delay", event.delay.map { "\($0.inSeconds) s" })
-            put("bytes", event.bytes.map { String($0) })
-            put("retry.class", event.retryClass.map { Labels.retryClass($0) })
-            put("stop.reason", event.stopReason?.rawValue)
-            put("retry.after", event.retryAfter.map { "\($0.inSeconds) s" })
-            put("progress", event.progress.map { Labels.progress($0) })
-            if event.connectionReused == true { put("connection.reused", "true") }
-            if event.isBackground { put("background", "true") }
-            put("redirect.host", event.redirectTarget?.host)
-            put("error.code", event.errorCode)
-            put("error.message", message(of: event.error, event.url))
-            if event.name == .resendScheduled { put("cause", event.detail) }
-            if event.name == .storeFailed { put("store.code", event.detail) }
+            put("not-stored.reason", value: event.notStoredReason?.description)
+            put("delay", value: event.delay.map { "\($0.inSeconds) s" })
+            put("bytes", value: event.bytes.map { String($0) })
+            put("retry.class", value: event.retryClass.map { Labels.retryClass($0) })
+            put("stop.reason", value: event.stopReason?.rawValue)
+            put("retry.after", value: event.retryAfter.map { "\($0.inSeconds) s" })
+            put("progress", value: event.progress.map { Labels.progress($0) })
+            if event.connectionReused == true { put("connection.reused", value: "true") }
+            if event.isBackground { put("background", value: "true") }
+            put("redirect.host", value: event.redirectTarget?.host)
+            put("error.code", value: event.errorCode)
+            put("error.message", value: message(of: event.error, event.url))
+            if event.name == .resendScheduled { put("cause", value: event.detail) }
+            if event.name == .storeFailed { put("store.code", value: event.detail) }
             return metadata
         }
 

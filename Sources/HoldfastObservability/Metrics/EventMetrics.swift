@@ -14,7 +14,7 @@
         /// Codes of reasons, which other retriers and caches may add.
         private let codes = LabelBound(limit: 128)
 
-        init(_ factory: any MetricsFactory, _ options: ObserverOptions) {
+        init(_ factory: any MetricsFactory, options: ObserverOptions) {
             series = SeriesTable(factory)
             hosts = LabelBound(limit: options.maximumHosts)
             operations = LabelBound(limit: options.maximumOperations)
@@ -25,34 +25,35 @@
             case .callEnded: callEnded(event)
             case .attemptEnded: attemptEnded(event)
             case .retryScheduled, .retriesStopped: judged(event)
-            case .resendScheduled: add("holdfast.resends", ["cause"], [code(event.detail)])
+            case .resendScheduled: add("holdfast.resends", labels: ["cause"], values: [code(event.detail)])
             case .redirected:
-                add("holdfast.redirects", ["server.address"], [host(event)])
-                if let delay = event.delay { wait("redirect", delay) }
-            case .hedgeStarted: add("holdfast.hedges", ["server.address"], [host(event)])
-            case .hedgeEnded: add("holdfast.hedges.ended", ["outcome"], [outcome(event)])
-            case .bodyResumed: add("holdfast.body.resumes", ["server.address"], [host(event)])
+                add("holdfast.redirects", labels: ["server.address"], values: [host(event)])
+                if let delay = event.delay { wait("redirect", for: delay) }
+            case .hedgeStarted: add("holdfast.hedges", labels: ["server.address"], values: [host(event)])
+            case .hedgeEnded: add("holdfast.hedges.ended", labels: ["outcome"], values: [outcome(event)])
+            case .bodyResumed: add("holdfast.body.resumes", labels: ["server.address"], values: [host(event)])
             case .bodyEnded:
-                add("holdfast.body.endings", ["outcome"], [outcome(event)])
+                add("holdfast.body.endings", labels: ["outcome"], values: [outcome(event)])
                 received(event.bytes ?? 0, from: host(event))
-            case .gateClosed: add("holdfast.gate.closings", ["server.address"], [host(event)])
-            case .gateAwaited: wait("gate", event.delay)
-            case .paceAwaited: wait("pace", event.delay)
-            case .budgetAwaited: wait("budget", nil)
-            case .connectivityAwaited: wait("connectivity", nil)
+            case .gateClosed: add("holdfast.gate.closings", labels: ["server.address"], values: [host(event)])
+            case .gateAwaited: wait("gate", for: event.delay)
+            case .paceAwaited: wait("pace", for: event.delay)
+            case .budgetAwaited: wait("budget", for: nil)
+            case .connectivityAwaited: wait("connectivity", for: nil)
             case .circuitOpened, .circuitClosed: circuitChanged(event)
             case .cacheDecided:
                 guard let decision = event.cacheDecision else { return }
                 add(
                     "holdfast.cache.decisions",
-                    ["outcome", "reason"],
-                    [Labels.outcome(decision.outcome), code(decision.reason.code)]
+                    labels: ["outcome", "reason"],
+                    values: [Labels.outcome(decision.outcome), code(decision.reason.code)]
                 )
-            case .responseStored: add("holdfast.cache.stored", [], [])
-            case .responseNotStored: add("holdfast.cache.not_stored", ["reason"], [code(event.notStoredReason?.code)])
-            case .storeFailed: add("holdfast.cache.store_failures", ["code"], [code(event.detail)])
-            case .backgroundRevalidationStarted: add("holdfast.cache.background_revalidations", [], [])
-            case .backgroundRevalidationFailed: add("holdfast.cache.background_failures", [], [])
+            case .responseStored: add("holdfast.cache.stored", labels: [], values: [])
+            case .responseNotStored:
+                add("holdfast.cache.not_stored", labels: ["reason"], values: [code(event.notStoredReason?.code)])
+            case .storeFailed: add("holdfast.cache.store_failures", labels: ["code"], values: [code(event.detail)])
+            case .backgroundRevalidationStarted: add("holdfast.cache.background_revalidations", labels: [], values: [])
+            case .backgroundRevalidationFailed: add("holdfast.cache.background_failures", labels: [], values: [])
             default: break
             }
         }
@@ -62,11 +63,16 @@
             let operation = operations.label(event.operationName)
             add(
                 "holdfast.calls",
-                ["source", "outcome", "operation"],
-                [source, outcome(event), operation]
+                labels: ["source", "outcome", "operation"],
+                values: [source, outcome(event), operation]
             )
             guard let delay = event.delay else { return }
-            series.time("holdfast.call.duration", ["source", "operation"], [source, operation], delay)
+            series.time(
+                "holdfast.call.duration",
+                labels: ["source", "operation"],
+                values: [source, operation],
+                duration: delay
+            )
         }
 
         /// OpenTelemetry's `http.client.request.duration`, for each attempt.
@@ -77,53 +83,61 @@
                 // label names change, or stop the process.
                 series.time(
                     "http.client.request.duration",
-                    [
+                    labels: [
                         "http.request.method", "server.address", "server.port", "http.response.status_code",
                         "error.type",
                     ],
-                    [
+                    values: [
                         Labels.method(event.method), address, port,
                         event.status.map { Labels.statusText($0) } ?? Labels.none,
-                        Labels.errorType(event.status, event.errorCode) ?? Labels.none,
+                        Labels.errorType(event.status, code: event.errorCode) ?? Labels.none,
                     ],
-                    delay
+                    duration: delay
                 )
             }
-            add("holdfast.attempts", ["outcome", "server.address"], [outcome(event), address])
+            add("holdfast.attempts", labels: ["outcome", "server.address"], values: [outcome(event), address])
             if let bytes = event.bytes { received(bytes, from: address) }
         }
 
         private func received(_ bytes: Int, from address: String) {
-            if bytes > 0 { series.count("holdfast.body.bytes", ["server.address"], [address], by: Int64(bytes)) }
+            if bytes > 0 {
+                series.count("holdfast.body.bytes", labels: ["server.address"], values: [address], by: Int64(bytes))
+            }
         }
 
         private func judged(_ event: ServiceEvent) {
             let isStopped = event.name == .retriesStopped
             add(
                 "holdfast.retry.decisions",
-                ["class", "stop_reason"],
-                [
+                labels: ["class", "stop_reason"],
+                values: [
                     Labels.retryClass(event.retryClass),
                     isStopped ? code(event.stopReason?.rawValue) : Labels.none,
                 ]
             )
-            if !isStopped { wait("backoff", event.delay) }
+            if !isStopped { wait("backoff", for: event.delay) }
         }
 
         private func circuitChanged(_ event: ServiceEvent) {
             let isOpen = event.name == .circuitOpened
             let address = host(event)
-            add("holdfast.circuit.changes", ["state", "server.address"], [isOpen ? "open" : "closed", address])
-            series.gauge("holdfast.circuit.open", ["server.address"], [address], isOpen ? 1 : 0)
+            add(
+                "holdfast.circuit.changes",
+                labels: ["state", "server.address"],
+                values: [isOpen ? "open" : "closed", address]
+            )
+            series.gauge("holdfast.circuit.open", labels: ["server.address"], values: [address], value: isOpen ? 1 : 0)
         }
 
-        private func wait(_ kind: String, _ duration: Duration?) {
-            add("holdfast.waits", ["kind"], [kind])
-            if let duration { series.time("holdfast.wait.duration", ["kind"], [kind], duration) }
+        private func wait(_ kind: String, for duration: Duration?) {
+            add("holdfast.waits", labels: ["kind"], values: [kind])
+            if let duration {
+                series.time("holdfast.wait.duration", labels: ["kind"], values: [kind], duration: duration)
+            }
         }
 
-        private func add(_ name: String, _ names: [String], _ values: [String]) {
-            series.count(name, names, values)
+        private func add(_ name: String, labels names: [String], values: [String]) {
+            series.count(name, labels: names, values: values)
         }
 
         private func code(_ text: String?) -> String { codes.label(text) }

@@ -49,12 +49,12 @@
 
         /// Reports once. Takes microseconds, and never waits.
         public func collect() {
-            for (name, cache) in caches { report(cache, name) }
+            for (name, cache) in caches { report(cache, name: name) }
             let now = clock.now
             for (name, governor) in governors {
                 for origin in origins {
                     guard let status = governor.status(of: origin, now: now) else { continue }
-                    report(status, [name, label(of: origin)], now)
+                    report(status, values: [name, label(of: origin)], now: now)
                 }
             }
         }
@@ -73,38 +73,46 @@
             }
         }
 
-        private func report(_ cache: HTTPCache, _ name: String) {
+        private func report(_ cache: HTTPCache, name: String) {
             let (names, values) = (["cache"], [name])
             let store = cache.store.statistics
-            series.gauge("holdfast.store.size", names, values, Double(store.bytesUsed))
-            series.gauge("holdfast.store.capacity", names, values, Double(store.capacity))
-            series.gauge("holdfast.store.entries", names, values, Double(store.entryCount))
-            grow("holdfast.store.lookups", name, store.lookups)
-            grow("holdfast.store.evictions", name, store.entriesEvicted)
-            grow("holdfast.store.written", name, store.entriesWritten)
-            grow("holdfast.store.removed", name, store.entriesRemoved)
-            grow("holdfast.store.corrupt", name, store.entriesCorrupt)
-            grow("holdfast.store.failures", name, store.failures)
+            series.gauge("holdfast.store.size", labels: names, values: values, value: Double(store.bytesUsed))
+            series.gauge("holdfast.store.capacity", labels: names, values: values, value: Double(store.capacity))
+            series.gauge("holdfast.store.entries", labels: names, values: values, value: Double(store.entryCount))
+            grow("holdfast.store.lookups", cache: name, total: store.lookups)
+            grow("holdfast.store.evictions", cache: name, total: store.entriesEvicted)
+            grow("holdfast.store.written", cache: name, total: store.entriesWritten)
+            grow("holdfast.store.removed", cache: name, total: store.entriesRemoved)
+            grow("holdfast.store.corrupt", cache: name, total: store.entriesCorrupt)
+            grow("holdfast.store.failures", cache: name, total: store.failures)
             let counts = cache.statistics
-            series.gauge("holdfast.cache.hit_ratio", names, values, counts.hitRatio)
-            series.gauge("holdfast.cache.byte_hit_ratio", names, values, counts.byteHitRatio)
-            grow("holdfast.cache.requests", name, counts.requests)
-            grow("holdfast.cache.bytes_saved", name, counts.bytesSaved)
-            grow("holdfast.cache.bytes_from_network", name, counts.networkBytes)
-            grow("holdfast.cache.time_saved_ms", name, Int(clamping: counts.timeSaved.inNanoseconds / 1_000_000))
+            series.gauge("holdfast.cache.hit_ratio", labels: names, values: values, value: counts.hitRatio)
+            series.gauge("holdfast.cache.byte_hit_ratio", labels: names, values: values, value: counts.byteHitRatio)
+            grow("holdfast.cache.requests", cache: name, total: counts.requests)
+            grow("holdfast.cache.bytes_saved", cache: name, total: counts.bytesSaved)
+            grow("holdfast.cache.bytes_from_network", cache: name, total: counts.networkBytes)
+            grow(
+                "holdfast.cache.time_saved_ms",
+                cache: name,
+                total: Int(clamping: counts.timeSaved.inNanoseconds / 1_000_000)
+            )
         }
 
-        private func report(_ status: RetryStatus, _ values: [String], _ now: MonotonicInstant) {
+        private func report(_ status: RetryStatus, values: [String], now: MonotonicInstant) {
             let names = ["governor", "origin"]
             // Without a budget there is no balance to report.
-            if status.balance != .max { series.gauge("holdfast.retry.balance", names, values, Double(status.balance)) }
+            if status.balance != .max {
+                series.gauge("holdfast.retry.balance", labels: names, values: values, value: Double(status.balance))
+            }
             let closed = status.gateOpens.map { max(now.duration(to: $0), .zero) } ?? .zero
-            series.gauge("holdfast.gate.closed_for", names, values, closed.inSeconds)
-            series.gauge("holdfast.retry.waiting", names, values, Double(status.waiting))
-            if let rate = status.learnedRate { series.gauge("holdfast.retry.learned_rate", names, values, rate) }
+            series.gauge("holdfast.gate.closed_for", labels: names, values: values, value: closed.inSeconds)
+            series.gauge("holdfast.retry.waiting", labels: names, values: values, value: Double(status.waiting))
+            if let rate = status.learnedRate {
+                series.gauge("holdfast.retry.learned_rate", labels: names, values: values, value: rate)
+            }
         }
 
-        private func grow(_ metric: String, _ cache: String, _ total: Int) {
+        private func grow(_ metric: String, cache: String, total: Int) {
             let total = Int64(total)
             let growth = last.withLock { last in
                 let key = "\(metric) \(cache)"
@@ -112,7 +120,7 @@
                 return total - (last.counts[key] ?? 0)
             }
             // A store that was reset counts from zero.
-            if growth > 0 { series.count(metric, ["cache"], [cache], by: growth) }
+            if growth > 0 { series.count(metric, labels: ["cache"], values: [cache], by: growth) }
         }
 
         private func label(of origin: URL) -> String {

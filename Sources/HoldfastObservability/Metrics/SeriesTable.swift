@@ -31,7 +31,7 @@
             series.withLock { $0.counters.count + $0.timers.count + $0.gauges.count }
         }
 
-        func count(_ name: String, _ names: [String], _ values: [String], by amount: Int64 = 1) {
+        func count(_ name: String, labels names: [String], values: [String], by amount: Int64 = 1) {
             let key = Key(name: name, values: values)
             if let counter = series.withLock({ $0.counters[key] }) { return counter.increment(by: amount) }
             // External code is not called under the lock; the second one uses the first one's handler.
@@ -46,7 +46,7 @@
             kept.increment(by: amount)
         }
 
-        func time(_ name: String, _ names: [String], _ values: [String], _ duration: Duration) {
+        func time(_ name: String, labels names: [String], values: [String], duration: Duration) {
             let key = Key(name: name, values: values)
             let nanoseconds = max(duration.inNanoseconds, 0)
             if let timer = series.withLock({ $0.timers[key] }) { return timer.recordNanoseconds(nanoseconds) }
@@ -60,7 +60,7 @@
             kept.recordNanoseconds(nanoseconds)
         }
 
-        func gauge(_ name: String, _ names: [String], _ values: [String], _ value: Double) {
+        func gauge(_ name: String, labels names: [String], values: [String], value: Double) {
             let key = Key(name: name, values: values)
             if let gauge = series.withLock({ $0.gauges[key] }) { return gauge.record(value) }
             let made = factory.makeRecorder(label: name, dimensions: Array(zip(names, values)), aggregate: false)

@@ -14,7 +14,7 @@
         var context: ServiceContext { span.context }
         private let state = Mutex((sends: 0, isOver: false))
 
-        init(_ span: any Span, _ callID: CallID) {
+        init(_ span: any Span, callID: CallID) {
             self.span = span
             self.callID = callID
         }
@@ -28,7 +28,7 @@
         }
 
         /// Adds an event to the span, unless it has ended: an exchange may outlive the call that began it.
-        func add(_ name: String, _ attributes: SpanAttributes) {
+        func add(_ name: String, attributes: SpanAttributes) {
             guard !state.withLock({ $0.isOver }) else { return }
             span.addEvent(SpanEvent(name: name, attributes: attributes))
         }
@@ -62,7 +62,7 @@
 
         subscript(id: CallID) -> ServiceContext? { state.withLock { $0.contexts[id] } }
 
-        func note(_ id: CallID, _ context: ServiceContext) {
+        func note(_ id: CallID, context: ServiceContext) {
             state.withLock { state in
                 guard state.contexts.updateValue(context, forKey: id) == nil else { return }
                 if state.order.count < RecentCalls.limit { return state.order.append(id) }

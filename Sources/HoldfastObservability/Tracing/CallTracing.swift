@@ -22,7 +22,7 @@
         private let cleaner: TextCleaner
         private let recent = RecentCalls()
 
-        init(_ tracer: (any Tracer)?, _ options: ObserverOptions) {
+        init(_ tracer: (any Tracer)?, options: ObserverOptions) {
             self.tracer = tracer
             self.options = options
             cleaner = TextCleaner(shownArguments: options.shownArguments)
@@ -35,9 +35,9 @@
         ) async throws -> Response {
             let tracer = tracer ?? InstrumentationSystem.tracer
             let span: any Span = tracer.startSpan(name(of: request, context), ofKind: .internal)
-            let trace = CallTrace(span, context.callID)
+            let trace = CallTrace(span, callID: context.callID)
             defer { trace.end() }
-            describe(request, context, on: span)
+            describe(request, context: context, on: span)
             var inner = span.context
             inner.callTrace = trace
             do {
@@ -51,7 +51,7 @@
                 describe(response, on: span)
                 return response
             } catch {
-                describe(error, request, on: span)
+                describe(error, of: request, on: span)
                 throw error
             }
         }
@@ -66,10 +66,10 @@
             let trace = ServiceContext.current?.callTrace.flatMap { $0.callID == context.callID ? $0 : nil }
             let span: any Span = tracer.startSpan(name(of: request, context), ofKind: .client)
             defer { span.end() }
-            describe(request, context, on: span)
+            describe(request, context: context, on: span)
             let resends = (trace?.nextSend() ?? context.attempt + 1) - 1
             if resends > 0 { span.attributes["http.request.resend_count"] = resends }
-            if let trace { recent.note(trace.callID, trace.context) }
+            if let trace { recent.note(trace.callID, context: trace.context) }
             var traced = request
             tracer.inject(span.context, into: &traced, using: RequestInjector())
             do {
@@ -77,7 +77,7 @@
                 describe(response, on: span)
                 return response
             } catch {
-                describe(outcome(of: error, context), request, on: span)
+                describe(outcome(of: error, context), of: request, on: span)
                 throw error
             }
         }
@@ -101,7 +101,7 @@
             if let reason = event.stopReason { attributes["holdfast.stop_reason"] = reason.rawValue }
             if let code = event.errorCode { attributes["error.type"] = code }
             if let host = event.redirectTarget?.host { attributes["holdfast.redirect.host"] = host }
-            trace.add("holdfast.\(event.name)", attributes)
+            trace.add("holdfast.\(event.name)", attributes: attributes)
         }
 
         /// A pipeline that limits attempts cancels a transport whose time is up; in the trace that is a timeout.
@@ -119,7 +119,7 @@
             return context.options.operationName.map { "\(known) \($0)" } ?? known
         }
 
-        private func describe(_ request: URLRequest, _ context: CallContext, on span: any Span) {
+        private func describe(_ request: URLRequest, context: CallContext, on span: any Span) {
             guard span.isRecording else { return }
             let original = request.httpMethod ?? "GET"
             var attributes = SpanAttributes()
@@ -138,17 +138,17 @@
         private func describe(_ response: Response, on span: any Span) {
             guard span.isRecording else { return }
             span.attributes["http.response.status_code"] = response.status.rawValue
-            guard let type = Labels.errorType(response.status, nil) else { return }
+            guard let type = Labels.errorType(response.status, code: nil) else { return }
             span.attributes["error.type"] = type
             span.setStatus(SpanStatus(code: .error))
         }
 
-        private func describe(_ error: any Error, _ request: URLRequest, on span: any Span) {
+        private func describe(_ error: any Error, of request: URLRequest, on span: any Span) {
             guard span.isRecording else { return }
             let ours = error as? ServiceError
             if let status = ours?.response?.status { span.attributes["http.response.status_code"] = status.rawValue }
             let code = error is CancellationError ? "cancelled" : (ours?.code ?? .other).description
-            span.attributes["error.type"] = Labels.errorType(ours?.response?.status, code) ?? code
+            span.attributes["error.type"] = Labels.errorType(ours?.response?.status, code: code) ?? code
             // The error itself is not recorded, because its text may contain URLs and fields.
             let message = ours.map { cleaner.clean($0.message, of: request.url.map { RedactedURL($0) }) }
             span.setStatus(SpanStatus(code: .error, message: message ?? String(describing: type(of: error))))

@@ -35,7 +35,7 @@
         init(
             _ writer: String,
             in space: SharedSpace,
-            _ releases: PendingReleases,
+            releases: PendingReleases,
             onRead: @escaping @Sendable (Int) -> Void
         ) {
             self.writer = writer
@@ -89,7 +89,7 @@
         }
 
         /// Adds bytes, and sends the chunks that they complete.
-        func append(_ bytes: ByteChunk, _ send: (_ number: Int, _ bytes: [UInt8]) async throws(StoreError) -> Void)
+        func append(_ bytes: ByteChunk, by send: (_ number: Int, _ bytes: [UInt8]) async throws(StoreError) -> Void)
             async throws(StoreError)
         {
             var rest = bytes
@@ -100,7 +100,7 @@
                     rest = rest[count..<rest.count]
                     return state.tail.count == BodyUpload.chunkLength ? (state.sent, state.tail) : nil
                 }
-                if let full { try await flush(full, send) }
+                if let full { try await flush(full, send: send) }
                 progress.advance(to: count)
             }
         }
@@ -109,12 +109,12 @@
         func finish(_ send: (_ number: Int, _ bytes: [UInt8]) async throws(StoreError) -> Void) async throws(StoreError)
         {
             let last: (number: Int, bytes: [UInt8])? = state.withLock { $0.tail.isEmpty ? nil : ($0.sent, $0.tail) }
-            if let last { try await flush(last, send) }
+            if let last { try await flush(last, send: send) }
         }
 
         private func flush(
             _ chunk: (number: Int, bytes: [UInt8]),
-            _ send: (_ number: Int, _ bytes: [UInt8]) async throws(StoreError) -> Void
+            send: (_ number: Int, _ bytes: [UInt8]) async throws(StoreError) -> Void
         ) async throws(StoreError) {
             try await send(chunk.number, chunk.bytes)
             state.withLock { state in
@@ -148,7 +148,7 @@
                 return state.sent
             }
             guard let chunks else { return }
-            releases.add(writer, name, chunks, in: space)
+            releases.add(writer, body: name, chunks: chunks, in: space)
         }
 
         static let abandoned = StoreError(

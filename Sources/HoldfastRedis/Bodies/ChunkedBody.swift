@@ -28,7 +28,7 @@
 
         deinit {
             let (space, name) = (space, name)
-            Task { _ = try? await space.run(.close, name) }
+            Task { _ = try? await space.run(.close, with: name) }
         }
 
         func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
@@ -40,7 +40,7 @@
             if let held {
                 chunk = held
             } else {
-                guard let bytes = try await space.run(.read, name, "\(number)").value.bytes else {
+                guard let bytes = try await space.run(.read, with: name, "\(number)").value.bytes else {
                     throw BodyUpload.lost
                 }
                 let expected = min(BodyUpload.chunkLength, total - number * BodyUpload.chunkLength)

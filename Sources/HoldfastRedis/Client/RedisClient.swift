@@ -123,7 +123,7 @@
                 while true {
                     work.wait()
                     guard let client = self, let batch = client.take() else { return }
-                    connection = client.run(batch, over: connection, address, options)
+                    connection = client.run(batch, over: connection, at: address, options: options)
                 }
             }
             thread.name = "holdfast.redis"
@@ -148,8 +148,8 @@
         private func run(
             _ batch: [RedisJob],
             over connection: RedisConnection?,
-            _ address: RedisAddress,
-            _ options: Options
+            at address: RedisAddress,
+            options: Options
         ) -> RedisConnection? {
             let jobs = batch.filter { !$0.isFinished }
             guard !jobs.isEmpty else { return connection }

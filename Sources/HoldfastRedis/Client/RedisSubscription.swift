@@ -34,7 +34,13 @@
                 var rest = options.firstRest
                 while let subscription = self, !subscription.isOver {
                     let end: @Sendable () -> Bool = { [weak subscription] in subscription?.isOver ?? true }
-                    let wasUp = RedisSubscription.listen(to: channels, at: address, options, isOver: end, handler)
+                    let wasUp = RedisSubscription.listen(
+                        to: channels,
+                        at: address,
+                        options: options,
+                        isOver: end,
+                        handler: handler
+                    )
                     rest = wasUp ? options.firstRest : min(rest * 2, options.longestRest)
                     // In short steps, so that ending does not have to wait.
                     var left = rest * Double.random(in: 0.5...1)
@@ -63,9 +69,9 @@
         private static func listen(
             to channels: [String],
             at address: RedisAddress,
-            _ options: RedisClient.Options,
+            options: RedisClient.Options,
             isOver: () -> Bool,
-            _ handler: (Event) -> Void
+            handler: (Event) -> Void
         ) -> Bool {
             var isListening = false
             do throws(StoreError) {

@@ -10,13 +10,13 @@
     extension RedisClient: LeaseServer {
         package func evaluate(_ script: String, keys: [String], arguments: [String]) async -> String? {
             let words = ["\(keys.count)"] + keys + arguments
-            func command(_ name: String, _ script: String) -> RedisCommand {
+            func command(_ name: String, script: String) -> RedisCommand {
                 RedisCommand(([name, script] + words).map { Array($0.utf8) })
             }
             let digest = ScriptDigest(of: Array(script.utf8)).hex
-            guard var reply = try? await send(command("EVALSHA", digest)) else { return nil }
+            guard var reply = try? await send(command("EVALSHA", script: digest)) else { return nil }
             if let text = reply.errorText, text.hasPrefix("NOSCRIPT") {
-                guard let again = try? await send(command("EVAL", script)) else { return nil }
+                guard let again = try? await send(command("EVAL", script: script)) else { return nil }
                 reply = again
             }
             return reply.bytes.map { String(decoding: $0, as: UTF8.self) }

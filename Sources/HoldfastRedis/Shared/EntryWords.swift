@@ -22,7 +22,7 @@
         }
 
         /// The bytes that an entry counts against the capacity; nil if the number would overflow.
-        static func size(_ key: StoreKey, _ variant: StoreKey, _ description: EntryDescription, body: Int) -> Int? {
+        static func size(_ key: StoreKey, variant: StoreKey, description: EntryDescription, body: Int) -> Int? {
             let marks = kept(description.tags).reduce(0) { $0 + 2 * $1.utf8.count + 192 }
             let (sum, overflow) =
                 (overhead + key.bytes.count + variant.bytes.count + description.metadata.count + marks)
@@ -47,7 +47,7 @@
                 key: key ?? StoreKey(bytes),
                 variant: StoreKey(variant),
                 version: StoredEntry.Version(number: UInt64(version)),
-                description: description(metadata, useless, tags),
+                description: description(metadata, uselessAfter: useless, tags: tags),
                 bodyLength: length,
                 storedAt: StoreInstant(milliseconds: Int64(storedAt)),
                 isPinned: pinned == 1
@@ -55,7 +55,7 @@
             return (entry, max(0, size))
         }
 
-        static func description(_ metadata: [UInt8], _ useless: [UInt8], _ tags: [UInt8]) -> EntryDescription {
+        static func description(_ metadata: [UInt8], uselessAfter useless: [UInt8], tags: [UInt8]) -> EntryDescription {
             EntryDescription(
                 metadata: ByteChunk(metadata),
                 uselessAfter: Int64(String(decoding: useless, as: UTF8.self)).map { StoreInstant(milliseconds: $0) }

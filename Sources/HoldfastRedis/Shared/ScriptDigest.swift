@@ -16,7 +16,7 @@
                 padded.append(UInt8(truncatingIfNeeded: bits >> shift))
             }
             for start in stride(from: 0, to: padded.count, by: 64) {
-                ScriptDigest.compress(&state, padded[start..<(start + 64)])
+                ScriptDigest.compress(&state, block: padded[start..<(start + 64)])
             }
             hex = state.map { word in
                 let digits = String(word, radix: 16)
@@ -24,12 +24,12 @@
             }.joined()
         }
 
-        private static func compress(_ state: inout [UInt32], _ block: ArraySlice<UInt8>) {
+        private static func compress(_ state: inout [UInt32], block: ArraySlice<UInt8>) {
             var words = stride(from: block.startIndex, to: block.endIndex, by: 4).map { place in
                 block[place..<(place + 4)].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
             }
             for index in 16..<80 {
-                words.append(rotate(words[index - 3] ^ words[index - 8] ^ words[index - 14] ^ words[index - 16], 1))
+                words.append(rotate(words[index - 3] ^ words[index - 8] ^ words[index - 14] ^ words[index - 16], by: 1))
             }
             var (a, b, c, d, e) = (state[0], state[1], state[2], state[3], state[4])
             for (index, word) in words.enumerated() {
@@ -40,12 +40,12 @@
                     case 2: (b & c | b & d | c & d, 0x8F1B_BCDC)
                     default: (b ^ c ^ d, 0xCA62_C1D6)
                     }
-                (a, b, c, d, e) = (rotate(a, 5) &+ mixed &+ e &+ constant &+ word, a, rotate(b, 30), c, d)
+                (a, b, c, d, e) = (rotate(a, by: 5) &+ mixed &+ e &+ constant &+ word, a, rotate(b, by: 30), c, d)
             }
             for (index, value) in [a, b, c, d, e].enumerated() { state[index] &+= value }
         }
 
-        private static func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 {
+        private static func rotate(_ word: UInt32, by count: UInt32) -> UInt32 {
             word << count | word >> (32 - count)
         }
     }

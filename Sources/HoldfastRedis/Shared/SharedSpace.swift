@@ -76,21 +76,21 @@
         /// In a full server, the oldest entries make room for what a script must add.
         ///
         /// - Throws: the client's errors, and those of ``RedisReply/refusal`` if the server refuses the script.
-        func run(_ script: SharedScript, _ arguments: [[UInt8]]) async throws(StoreError) -> Answer {
+        func run(_ script: SharedScript, with arguments: [[UInt8]]) async throws(StoreError) -> Answer {
             var bytes = arguments.reduce(64 << 10) { $0 + 2 * $1.count }
             while true {
                 do throws(StoreError) {
-                    return try await send(script, arguments)
+                    return try await send(script, with: arguments)
                 } catch {
                     guard error.code == .noSpace, bytes < 64 << 20,
-                        try await send(.shrink, [Array("\(bytes)".utf8), Array("0".utf8)]).evicted > 0
+                        try await send(.shrink, with: [Array("\(bytes)".utf8), Array("0".utf8)]).evicted > 0
                     else { throw error }
                     bytes *= 4
                 }
             }
         }
 
-        private func send(_ script: SharedScript, _ arguments: [[UInt8]]) async throws(StoreError) -> Answer {
+        private func send(_ script: SharedScript, with arguments: [[UInt8]]) async throws(StoreError) -> Answer {
             let known = agreement.withLock { $0 }
             let words =
                 [Array("1".utf8), Array(root.utf8)] + arguments
@@ -102,8 +102,8 @@
             return try answer(reply)
         }
 
-        func run(_ script: SharedScript, _ arguments: String...) async throws(StoreError) -> Answer {
-            try await run(script, arguments.map { Array($0.utf8) })
+        func run(_ script: SharedScript, with arguments: String...) async throws(StoreError) -> Answer {
+            try await run(script, with: arguments.map { Array($0.utf8) })
         }
 
         private func answer(_ reply: RedisReply) throws(StoreError) -> Answer {

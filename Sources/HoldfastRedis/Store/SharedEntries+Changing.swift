@@ -16,7 +16,13 @@
         ) async throws(StoreError) -> StoredEntry? {
             try checkOpen()
             let kept = EntryWords.bounded(description)
-            guard let size = EntryWords.size(entry.key, entry.variant, kept, body: entry.bodyLength), size <= capacity
+            guard
+                let size = EntryWords.size(
+                    entry.key,
+                    variant: entry.variant,
+                    description: kept,
+                    body: entry.bodyLength
+                ), size <= capacity
             else {
                 throw SharedEntries.tooLarge
             }
@@ -24,7 +30,7 @@
                 [Array(SharedEntries.name(of: entry).utf8), Array("\(entry.version.number)".utf8)]
                 + EntryWords.words(of: kept)
                 + ["\(size)", "\(capacity)", "\(now.milliseconds)"].map { Array($0.utf8) }
-            let answer = try await space.run(.refresh, words)
+            let answer = try await space.run(.refresh, with: words)
             guard let parts = answer.value.array, parts.count == 2, let version = parts[0].integer else {
                 if answer.word == "full" { throw SharedEntries.full }
                 return nil
@@ -49,7 +55,7 @@
             let words = [
                 Array(SharedSpace.digest(of: key).utf8), key.bytes,
             ]
-            noteRemoved(try await space.run(.invalidate, words).value.integer)
+            noteRemoved(try await space.run(.invalidate, with: words).value.integer)
         }
 
         @discardableResult
@@ -57,7 +63,7 @@
             try checkOpen()
             let answer = try await space.run(
                 .pin,
-                SharedEntries.name(of: entry),
+                with: SharedEntries.name(of: entry),
                 "\(entry.version.number)",
                 pinned ? "1" : "0",
                 "\(capacity)"
@@ -71,7 +77,7 @@
             let limit = min(max(1, limit), 500)
             var start = cursor.map { [UInt8(ascii: "(")] + $0.bytes } ?? Array("-".utf8)
             while true {
-                let answer = try await space.run(.list, [start, Array("\(limit - listed.count)".utf8)])
+                let answer = try await space.run(.list, with: [start, Array("\(limit - listed.count)".utf8)])
                 let rows = answer.value.array ?? []
                 for row in rows {
                     guard let parts = row.array, parts.count == 2, let shown = parts[1].array,
@@ -92,7 +98,7 @@
             try checkOpen()
             let answer = try await space.run(
                 .remove,
-                SharedEntries.name(of: entry),
+                with: SharedEntries.name(of: entry),
                 "\(entry.version.number)"
             )
             noteRemoved(answer.value.integer)

@@ -14,16 +14,17 @@
             let count: Int
             switch selection.form {
             case .all:
-                try await mark("all", [])
-                count = try await sweep { (start) async throws(StoreError) in try await space.run(.sweep, [start]) }
+                try await mark("all", word: [])
+                count = try await sweep { (start) async throws(StoreError) in try await space.run(.sweep, with: [start])
+                }
             case .tag(let tag): count = try await purge(tag: Array(tag.utf8))
             case .keyPrefix(let prefix):
-                try await mark("prefix", prefix)
+                try await mark("prefix", word: prefix)
                 count = try await sweep { (start) async throws(StoreError) in
-                    try await space.run(.sweepPrefix, [prefix, start])
+                    try await space.run(.sweepPrefix, with: [prefix, start])
                 }
                 // Copies of what was found in the meantime are removed too.
-                try await mark("none", [])
+                try await mark("none", word: [])
             case .matching(let predicate): count = try await purge(where: predicate, now: now)
             }
             noteRemoved(count)
@@ -39,8 +40,8 @@
         }
 
         @discardableResult
-        private func mark(_ kind: String, _ word: [UInt8]) async throws(StoreError) -> [UInt8] {
-            try await space.run(.mark, [Array(kind.utf8), word]).value.bytes ?? []
+        private func mark(_ kind: String, word: [UInt8]) async throws(StoreError) -> [UInt8] {
+            try await space.run(.mark, with: [Array(kind.utf8), word]).value.bytes ?? []
         }
 
         private func sweep(
@@ -57,10 +58,10 @@
         }
 
         private func purge(tag: [UInt8]) async throws(StoreError) -> Int {
-            let set = try await mark("tag", tag)
+            let set = try await mark("tag", word: tag)
             var (count, hasMore) = (0, !set.isEmpty)
             while hasMore {
-                let parts = try await space.run(.sweepTag, [set]).value.array ?? []
+                let parts = try await space.run(.sweepTag, with: [set]).value.array ?? []
                 guard parts.count == 2 else { throw SharedSpace.unreadable }
                 count += parts[0].integer ?? 0
                 hasMore = parts[1].integer == 1
@@ -72,7 +73,7 @@
             where isSelected: @Sendable (StoredEntry) -> Bool,
             now: StoreInstant
         ) async throws(StoreError) -> Int {
-            try await mark("none", [])
+            try await mark("none", word: [])
             var stopped: [[UInt8]] = []
             for row in try await space.run(.writers).value.array ?? [] {
                 let words = (row.array ?? []).compactMap(\.bytes)
@@ -81,13 +82,13 @@
                     key: StoreKey(words[1]),
                     variant: StoreKey(words[2]),
                     version: .beingWritten,
-                    description: EntryWords.description(words[3], words[4], words[5]),
+                    description: EntryWords.description(words[3], uselessAfter: words[4], tags: words[5]),
                     bodyLength: 0,
                     storedAt: now
                 )
                 if isSelected(entry) { stopped.append(words[0]) }
             }
-            if !stopped.isEmpty { _ = try await space.run(.stop, stopped) }
+            if !stopped.isEmpty { _ = try await space.run(.stop, with: stopped) }
             var (count, cursor) = (0, StoreCursor?.none)
             repeat {
                 let page = try await list(after: cursor, limit: 200, now: now)
@@ -95,7 +96,7 @@
                 cursor = page.next
             } while cursor != nil
             // An index that was lost in the meantime was not walked to its end.
-            try await mark("none", [])
+            try await mark("none", word: [])
             return count
         }
     }

@@ -50,7 +50,7 @@
 
         func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
             try checkOpen()
-            let answer = try await space.run(.look, [Array(SharedSpace.digest(of: key).utf8), key.bytes])
+            let answer = try await space.run(.look, with: [Array(SharedSpace.digest(of: key).utf8), key.bytes])
             let found = (answer.value.array ?? []).compactMap { shown in
                 shown.array.flatMap { EntryWords.entry($0, of: key)?.entry }
             }
@@ -63,7 +63,7 @@
 
         func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
             try checkOpen()
-            let answer = try await space.run(.open, SharedEntries.name(of: entry), "\(entry.version.number)")
+            let answer = try await space.run(.open, with: SharedEntries.name(of: entry), "\(entry.version.number)")
             guard let parts = answer.value.array, parts.count == 3, let name = parts[0].bytes,
                 let bytes = parts[2].bytes
             else {
@@ -91,11 +91,18 @@
         ) async throws(StoreError) -> any EntryWriter {
             try checkOpen()
             let kept = EntryWords.bounded(description)
-            guard let size = EntryWords.size(key, variant, kept, body: expectedLength ?? 0), size <= capacity else {
+            guard let size = EntryWords.size(key, variant: variant, description: kept, body: expectedLength ?? 0),
+                size <= capacity
+            else {
                 throw SharedEntries.tooLarge
             }
             await releases.settle()
-            let upload = BodyUpload(SharedSpace.name() + SharedSpace.name(), in: space, releases, onRead: onRead)
+            let upload = BodyUpload(
+                SharedSpace.name() + SharedSpace.name(),
+                in: space,
+                releases: releases,
+                onRead: onRead
+            )
             let words = [
                 Array(upload.writer.utf8), Array(SharedSpace.digest(of: key).utf8), key.bytes, variant.bytes,
             ]
@@ -103,14 +110,17 @@
                 Duration.milliseconds(min(max(0, now.milliseconds - $0.milliseconds), 900_000))
             }
             let start = ContinuousClock.now
-            let answer = try await space.run(.begin, words + EntryWords.words(of: kept) + [Array(upload.name.utf8)])
+            let answer = try await space.run(
+                .begin,
+                with: words + EntryWords.words(of: kept) + [Array(upload.name.utf8)]
+            )
             guard let parts = answer.value.array, parts.count == 2, let serverTime = parts[1].integer else {
                 throw StoreError(.superseded, "The store has a new secret, and the key was made with the old one.")
             }
             note(upload)
             // By the server's clock, and never too late: the time of the reply is subtracted as well.
             let askedFor = age.map { serverTime - Int(($0 + (.now - start)) / .milliseconds(1)) - 1 }
-            return SharedWriter(upload, key, variant, kept, askedFor: askedFor, of: self)
+            return SharedWriter(upload, key: key, variant: variant, description: kept, askedFor: askedFor, of: self)
         }
 
         var statistics: StoreStatistics {

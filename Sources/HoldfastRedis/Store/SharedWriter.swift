@@ -19,9 +19,9 @@
 
         init(
             _ upload: BodyUpload,
-            _ key: StoreKey,
-            _ variant: StoreKey,
-            _ description: EntryDescription,
+            key: StoreKey,
+            variant: StoreKey,
+            description: EntryDescription,
             askedFor: Int?,
             of store: SharedEntries
         ) {
@@ -39,13 +39,13 @@
 
         func append(_ bytes: ByteChunk) async throws(StoreError) {
             try check()
-            guard let size = EntryWords.size(key, variant, description, body: upload.count),
+            guard let size = EntryWords.size(key, variant: variant, description: description, body: upload.count),
                 size <= store.capacity - bytes.count
             else {
                 abandon()
                 throw SharedEntries.tooLarge
             }
-            try await upload.append(bytes, send)
+            try await upload.append(bytes, by: send)
         }
 
         @discardableResult
@@ -53,7 +53,9 @@
             try check()
             let kept = description.map(EntryWords.bounded) ?? self.description
             let length = upload.count
-            guard let size = EntryWords.size(key, variant, kept, body: length), size <= store.capacity else {
+            guard let size = EntryWords.size(key, variant: variant, description: kept, body: length),
+                size <= store.capacity
+            else {
                 abandon()
                 throw SharedEntries.tooLarge
             }
@@ -65,7 +67,7 @@
                 } else {
                     try await upload.finish(send)
                 }
-                let entry = try await publish(kept, length, size, inline, now: now)
+                let entry = try await publish(kept, length: length, size: size, inline: inline, now: now)
                 upload.handOver()
                 store.forget(upload)
                 store.counted.withLock { counted in
@@ -94,20 +96,20 @@
             if isOver.load(ordering: .acquiring) { throw BodyUpload.abandoned }
         }
 
-        private func send(_ number: Int, _ bytes: [UInt8]) async throws(StoreError) {
+        private func send(_ number: Int, bytes: [UInt8]) async throws(StoreError) {
             await store.releases.settle()
             let words = [
                 Array(upload.writer.utf8), Array(upload.name.utf8), Array("\(number)".utf8), bytes,
                 Array("\(store.capacity)".utf8), Array("0".utf8),
             ]
-            if try await store.space.run(.chunk, words).word == "full" { throw SharedEntries.full }
+            if try await store.space.run(.chunk, with: words).word == "full" { throw SharedEntries.full }
         }
 
         private func publish(
             _ description: EntryDescription,
-            _ length: Int,
-            _ size: Int,
-            _ inline: [UInt8],
+            length: Int,
+            size: Int,
+            inline: [UInt8],
             now: StoreInstant
         ) async throws(StoreError) -> StoredEntry {
             await store.releases.settle()
@@ -119,7 +121,7 @@
                     "\(store.capacity)", "\(now.milliseconds)", "\(max(0, askedFor ?? 0))",
                 ]
                 .map { Array($0.utf8) }
-            let answer = try await space.run(.commit, words)
+            let answer = try await space.run(.commit, with: words)
             guard let parts = answer.value.array, parts.count == 3, let version = parts[1].integer else {
                 if answer.word == "full" { throw SharedEntries.full }
                 throw StoreError(

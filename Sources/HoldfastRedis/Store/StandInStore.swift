@@ -151,7 +151,7 @@
         @discardableResult
         private func change<Outcome>(
             _ change: Debt.Change,
-            _ step: () async throws(StoreError) -> Outcome
+            by step: () async throws(StoreError) -> Outcome
         ) async throws(StoreError) -> Outcome? {
             let outcome: Reach<Outcome>
             do throws(StoreError) {

@@ -140,7 +140,7 @@
             await withTaskGroup(of: Void.self) { group in
                 for task in 0..<8 {
                     group.addTask {
-                        for number in 0..<200 { table.count("a", ["b"], ["\((number + task) % 10)"]) }
+                        for number in 0..<200 { table.count("a", labels: ["b"], values: ["\((number + task) % 10)"]) }
                     }
                 }
             }
