@@ -241,7 +241,7 @@ let package = Package(
         ),
         .testTarget(
             name: "HoldfastSemanticsTests",
-            dependencies: ["HoldfastSemantics", "HoldfastTesting"],
+            dependencies: ["HoldfastSemantics", "HoldfastTesting", "HoldfastTestKit"],
             resources: [.copy("Fixtures")]
         ),
         .testTarget(
@@ -252,7 +252,7 @@ let package = Package(
             name: "HoldfastTests",
             dependencies: [
                 "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastSimulation", "HoldfastTesting",
-                "HoldfastTestWidth",
+                "HoldfastTestKit", "HoldfastTestWidth",
             ]
         ),
         .testTarget(

@@ -74,12 +74,15 @@ extension Path {
         return [
             sends("call-empty", pipeline: pipeline()),
             sends("call-one-hook", pipeline: pipeline([BusyHook()])),
+            sends("call-one-synchronous-hook", pipeline: pipeline([SynchronousHook()])),
             sends("call-five-hooks", pipeline: pipeline((0..<5).map { _ in BusyHook() })),
             sends("call-five-idle-hooks", pipeline: pipeline((0..<5).map { _ in IdleHook() })),
             sends("call-retrier", pipeline: pipeline(retrierFactory: .backoff())),
             sends("hit", pipeline: hit),
             Path("hit-data") { (_: Int) async throws -> Bool in try await hit.data(for: plain).0.count == 1024 },
             sends("hit-beneath-a-hook", pipeline: observedHit),
+            sends("hit-beneath-a-synchronous-hook", pipeline: pipeline([SynchronousHook()], cache: .inMemory())),
+            sends("hit-edited", pipeline: pipeline([EditingHook()], cache: .inMemory())),
             sends("hit-authorized", pipeline: hit, request: asking(field: "Authorization", value: bearer)),
             sends("hit-cookies", pipeline: hit, request: asking(field: "Cookie", value: "session=0123456789abcdef")),
             sends("hit-directives", pipeline: hit, request: asking(field: "Cache-Control", value: "max-age=600")),
@@ -155,6 +158,19 @@ private struct ImmediateTransport: Transport {
 private struct BusyHook: ServiceHook {
     func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? { nil }
     func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws {}
+}
+
+private struct SynchronousHook: SynchronousServiceHook {
+    func scheduled(_ request: inout URLRequest, context: inout CallContext) throws -> Response? { nil }
+    func succeeded(_ response: inout Response, to request: URLRequest, context: inout CallContext) throws {}
+}
+
+/// Sets a credential, as hooks most often do.
+private struct EditingHook: SynchronousServiceHook {
+    func scheduled(_ request: inout URLRequest, context: inout CallContext) throws -> Response? {
+        try request.setField("Authorization", to: "Bearer 0123456789abcdef")
+        return nil
+    }
 }
 
 private struct IdleHook: ServiceHook {}

@@ -197,11 +197,11 @@ struct RecipesPageTests {
         #expect(server.requests.count == 5)
     }
 
-    struct APIKeyHook: ServiceHook {
+    struct APIKeyHook: SynchronousServiceHook {
         let key: String
 
-        func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-            request.setValue(key, forHTTPHeaderField: "X-API-Key")
+        func scheduled(_ request: inout URLRequest, context: inout CallContext) throws -> Response? {
+            try request.setField("X-API-Key", to: key)
             return nil
         }
     }

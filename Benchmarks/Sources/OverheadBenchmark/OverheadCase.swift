@@ -19,8 +19,9 @@ struct OverheadCase: Sendable {
     static var all: [OverheadCase] {
         [
             OverheadCase("empty"),
-            OverheadCase("one-hook", hooks: 1),
-            OverheadCase("five-hooks", hooks: 5),
+            OverheadCase("one-hook", hooks: [PassingHook()]),
+            OverheadCase("one-synchronous-hook", hooks: [PassingSynchronousHook()]),
+            OverheadCase("five-hooks", hooks: (0..<5).map { _ in PassingHook() }),
             OverheadCase("retrier", .backoff()),
             OverheadCase("empty-deadline", deadline: true),
             OverheadCase("retrier-deadline", .backoff(), deadline: true),
@@ -29,12 +30,17 @@ struct OverheadCase: Sendable {
 
     static let subjects = ["holdfast", "direct"]
 
-    private init(_ name: String, _ factory: any RetrierFactory = .never, hooks: Int = 0, deadline: Bool = false) {
+    private init(
+        _ name: String,
+        _ factory: any RetrierFactory = .never,
+        hooks: [any ServiceHook] = [],
+        deadline: Bool = false
+    ) {
         self.name = name
         pipeline = Pipeline(
             transport: ImmediateTransport(),
             retrierFactory: factory,
-            hooks: (0..<hooks).map { _ in PassingHook() }
+            hooks: hooks
         )
         var options = CallOptions()
         if deadline { options.timeout = .seconds(30) }
@@ -76,6 +82,12 @@ private struct PassingHook: ServiceHook {
     func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? { nil }
 
     func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws {}
+}
+
+/// The same, without suspending.
+private struct PassingSynchronousHook: SynchronousServiceHook {
+    func scheduled(_ request: inout URLRequest, context: inout CallContext) throws -> Response? { nil }
+    func succeeded(_ response: inout Response, to request: URLRequest, context: inout CallContext) throws {}
 }
 
 /// What an app calls if it has only a transport.

@@ -84,7 +84,7 @@ final class FetchRequest: Sendable {
     /// The same, for a revalidation for the store alone.
     var withoutOwnValidators: FetchRequest {
         var request = request
-        for name in CacheLookup.ownValidators { request.setValue(nil, forHTTPHeaderField: name.rawName) }
+        request.setFields(CacheLookup.ownValidators.map { ($0, nil) })
         return FetchRequest(of: self, request: request, lookup: lookup.withoutOwnValidators)
     }
 
@@ -120,7 +120,7 @@ final class FetchRequest: Sendable {
             // A coding that a transport adds by itself would give other bytes than the stored ones.
             let stored = completion.loaded.stored
             let namesCoding = if case .entityTag? = StrongValidator(stored) { true } else { false }
-            if request.value(forHTTPHeaderField: "Accept-Encoding") == nil || !namesCoding,
+            if request.field(.acceptEncoding) == nil || !namesCoding,
                 !stored.head.fields.contains(.contentEncoding)
             {
                 replaced.append(.acceptEncoding)
@@ -128,11 +128,7 @@ final class FetchRequest: Sendable {
             }
         }
         var request = self.request
-        var own: [FieldName: String] = [:]
-        for name in replaced {
-            own[name] = request.value(forHTTPHeaderField: name.rawName)
-            request.setValue(fields[name], forHTTPHeaderField: name.rawName)
-        }
+        let own = request.setFields(replaced.map { ($0, fields[$0]) })
         context.conditions = AddedConditions(
             fetchRequest: self,
             cache: cache,
@@ -162,7 +158,7 @@ struct AddedConditions: Sendable {
     /// The request with the caller's own conditions.
     func withdrawn(from request: URLRequest) -> URLRequest {
         var request = request
-        for name in replaced { request.setValue(own[name], forHTTPHeaderField: name.rawName) }
+        request.setFields(replaced.map { ($0, own[$0]) })
         return request
     }
 
@@ -219,9 +215,8 @@ struct AddedConditions: Sendable {
         context.conditions = nil
         let prepared = renewed.begin(in: &context, for: cache)
         var request = request
-        for name in replaced + (context.conditions?.replaced ?? []) {
-            request.setValue(prepared.value(forHTTPHeaderField: name.rawName), forHTTPHeaderField: name.rawName)
-        }
+        let names = replaced + (context.conditions?.replaced ?? [])
+        request.setFields(names.map { ($0, prepared.field($0)) })
         return request
     }
 }

@@ -99,9 +99,9 @@ public struct CachingHook: ServiceHook {
         // Positions count stored bytes, so there must be no content coding in between (RFC 9110 §14.2). The caller's accepted
         // codings determine the variant, so that a response's parts and its whole are the same one.
         if lookup.isConditionalOrPartial, lookup.head.fields.contains(.range),
-            request.value(forHTTPHeaderField: "Accept-Encoding") == nil
+            request.field(.acceptEncoding) == nil
         {
-            request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+            request.setFields([(.acceptEncoding, "identity")])
         }
         // What is stored for a request that it does not answer is still older than the response.
         var stored =

@@ -92,9 +92,10 @@ extension CachingHook {
         var description = entry.description
         description.metadata = stored.encoded
         description.uselessAfter = StoreInstant(stored.uselessAfter(cache.options))
-        if let known = cache.response(of: entry) {
-            description.tags = cache.tags(cache.ownTags(description.tags, of: known), for: stored)
-        }
+        let ownTags: Set<String>? =
+            description.tags.isEmpty
+            ? [] : cache.response(of: entry).map { cache.ownTags(description.tags, of: $0) }
+        if let ownTags { description.tags = cache.tags(ownTags, for: stored) }
         let equivalent = await noteSearchVariance(
             of: stored,
             under: entry.key,

@@ -63,7 +63,7 @@ extension CachingHook {
         let fields = request.allHTTPHeaderFields ?? [:]
         let implicit = transport.implicitFields(for: request)
         guard let plain = PlainRequestFields(fields, implicit: implicit), plain.arePlain,
-            let target = PlainTarget(url.absoluteString, cache, fields, implicit: implicit),
+            let target = PlainTarget(url.absoluteString, in: cache, fields: fields, implicit: implicit),
             let principal = cache.partitions.name(
                 of: plain,
                 explicit: explicit,
@@ -127,8 +127,8 @@ extension CachingHook {
             !head.layout.needsConfirmation,
             head.facts.targetsHash == cache.targetsHash,
             // A redirect is followed above, where an answer without a call never arrives.
-            !head.facts.status.isRedirection, let stored = head.fields(in: metadata),
-            let standing = standing(question, of: stored, head, in: metadata, isBorrowed: isBorrowed),
+            !head.facts.status.isRedirection, var fields = head.fields(in: metadata),
+            let standing = standing(question, of: fields, head: head, in: metadata, isBorrowed: isBorrowed),
             let body = cache.store.peekBody(of: entry)
         else { return nil }
         cache.meter.hit(
@@ -139,7 +139,7 @@ extension CachingHook {
             saved: head.facts.savedTime
         )
         let decision = CacheDecision(.hit, reason: .fresh, age: standing.age, freshnessLeft: standing.freshnessLeft)
-        var fields = head.facts.answerFields(stored, now: question.now)
+        head.facts.writeAge(into: &fields, now: question.now)
         CacheStatusField(cache.options, isStale: false)?
             .append(to: &fields, decision, key: "GET \(question.target.text)")
         let response = Response(
@@ -158,7 +158,7 @@ extension CachingHook {
     private func standing(
         _ question: borrowing FreshQuestion,
         of fields: HeaderFields,
-        _ head: EntryHead,
+        head: EntryHead,
         in metadata: ByteChunk,
         isBorrowed: Bool
     ) -> FreshnessStanding? {
@@ -286,7 +286,7 @@ private struct PlainTarget {
     ///
     /// - Parameter spelled: as it is spelled in the request. The targets of keys are canonical, so that nothing is found for another
     ///   spelling, and what is found proves that this one is canonical.
-    init?(_ spelled: String, _ cache: HTTPCache, _ fields: [String: String], implicit: HeaderFields) {
+    init?(_ spelled: String, in cache: HTTPCache, fields: [String: String], implicit: HeaderFields) {
         let options = cache.options
         guard options.mayChangeKeys else {
             (text, contentType, rule) = (spelled, "", -1)

@@ -206,11 +206,11 @@ extension CachingHook {
             let validator = StrongValidator(stored), let range = RangeRequest(missing)
         else { return nil }
         var request = request
-        for name in ["If-None-Match", "If-Modified-Since"] { request.setValue(nil, forHTTPHeaderField: name) }
-        request.setValue(range.description, forHTTPHeaderField: "Range")
-        request.setValue(validator.fieldValue, forHTTPHeaderField: "If-Range")
-        if request.value(forHTTPHeaderField: "Accept-Encoding") == nil, !stored.head.fields.contains(.contentEncoding) {
-            request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+        request.setFields([
+            (.ifNoneMatch, nil), (.ifModifiedSince, nil), (.range, range.description), (.ifRange, validator.fieldValue),
+        ])
+        if request.field(.acceptEncoding) == nil, !stored.head.fields.contains(.contentEncoding) {
+            request.setFields([(.acceptEncoding, "identity")])
         }
         var context = context
         // An exchange without a lookup is not stored, and the limit for the head does not apply to the body.

@@ -37,9 +37,10 @@ struct ReceivedExchange: Sendable {
         let now = context.clock.timestamp
         var sent: RequestHead?
         var sentPartition: String?
-        if let presented = response.presentation.fields.map({ cache.view(of: $0, to: lookup.head.target) }),
+        if let fields = response.presentation.fields(probably: lookup.presented),
             let request = context.exchange?.request
         {
+            let presented = cache.view(of: fields, to: lookup.head.target)
             sent = context.head(of: request, fields: presented)
             sentPartition = lookup.partition(ofSent: presented, in: context, of: cache)
         }

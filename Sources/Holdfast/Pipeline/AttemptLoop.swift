@@ -445,44 +445,6 @@ extension AttemptLoop {
     }
 }
 
-extension URLRequest {
-    /// Rejects fields that would be read as other fields, or as several (RFC 9110 §5.1, §5.5), and an invalid port, for which some
-    /// clients end the process.
-    ///
-    /// Called after prepare steps, and again by the transports of this package, for what hooks and callers set.
-    ///
-    /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent`.
-    package func checkHead() throws {
-        guard url?.port.map({ 1...65_535 ~= $0 }) ?? true else {
-            throw ServiceError(.badRequest, "The URL's port is out of range. Use 1 to 65535.", progress: .notSent)
-        }
-        for (name, value) in allHTTPHeaderFields ?? [:] {
-            if let refusal = URLRequest.refusal(ofField: name, value: value) { throw refusal }
-        }
-    }
-
-    /// Sets a field from a caller. On Linux, Foundation silently drops a value with a line end, so the request would be sent
-    /// without it.
-    ///
-    /// - Throws: as ``checkHead()``.
-    package mutating func setField(_ name: String, to value: String) throws {
-        if let refusal = URLRequest.refusal(ofField: name, value: value) { throw refusal }
-        setValue(value, forHTTPHeaderField: name)
-    }
-
-    private static func refusal(ofField name: String, value: String) -> ServiceError? {
-        let isName = !name.isEmpty && name.utf8.allSatisfy(\.isTokenCharacter)
-        guard !isName || value.utf8.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) else { return nil }
-        let shown = isName ? "The value of the field \(name)" : "The name of a field"
-        return ServiceError(
-            .badRequest,
-            "\(shown) contains a character that fields must not have, such as a line end; remove it from what a caller or a "
-                + "prepare step sets.",
-            progress: .notSent
-        )
-    }
-}
-
 /// A request ready to send.
 struct PreparedRequest {
     let request: URLRequest

@@ -76,9 +76,7 @@ struct AttemptState {
     var place: GatePlace {
         var hasher = Hasher()
         hasher.combine(principal)
-        hasher.combine(request.value(forHTTPHeaderField: "Authorization"))
-        hasher.combine(request.value(forHTTPHeaderField: "Cookie"))
-        for name in credentialFields { hasher.combine(request.value(forHTTPHeaderField: name.rawName)) }
+        for name in [.authorization, .cookie] + credentialFields { hasher.combine(request.field(name)) }
         return GatePlace(request, credential: hasher.finalize())
     }
 
@@ -208,7 +206,7 @@ extension FailedAttempt {
             timeLeft: context.deadline.map { context.clock.now.duration(to: $0) },
             receivedAt: context.exchange?.responseTime ?? context.clock.timestamp
         )
-        if let own = state.inForce?.rules.attemptField, request.value(forHTTPHeaderField: own.rawName) == nil {
+        if let own = state.inForce?.rules.attemptField, request.field(own) == nil {
             exchange.fields[own] = nil
         }
         let nested = state.records.last?.nestedAttempts ?? []

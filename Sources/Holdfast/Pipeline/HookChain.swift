@@ -28,7 +28,20 @@ protocol Forwarding: AnyObject, Sendable {
 
 /// Passes a call down through hooks into the next stage, and up again; gives each hook exactly one ending.
 final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
-    private let hooks: [any ServiceHook]
+    /// A hook, and how it is called.
+    private enum Hook: Sendable {
+        case synchronous(any SynchronousServiceHook)
+        case asynchronous(any ServiceHook)
+
+        var any: any ServiceHook {
+            switch self {
+            case .synchronous(let hook): hook
+            case .asynchronous(let hook): hook
+            }
+        }
+    }
+
+    private let hooks: [Hook]
     private let firstIndex: Int
     private let next: Next
     /// Whether each hook may be foreign code, which may edit the request.
@@ -37,7 +50,9 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
 
     /// - Parameter firstIndex: the position of the first hook in the whole pipeline, which identifies its state in the context.
     init(hooks: [any ServiceHook], firstIndex: Int, next: Next) {
-        self.hooks = hooks
+        self.hooks = hooks.map { hook in
+            (hook as? any SynchronousServiceHook).map { .synchronous($0) } ?? .asynchronous(hook)
+        }
         self.firstIndex = firstIndex
         self.next = next
         mayEdit = hooks.map { !($0 is CachingHook || $0 is AuthorizationHook) }
@@ -80,10 +95,13 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                 let entering = context.withholdsAdditions ? request : nil
                 if mayEdit[index], content == nil { content = .some(request.httpBody) }
                 do {
-                    if let answer = try await hooks[index].onSchedule(&request, &context) {
-                        outcome = .success(answer.answering(request))
-                    }
-                    if context.takesDefault(.schedule, of: hooks[index]) { idle.note(.schedule, index: index) }
+                    let answer =
+                        switch hooks[index] {
+                        case .synchronous(let hook): try hook.scheduled(&request, context: &context)
+                        case .asynchronous(let hook): try await hook.onSchedule(&request, &context)
+                        }
+                    if let answer { outcome = .success(answer.answering(request)) }
+                    if context.takesDefault(.schedule, of: hooks[index].any) { idle.note(.schedule, index: index) }
                 } catch {
                     outcome = .failure(error)
                 }
@@ -96,7 +114,7 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                     if !context.options.areDefault { context.adopt(insteadOf: &timeout) }
                 }
                 // The pipeline's own credential has its own scope, which says where it may be sent.
-                if let entering, !(hooks[index] is AuthorizationHook) { request.withholdAdditions(to: entering) }
+                if let entering, !(hooks[index].any is AuthorizationHook) { request.withholdAdditions(to: entering) }
             }
             index += 1
         }
@@ -115,8 +133,11 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
                 context.currentHook = firstIndex + index
                 let seen = context.exchange?.request ?? left.request(index) ?? request
                 do {
-                    try await hooks[index].onSuccess(&response, seen, &context)
-                    if context.takesDefault(.success, of: hooks[index]) { idle.note(.success, index: index) }
+                    switch hooks[index] {
+                    case .synchronous(let hook): try hook.succeeded(&response, to: seen, context: &context)
+                    case .asynchronous(let hook): try await hook.onSuccess(&response, seen, &context)
+                    }
+                    if context.takesDefault(.success, of: hooks[index].any) { idle.note(.success, index: index) }
                     outcome = .success(response)
                 } catch {
                     response.body.discard()
@@ -144,14 +165,14 @@ final class HookChain<Next: Exchanging>: Exchanging, Forwarding {
         let seen = context.exchange?.request ?? request
         // A failure that a cancelled caller will never see does not count as a failure.
         if error.isCancellation || Task.isCancelled {
-            hooks[index].onCancel(seen, context)
+            hooks[index].any.onCancel(seen, context)
             return .failure(CancellationError())
         }
-        let answer = await hooks[index].onFailure(error, seen, &context)
-        if context.takesDefault(.failure, of: hooks[index]) {
+        let answer = await hooks[index].any.onFailure(error, seen, &context)
+        if context.takesDefault(.failure, of: hooks[index].any) {
             idle.note(.failure, index: index)
             if idle.isIdle(.schedule, index: index), idle.isIdle(.success, index: index) {
-                DebugWarning.implementsNothing(type(of: hooks[index]))
+                DebugWarning.implementsNothing(type(of: hooks[index].any))
             }
         }
         guard let replacement = answer else { return .failure(error) }
@@ -273,10 +294,10 @@ extension CallContext {
     /// The type is compared: a hook that passes its moments on to another one runs the default of that one's type, which says
     /// nothing about its own. The moment is compared too, since such a hook may throw afterward, and the record is then found at
     /// another moment.
-    mutating func takesDefault(_ moment: IdleMoments.Moment, of hook: any ServiceHook) -> Bool {
+    mutating func takesDefault(_ moment: IdleMoments.Moment, of hook: @autoclosure () -> any ServiceHook) -> Bool {
         guard let taken = defaultTaken else { return false }
         defaultTaken = nil
-        return taken.moment == moment && taken.type == ObjectIdentifier(type(of: hook))
+        return taken.moment == moment && taken.type == ObjectIdentifier(type(of: hook()))
     }
 }
 

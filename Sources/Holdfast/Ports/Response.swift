@@ -26,7 +26,6 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
         var hasAgeDeducted = false
         var deadline: CallDeadline?
         var storedOrigin: (any RemovableOrigin)?
-        var isFreshHit = false
     }
 
     private var parts: CopyOnWrite<Parts>
@@ -94,8 +93,6 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
         get { parts.value.hasAgeDeducted }
         set { parts.value.hasAgeDeducted = newValue }
     }
-    /// Whether a cache answered with it by its facts alone.
-    var isFreshHit: Bool { parts.value.isFreshHit }
     /// When its call ends, by the clock of its pipeline; nil if nothing limits the call.
     var deadline: CallDeadline? {
         get { parts.value.deadline }
@@ -193,8 +190,7 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
                 contentDecoded: facts.contentDecoded,
                 cacheDecision: decision,
                 presentation: .presented(PresentedFields(request, implicit: implicit)),
-                hasAgeDeducted: true,
-                isFreshHit: true
+                hasAgeDeducted: true
             )
         )
     }
@@ -219,11 +215,11 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
 
     /// The response as an `HTTPURLResponse`; nil without a ``url``.
     ///
-    /// Repeated field lines are joined with a comma, since its fields are a dictionary. Costs about 10 µs on Linux; those of fresh
-    /// hits of one second share one.
+    /// Repeated field lines are joined with a comma, since its fields are a dictionary. Costs about 10 µs on Linux; those of
+    /// answers from one stored entry with one Age share one.
     public func makeHTTPURLResponse() -> HTTPURLResponse? {
         guard let url else { return nil }
-        guard isFreshHit, url.baseURL == nil else { return assembled(url) }
+        guard url.baseURL == nil else { return assembled(url) }
         return FoundationHeads.shared.head(of: head, url: url.absoluteString) { assembled(url) }
     }
 
@@ -282,6 +278,13 @@ package enum Presentation: Sendable {
     package var fields: HeaderFields? {
         if case .presented(let presented) = self { presented.fields } else { nil }
     }
+
+    /// The fields if they are known.
+    ///
+    /// - Parameter known: see ``PresentedFields/fields(probably:)``.
+    func fields(probably known: HeaderFields) -> HeaderFields? {
+        if case .presented(let presented) = self { presented.fields(probably: known) } else { nil }
+    }
 }
 
 /// The fields of a request together with those that its transport adds, put together on demand.
@@ -300,6 +303,16 @@ package enum PresentedFields: Sendable {
         } else {
             self = .fields(implicit.merging(HeaderFields(request.allHTTPHeaderFields ?? [:])))
         }
+    }
+
+    /// The fields.
+    ///
+    /// - Parameter known: those of a request that is probably the same, so that they need not be put together again.
+    func fields(probably known: HeaderFields) -> HeaderFields {
+        guard case .own(let request) = self, let own = request.allHTTPHeaderFields, own.count == known.count,
+            known.allSatisfy({ own[$0.name.rawName]?.hasSameBytes(as: $0.value) ?? false })
+        else { return fields }
+        return known
     }
 
     /// The fields; computed on each access if only the request is known.
@@ -323,7 +336,7 @@ final class FoundationHeads: Sendable {
         let url: String
         let made: HTTPURLResponse
 
-        func isFor(_ head: ResponseHead, _ url: String) -> Bool {
+        func isFor(_ head: ResponseHead, url: String) -> Bool {
             self.head.status == head.status && self.head.fields.isIdentical(to: head.fields) && self.url == url
         }
     }
@@ -345,7 +358,7 @@ final class FoundationHeads: Sendable {
         let shard = shards[Int(hash % UInt64(FoundationHeads.shardCount))]
         let index = Int(hash / UInt64(FoundationHeads.shardCount) % UInt64(FoundationHeads.placesPerShard))
         let known = shard.places.withLock { places in
-            places[index].flatMap { $0.isFor(head, url) ? $0.made : nil }
+            places[index].flatMap { $0.isFor(head, url: url) ? $0.made : nil }
         }
         if let known { return known }
         guard let made = make() else { return nil }

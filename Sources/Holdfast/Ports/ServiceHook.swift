@@ -66,6 +66,41 @@ extension ServiceHook {
     public func onCancel(_ request: URLRequest, _ context: CallContext) {}
 }
 
+/// A hook that waits for nothing before a request and after a response: it is called without suspending, which takes a fraction of
+/// the time.
+///
+/// **Implement** ``scheduled(_:context:)`` and ``succeeded(_:to:context:)`` in place of ``ServiceHook/onSchedule(_:_:)`` and
+/// ``ServiceHook/onSuccess(_:_:_:)``, with the same contracts; both have a default. They run on the caller's task and must not
+/// block. The other moments are those of any hook. A pipeline finds out once, when it is made, which of its hooks are synchronous;
+/// anything else that calls one as a ``ServiceHook`` gets the same results.
+public protocol SynchronousServiceHook: ServiceHook {
+    /// ``ServiceHook/onSchedule(_:_:)`` without suspending.
+    func scheduled(_ request: inout URLRequest, context: inout CallContext) throws -> Response?
+
+    /// ``ServiceHook/onSuccess(_:_:_:)`` without suspending.
+    func succeeded(_ response: inout Response, to request: URLRequest, context: inout CallContext) throws
+}
+
+extension SynchronousServiceHook {
+    public func scheduled(_ request: inout URLRequest, context: inout CallContext) throws -> Response? {
+        context.noteDefault(.schedule, of: Self.self)
+        return nil
+    }
+    public func succeeded(_ response: inout Response, to request: URLRequest, context: inout CallContext) throws {
+        context.noteDefault(.success, of: Self.self)
+    }
+    public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
+        try scheduled(&request, context: &context)
+    }
+    public func onSuccess(
+        _ response: inout Response,
+        _ request: URLRequest,
+        _ context: inout CallContext
+    ) async throws {
+        try succeeded(&response, to: request, context: &context)
+    }
+}
+
 /// Where in a pipeline a hook runs.
 public enum HookScope: Sendable, Hashable {
     /// Above redirects and acceptance: sees each call once, and one final outcome.

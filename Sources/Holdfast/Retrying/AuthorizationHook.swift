@@ -19,7 +19,7 @@ struct AuthorizationHook: ServiceHook {
     }
 
     func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-        let isOwn = request.value(forHTTPHeaderField: "Authorization") != nil
+        let isOwn = request.field(.authorization) != nil
         // Below another pipeline, the call may have begun at another origin.
         let first = context.isForeignHop ? nil : request.url
         guard context.options.usesAuthorization, !isOwn, authorization.covers(request.url, first: first) else {

@@ -104,7 +104,7 @@ public final class AuthorizationRefresh: Sendable {
             credential: token,
             for: scope,
             principal: principal,
-            apply: { $1.setValue("Bearer \($0)", forHTTPHeaderField: "Authorization") },
+            apply: { $1.setFields([(.authorization, "Bearer \($0)")]) },
             refresh: refresh
         )
     }

@@ -173,9 +173,11 @@ extension HeaderFields {
     ///
     /// A name that is not a token cannot be a header field (RFC 9110 §5.1) and is left out.
     public init(_ dictionary: [String: String]) {
-        self.init()
+        var lines: [Line] = []
+        lines.reserveCapacity(dictionary.count)
         for (name, value) in dictionary.sorted(by: { $0.key < $1.key }) {
-            append(rawName: name, value: value)
+            if let name = FieldName(name) { lines.append(Line(name: name, value: value)) }
         }
+        self.init(lines)
     }
 }

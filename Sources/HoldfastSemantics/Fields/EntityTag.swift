@@ -113,15 +113,15 @@ private struct EntityTagReader {
 
     mutating func tag() -> EntityTag? {
         var isWeak = false
-        if bytes[position...].starts(with: "W/".utf8) {
+        if position + 1 < bytes.count, bytes[position] == UInt8(ascii: "W"), bytes[position + 1] == UInt8(ascii: "/") {
             isWeak = true
             position += 2
         }
         guard !isAtEnd, bytes[position] == UInt8(ascii: "\"") else { return nil }
         let start = position + 1
-        guard let end = bytes[start...].firstIndex(where: { !EntityTagReader.isTagCharacter($0) }),
-            bytes[end] == UInt8(ascii: "\"")
-        else { return nil }
+        var end = start
+        while end < bytes.count, EntityTagReader.isTagCharacter(bytes[end]) { end += 1 }
+        guard end < bytes.count, bytes[end] == UInt8(ascii: "\"") else { return nil }
         position = end + 1
         skipWhitespace()
         return EntityTag(checked: String(decoding: bytes[start..<end], as: UTF8.self), isWeak: isWeak)

@@ -51,6 +51,12 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
         return name.withUTF8 { UnsafeRawBufferPointer($0).isLowerCase(of: bytes) }
     }
 
+    /// Whether this is a name in some spelling.
+    package func isSpelled(_ text: String) -> Bool {
+        var name = canonicalName
+        return name.withUTF8 { UnsafeRawBufferPointer($0).isLowerCase(of: text) }
+    }
+
     /// Creates a name from a literal in source code.
     ///
     /// - Precondition: the literal is a token; use `init?(_:)` for anything that is not a literal.
@@ -79,17 +85,9 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
 extension UInt8 {
     /// tchar of RFC 9110 §5.6.2.
     package var isTokenCharacter: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
-            UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
-            UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
-            true
-        default:
-            false
-        }
+        // A bit for each: letters, digits and !#$%&'*+-.^_`|~.
+        let bits: UInt64 = self < 64 ? 0x03FF_6CFA_0000_0000 : self < 128 ? 0x57FF_FFFF_C7FF_FFFE : 0
+        return bits >> UInt64(self & 63) & 1 == 1
     }
 
     package var isUpperCaseLetter: Bool {

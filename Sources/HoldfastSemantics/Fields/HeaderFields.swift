@@ -30,39 +30,31 @@ public struct HeaderFields: Sendable, Hashable {
         }
     }
 
-    /// The lines, or what they can be read from.
-    private enum Form: Sendable {
-        case lines([Line])
-        case encoded(EncodedLines)
-    }
-
-    private var form: Form
+    /// Lines that are read where a cache has stored them; the others follow them.
+    private var encoded: EncodedLines?
+    private var others: [Line]
 
     private var lines: [Line] {
-        get {
-            switch form {
-            case .lines(let lines): lines
-            case .encoded(let encoded): encoded.lines
-            }
-        }
+        get { encoded.map { $0.lines + others } ?? others }
         _modify {
-            var lines = lines
-            form = .lines([])
-            defer { form = .lines(lines) }
-            yield &lines
+            if let encoded {
+                others = encoded.lines + others
+                self.encoded = nil
+            }
+            yield &others
         }
     }
 
     /// Creates an empty list of lines.
     public init() {
-        form = .lines([])
+        others = []
     }
 
     /// Creates the list from lines, in their order.
     ///
     /// - Parameter lines: any lines; duplicates stay.
     public init(_ lines: some Sequence<Line>) {
-        form = .lines(Array(lines))
+        others = Array(lines)
     }
 
     /// The list that a cache has stored, as frames of names and values (``encode(into:)``).
@@ -75,7 +67,8 @@ public struct HeaderFields: Sendable, Hashable {
     ///   - count: how many there are; fewer are there if the bytes are damaged.
     package init?(encoded bytes: [UInt8], in range: Range<Int>, count: Int) {
         if let encoded = EncodedLines(bytes, in: range, count: count) {
-            form = .encoded(encoded)
+            self.encoded = encoded
+            others = []
             return
         }
         guard range.upperBound <= bytes.count else { return nil }
@@ -87,13 +80,11 @@ public struct HeaderFields: Sendable, Hashable {
             }
             lines.append(Line(name: name, value: value))
         }
-        form = .lines(lines)
+        others = lines
     }
 
     /// Whether there are as many lines as was said; false if what was stored is damaged.
-    package var areWhole: Bool {
-        if case .encoded(let encoded) = form { encoded.areWhole } else { true }
-    }
+    package var areWhole: Bool { encoded?.areWhole ?? true }
 
     /// Appends the frames of each line's name and value.
     package func encode(into frames: inout FramedBytes) {
@@ -150,47 +141,27 @@ public struct HeaderFields: Sendable, Hashable {
 
     /// Whether any line has this name, even with an empty value.
     public func contains(_ name: FieldName) -> Bool {
-        switch form {
-        case .lines(let lines): lines.contains { $0.name == name }
-        case .encoded(let encoded): encoded.contains(name)
-        }
+        encoded?.contains(name) ?? false || others.contains { $0.name == name }
     }
 
     /// Calls `body` with the value of each line of a field, in order, until it returns false.
     private func forEachValue(of name: FieldName, _ body: (String) -> Bool) {
-        switch form {
-        case .lines(let lines):
-            for line in lines where line.name == name {
-                if !body(line.value) { return }
-            }
-        case .encoded(let encoded): encoded.forEachValue(of: name, body)
+        if let encoded, !encoded.forEachValue(of: name, body) { return }
+        for line in others where line.name == name {
+            if !body(line.value) { return }
         }
     }
 
     /// Appends a line.
     public mutating func append(_ name: FieldName, _ value: String) {
-        change(
-            lines: { $0.append(Line(name: name, value: value)) },
-            encoded: { $0.append(Line(name: name, value: value)) }
-        )
+        others.append(Line(name: name, value: value))
     }
 
     /// Appends an Age line to a list that has none.
     ///
     /// - Parameter seconds: not negative.
     mutating func appendAge(_ seconds: Int64) {
-        change(lines: { $0.append(Line(name: .age, value: String(seconds))) }, encoded: { $0.appendAge(seconds) })
-    }
-
-    @inline(__always)
-    private mutating func change(lines change: (inout [Line]) -> Void, encoded: (inout EncodedLines) -> Void) {
-        switch form {
-        case .lines: change(&lines)
-        case .encoded(var changed):
-            form = .lines([])
-            encoded(&changed)
-            form = .encoded(changed)
-        }
+        if encoded == nil || !others.isEmpty { append(.age, String(seconds)) } else { encoded?.age = seconds }
     }
 
     /// Appends a line whose name comes from outside.
@@ -208,32 +179,28 @@ public struct HeaderFields: Sendable, Hashable {
 
     /// Whether both are an unchanged copy of the same list; false means nothing.
     package func isIdentical(to other: HeaderFields) -> Bool {
-        switch (form, other.form) {
-        case (.lines(let left), .lines(let right)):
-            left.count == right.count
-                && left.withUnsafeBufferPointer { $0.baseAddress } == right.withUnsafeBufferPointer { $0.baseAddress }
-        case (.encoded(let left), .encoded(let right)): left.isIdentical(to: right)
-        default: false
-        }
+        if let encoded, let known = other.encoded { return encoded.isIdentical(to: known) && others == other.others }
+        return encoded == nil && other.encoded == nil && others.count == other.others.count
+            && others.withUnsafeBufferPointer { $0.baseAddress }
+                == other.others.withUnsafeBufferPointer { $0.baseAddress }
     }
 
     /// The same list with bytes of its own, so that it does not keep the whole entry in memory; nil if they are too many.
     package func compacted(upTo limit: Int) -> HeaderFields? {
-        guard case .encoded(let encoded) = form, let compacted = encoded.compacted(upTo: limit) else { return nil }
-        var fields = HeaderFields()
-        fields.form = .encoded(compacted)
+        guard others.count <= 4, let compacted = encoded?.compacted(upTo: limit) else { return nil }
+        var fields = self
+        fields.encoded = compacted
         return fields
     }
 
     /// A number that is equal where ``isIdentical(to:)`` is true, for tables in which nobody gains by equal ones; nil if the list
     /// is not as it was stored.
-    package var quickHash: UInt64? {
-        if case .encoded(let encoded) = form { encoded.quickHash } else { nil }
-    }
+    package var quickHash: UInt64? { encoded?.quickHash }
 
     /// Removes every line of one field.
     public mutating func removeAll(_ name: FieldName) {
-        change(lines: { $0.removeAll { $0.name == name } }, encoded: { $0.removeAll(name) })
+        encoded?.removeAll(name)
+        others.removeAll { $0.name == name }
     }
 
     /// Removes every line for which the predicate returns true.
@@ -254,7 +221,7 @@ public struct HeaderFields: Sendable, Hashable {
 
     /// Whether both have equal lines in the same order.
     public static func == (left: HeaderFields, right: HeaderFields) -> Bool {
-        if case .lines(let left) = left.form, case .lines(let right) = right.form { return left == right }
+        if left.encoded == nil, right.encoded == nil { return left.others == right.others }
         return left.isIdentical(to: right) || left.elementsEqual(right)
     }
 
@@ -269,12 +236,7 @@ extension HeaderFields: RandomAccessCollection {
     public var startIndex: Int { 0 }
 
     /// The index after the last line.
-    public var endIndex: Int {
-        switch form {
-        case .lines(let lines): lines.count
-        case .encoded(let encoded): encoded.count
-        }
-    }
+    public var endIndex: Int { (encoded?.count ?? 0) + others.count }
 
     /// Iterates over the lines.
     public func makeIterator() -> IndexingIterator<[Line]> { lines.makeIterator() }
@@ -284,17 +246,16 @@ extension HeaderFields: RandomAccessCollection {
     /// - Precondition: the index is within the collection.
     public subscript(position: Int) -> Line {
         precondition(position >= 0 && position < count, "There is no field line \(position)")
-        return switch form {
-        case .lines(let lines): lines[position]
-        case .encoded(let encoded): encoded[position]
-        }
+        guard let encoded else { return others[position] }
+        let count = encoded.count
+        return position < count ? encoded[position] : others[position - count]
     }
 }
 
 extension HeaderFields: ExpressibleByDictionaryLiteral {
     /// Creates the list from a literal; order and duplicates are kept.
     public init(dictionaryLiteral elements: (FieldName, String)...) {
-        form = .lines(elements.map { Line(name: $0.0, value: $0.1) })
+        others = elements.map { Line(name: $0.0, value: $0.1) }
     }
 }
 
@@ -315,7 +276,7 @@ extension HeaderFields {
 
 /// Field lines as a cache stores them: name and value of each, both after their length (``FramedBytes``).
 ///
-/// They are read where they stand: a line becomes text only when it is asked for. Lines can be left out, and others added behind
+/// They are read where they stand: a line becomes text only when it is asked for. Lines can be left out, and an Age added behind
 /// them, without copying any.
 struct EncodedLines: Sendable {
     /// Lists with more lines are not used in this form, since a bit says of each whether it is left out.
@@ -328,8 +289,7 @@ struct EncodedLines: Sendable {
     /// A bit for each stored line.
     private var leftOut: UInt64 = 0
     /// The value of an Age line behind the stored ones; negative: there is none.
-    private var age: Int64 = -1
-    private(set) var added: [HeaderFields.Line] = []
+    var age: Int64 = -1
 
     /// Nil if there are too many, or if the range is not one of the bytes.
     ///
@@ -355,11 +315,11 @@ struct EncodedLines: Sendable {
     }
 
     /// How many lines there are.
-    var count: Int { Int(storedCount) - leftOut.nonzeroBitCount + (age < 0 ? 0 : 1) + added.count }
+    var count: Int { Int(storedCount) - leftOut.nonzeroBitCount + (age < 0 ? 0 : 1) }
 
-    /// Whether both are the same stored bytes, with the same lines left out and added.
+    /// Whether both are the same stored bytes, with the same lines left out and the same Age.
     func isIdentical(to other: EncodedLines) -> Bool {
-        leftOut == other.leftOut && age == other.age && added == other.added
+        leftOut == other.leftOut && age == other.age
             && withStored { stored in other.withStored { stored.hasSameBytes(as: $0) } }
     }
 
@@ -387,23 +347,15 @@ struct EncodedLines: Sendable {
     /// See ``HeaderFields/compacted(upTo:)``.
     func compacted(upTo limit: Int) -> EncodedLines? {
         let range = Int(start)..<Int(end)
-        guard range.count <= limit, added.count <= 4,
+        guard range.count <= limit,
             var compacted = EncodedLines(Array(bytes[range]), in: 0..<range.count, count: Int(storedCount))
         else { return nil }
-        (compacted.leftOut, compacted.age, compacted.added) = (leftOut, age, added)
+        (compacted.leftOut, compacted.age) = (leftOut, age)
         return compacted
     }
 
-    mutating func append(_ line: HeaderFields.Line) { added.append(line) }
-
-    /// Adds an Age line, of which there is none.
-    ///
-    /// - Parameter seconds: not negative.
-    mutating func appendAge(_ seconds: Int64) { age = seconds }
-
     mutating func removeAll(_ name: FieldName) {
         if name == .age { age = -1 }
-        added.removeAll { $0.name == name }
         var named: UInt64 = 0
         forEachStored { stored, spelled, _, number in
             if name.isSpelled(UnsafeRawBufferPointer(rebasing: stored[spelled])) { named |= 1 << number }
@@ -421,7 +373,7 @@ struct EncodedLines: Sendable {
             return true
         }
         if age >= 0 { lines.append(ageLine) }
-        return lines + added
+        return lines
     }
 
     /// The line at an index, which is below ``count``.
@@ -434,18 +386,15 @@ struct EncodedLines: Sendable {
             left -= 1
             return found == nil
         }
-        if let found { return found }
-        if age >= 0 {
-            if left == 0 { return ageLine }
-            left -= 1
-        }
         // What is damaged may have fewer lines than it says.
-        return added.indices.contains(left) ? added[left] : HeaderFields.Line(stored: .unreadable, value: "")
+        return found ?? (age >= 0 && left == 0 ? ageLine : HeaderFields.Line(stored: .unreadable, value: ""))
     }
 
     /// Calls `body` with the value of each line of a field, in order, until it returns false.
+    ///
+    /// - Returns: false if it did.
     @inline(__always)
-    func forEachValue(of name: FieldName, _ body: (String) -> Bool) {
+    func forEachValue(of name: FieldName, _ body: (String) -> Bool) -> Bool {
         var goesOn = true
         forEachStored { stored, spelled, value, number in
             if leftOut >> number & 1 == 0, name.isSpelled(UnsafeRawBufferPointer(rebasing: stored[spelled])) {
@@ -453,11 +402,8 @@ struct EncodedLines: Sendable {
             }
             return goesOn
         }
-        guard goesOn else { return }
-        if age >= 0, name == .age, !body(String(age)) { return }
-        for line in added where line.name == name {
-            if !body(line.value) { return }
-        }
+        if goesOn, age >= 0, name == .age { return body(String(age)) }
+        return goesOn
     }
 
     /// Whether there is a line of a field.
@@ -468,7 +414,7 @@ struct EncodedLines: Sendable {
             isThere = leftOut >> number & 1 == 0 && name.isSpelled(UnsafeRawBufferPointer(rebasing: stored[spelled]))
             return !isThere
         }
-        return isThere || added.contains { $0.name == name }
+        return isThere
     }
 
     private var ageLine: HeaderFields.Line { HeaderFields.Line(name: .age, value: String(age)) }

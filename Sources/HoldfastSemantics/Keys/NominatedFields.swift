@@ -18,24 +18,30 @@ public struct NominatedFields: Sendable, Hashable {
     private let normalizes: Bool
 
     /// The values as the request had them, for ``matches(written:_:implicit:areCredentialsEqual:)``.
-    package var written: [UInt8] { origin.bytes }
-    private var origin = Origin(bytes: [])
+    package let written: [UInt8]
 
-    /// Where a value comes from, which is not a part of it.
-    private struct Origin: Sendable, Hashable {
-        let bytes: [UInt8]
+    /// The variant key: an empty array if the response does not vary.
+    public let framed: [UInt8]
 
-        static func == (left: Origin, right: Origin) -> Bool { true }
-        func hash(into hasher: inout Hasher) {}
-    }
+    /// Whether both have the same names and values; how a request wrote them makes no difference.
+    public static func == (left: NominatedFields, right: NominatedFields) -> Bool { left.framed == right.framed }
+
+    /// Feeds the names and values to the hasher.
+    public func hash(into hasher: inout Hasher) { hasher.combine(framed) }
 
     /// The nominated names in lower case, sorted; empty if the response does not vary.
     public var names: [String] { entries.map(\.name) }
 
     /// Creates the value for a response without Vary.
     public init() {
-        entries = []
-        normalizes = true
+        self.init([], normalizes: true, written: [])
+    }
+
+    private init(_ entries: [Entry], normalizes: Bool, written: [UInt8]) {
+        self.entries = entries
+        self.normalizes = normalizes
+        self.written = written
+        framed = NominatedFields.framed(entries, normalizes: normalizes)
     }
 
     /// Takes the values that the response nominates from its request.
@@ -56,21 +62,10 @@ public struct NominatedFields: Sendable, Hashable {
         normalizes: Bool = true,
         credentialFields: [FieldName] = []
     ) {
-        self.normalizes = normalizes
-        guard vary.contains(.vary) else {
-            entries = []
-            return
-        }
-        var names: Set<String> = []
-        for value in vary.values(of: .vary) {
-            for member in FieldScanner.members(of: value) {
-                guard member != "*", let name = FieldName(member) else { return nil }
-                names.insert(name.canonicalName)
-            }
-        }
+        guard let names = NominatedFields.names(vary: vary) else { return nil }
         let presented = PresentedValues(request, nameCount: names.count)
         let hidden = Set(credentialFields.map(\.canonicalName))
-        entries = names.sorted().map { name in
+        let entries = names.map { name in
             var entry = Entry(name: name, isDigest: hidden.contains(name) && !NominatedFields.isCredential(name))
             entry.value = NominatedFields.value(of: entry, in: presented, secret: secret, normalizes: normalizes)
             if entry.value == nil { entry.isDigest = false }
@@ -81,7 +76,20 @@ public struct NominatedFields: Sendable, Hashable {
             frames.append(entry.name)
             frames.append(NominatedFields.written(entry, in: presented))
         }
-        origin = Origin(bytes: frames.bytes)
+        self.init(entries, normalizes: normalizes, written: frames.bytes)
+    }
+
+    /// The names that Vary nominates, in lower case, unique and sorted; nil if a response with it answers no other request.
+    static func names(vary: HeaderFields) -> [String]? {
+        guard vary.contains(.vary) else { return [] }
+        var names: [String] = []
+        for value in vary.values(of: .vary) {
+            for member in FieldScanner.members(of: value) {
+                guard member != "*", let name = FieldName(member) else { return nil }
+                names.append(name.canonicalName)
+            }
+        }
+        return names.count < 2 ? names : Set(names).sorted()
     }
 
     /// Restores a value from its ``framed`` form.
@@ -94,23 +102,20 @@ public struct NominatedFields: Sendable, Hashable {
 
     /// - Parameter written: ``written``; empty if it is not known.
     package init?(framed: [UInt8], written: [UInt8]) {
-        origin = Origin(bytes: written)
         guard !framed.isEmpty else {
-            entries = []
-            normalizes = true
+            self.init([], normalizes: true, written: written)
             return
         }
         var reader = FramedBytes.Reader(framed)
         guard let format = reader.nextString(), format == Format.semantic || format == Format.literal else {
             return nil
         }
-        normalizes = format == Format.semantic
         var entries: [Entry] = []
         while !reader.isAtEnd {
             guard let name = reader.nextString(), let value = reader.next(),
                 FieldName(name)?.canonicalName == name, entries.last.map({ $0.name < name }) ?? true,
                 value.isEmpty || value.first == Format.text || value.first == Format.digest,
-                String(validating: value, as: UTF8.self) != nil
+                value.withUnsafeBytes({ String(validating: $0) }) != nil
             else { return nil }
             let isDigest = value.first == Format.digest
             entries.append(
@@ -118,11 +123,10 @@ public struct NominatedFields: Sendable, Hashable {
             )
         }
         guard !entries.isEmpty else { return nil }
-        self.entries = entries
+        self.init(entries, normalizes: format == Format.semantic, written: written)
     }
 
-    /// The variant key: an empty array if the response does not vary.
-    public var framed: [UInt8] {
+    private static func framed(_ entries: [Entry], normalizes: Bool) -> [UInt8] {
         guard !entries.isEmpty else { return [] }
         var frames = FramedBytes()
         frames.append(normalizes ? Format.semantic : Format.literal)

@@ -35,6 +35,8 @@ struct MemoryBook: Sendable {
     /// Reports the uses that a shard noted to the policy.
     mutating func passOn(_ noted: MemoryShards.NotePlace, of shards: MemoryShards) {
         if let now = shards.takeNotes(noted, &tickets) { ledger.latestNow = max(ledger.latestNow, now) }
+        // Most places have nothing to tell.
+        guard !tickets.isEmpty else { return }
         for ticket in tickets { ledger.use(ticket, &leaving) }
         tickets.removeAll(keepingCapacity: true)
     }

@@ -58,11 +58,11 @@ struct HoldfastCatalogTests {
         #expect(server.requests.count == 1)
     }
 
-    struct ClientName: ServiceHook {
+    struct ClientName: SynchronousServiceHook {
         let name: String
 
-        func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-            request.setValue(name, forHTTPHeaderField: "User-Agent")
+        func scheduled(_ request: inout URLRequest, context: inout CallContext) throws -> Response? {
+            try request.setField("User-Agent", to: name)
             return nil
         }
     }

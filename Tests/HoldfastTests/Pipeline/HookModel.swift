@@ -24,6 +24,7 @@ struct HookModel: Sendable, CustomStringConvertible {
         let success: Success
         let failure: Failure
         let scope: HookScope
+        let isSynchronous: Bool
     }
 
     /// How a call ended: by whom, and with which path.
@@ -49,15 +50,18 @@ struct HookModel: Sendable, CustomStringConvertible {
                 schedule: mostly([.absent, .passes, .edits, .edits], Schedule.allCases),
                 success: mostly([.absent, .passes, .edits], Success.allCases),
                 failure: mostly([.passes], Failure.allCases),
-                scope: place < firstMessageHook ? .call : .message
+                scope: place < firstMessageHook ? .call : .message,
+                isSynchronous: Bool.random(using: &random)
             )
         }
         sending = mostly([.answers, .answers, .fails], Sending.allCases)
     }
 
     var description: String {
-        scripts.map { "\($0.schedule)/\($0.success)/\($0.failure)/\($0.scope)" }.joined(separator: ", ")
-            + ": \(sending)"
+        scripts.map { script in
+            "\(script.schedule)/\(script.success)/\(script.failure)/\(script.scope)"
+                + (script.isSynchronous ? "/synchronous" : "")
+        }.joined(separator: ", ") + ": \(sending)"
     }
 
     /// What is written down of a call, and how it ends.
@@ -107,11 +111,15 @@ struct HookModel: Sendable, CustomStringConvertible {
     func hooks(_ log: HookLog) -> [any ServiceHook] {
         scripts.map { script in
             let acts = Acts(script: script, log: log)
-            return switch (script.schedule == .absent, script.success == .absent) {
-            case (true, true): NeitherHook(acts: acts)
-            case (true, false): EndingHook(acts: acts)
-            case (false, true): SchedulingHook(acts: acts)
-            case (false, false): BothHook(acts: acts)
+            return switch (script.schedule == .absent, script.success == .absent, script.isSynchronous) {
+            case (true, true, false): NeitherHook(acts: acts)
+            case (true, false, false): EndingHook(acts: acts)
+            case (false, true, false): SchedulingHook(acts: acts)
+            case (false, false, false): BothHook(acts: acts)
+            case (true, true, true): SynchronousNeitherHook(acts: acts)
+            case (true, false, true): SynchronousEndingHook(acts: acts)
+            case (false, true, true): SynchronousSchedulingHook(acts: acts)
+            case (false, false, true): SynchronousBothHook(acts: acts)
             }
         }
     }
@@ -195,6 +203,38 @@ private struct BothHook: ActingHook {
     }
 
     func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws {
+        try acts.success(&response, request)
+    }
+}
+
+private struct SynchronousNeitherHook: ActingHook, SynchronousServiceHook {
+    let acts: Acts
+}
+
+private struct SynchronousSchedulingHook: ActingHook, SynchronousServiceHook {
+    let acts: Acts
+
+    func scheduled(_ request: inout URLRequest, context: inout CallContext) throws -> Response? {
+        try acts.schedule(&request)
+    }
+}
+
+private struct SynchronousEndingHook: ActingHook, SynchronousServiceHook {
+    let acts: Acts
+
+    func succeeded(_ response: inout Response, to request: URLRequest, context: inout CallContext) throws {
+        try acts.success(&response, request)
+    }
+}
+
+private struct SynchronousBothHook: ActingHook, SynchronousServiceHook {
+    let acts: Acts
+
+    func scheduled(_ request: inout URLRequest, context: inout CallContext) throws -> Response? {
+        try acts.schedule(&request)
+    }
+
+    func succeeded(_ response: inout Response, to request: URLRequest, context: inout CallContext) throws {
         try acts.success(&response, request)
     }
 }

@@ -18,34 +18,33 @@ struct Asking: Sendable {
     private let order: [Int32]
 
     /// Creates requests for the first `count` resources, in an order that is the same in every run.
-    ///
-    init(_ count: Int, length: Int, thread: Int, face: HitCase.Face = .send) {
+    init(_ count: Int, length: Int, thread: Int, kind: HitCase.Kind = .plain) {
         resources = (0..<count).map { Resource($0, length: length) }
-        requests = resources.compactMap(\.request).map { request in
-            face.edited(request)
-        }
+        requests = resources.compactMap(\.request).map { kind.edited($0) }
         var numbers = SeededNumbers(seed: UInt64(thread) + 1)
-        order = (0..<1_024).map { _ in Int32(Int.random(in: 0..<count, using: &numbers)) }
+        var length = 1_024
+        while length < count { length *= 2 }
+        order = (0..<length).map { _ in Int32(Int.random(in: 0..<count, using: &numbers)) }
     }
 
     /// The resource to request at a place.
     ///
     /// - Parameter bound: only the first resources up to this number.
     func number(_ place: Int, of bound: Int = .max) -> Int {
-        let number = Int(order[place & 1_023])
+        let number = Int(order[place & (order.count - 1)])
         return number < bound ? number : number % bound
     }
 }
 
-extension HitCase.Face {
+extension HitCase.Kind {
+    static let credential = "Bearer " + String(repeating: "0123456789abcdef", count: 8)
+
     /// A request as a call of this kind sends it.
     func edited(_ request: URLRequest) -> URLRequest {
         var request = request
         switch self {
-        case .send, .data: break
-        case .authorized:
-            let token = String(repeating: "0123456789abcdef", count: 8)
-            request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
+        case .plain, .hooked, .edited, .uniform50k, .uniform1M: break
+        case .authorized: request.setValue(Self.credential, forHTTPHeaderField: "Authorization")
         case .cookies: request.setValue("session=0123456789abcdef", forHTTPHeaderField: "Cookie")
         case .directives: request.setValue("max-age=3600", forHTTPHeaderField: "Cache-Control")
         case .judged: request.cachePolicy = .returnCacheDataElseLoad

@@ -8,35 +8,52 @@ struct HitCase: Sendable, Equatable {
         case memory, disk
     }
 
-    /// How a cache is called.
-    enum Face: String, Sendable, CaseIterable {
-        /// `send`, collecting the whole body.
-        case send
-        /// `data(for:)`.
-        case data
-        /// `send` with Authorization, as most clients of an API do; the response is the principal's own.
+    /// What a call has that a plain one does not, or among how many resources it chooses.
+    enum Kind: String, Sendable, CaseIterable {
+        /// A hit of one of a few resources.
+        case plain
+        /// With Authorization, as most clients of an API send it; the response is the principal's own.
         case authorized
-        /// `send` with a Cookie, which the public response answers too.
+        /// With a Cookie, which the public response answers too.
         case cookies
-        /// `send` with a Cache-Control, as from a caller that wants nothing older than an hour.
+        /// With a Cache-Control, as from a caller that wants nothing older than an hour.
         case directives
-        /// `send` with a `cachePolicy` that the cache judges in full each time.
+        /// Behind an asynchronous hook that looks at the request and at the response.
+        case hooked
+        /// Behind a hook that sets Authorization.
+        case edited
+        /// With a `cachePolicy` that the cache judges in full each time.
         case judged
+        /// One of 50,000 resources, each equally often.
+        case uniform50k = "uniform-50k"
+        /// One of a million resources, each equally often.
+        case uniform1M = "uniform-1M"
 
-        /// Faces that every subject knows; the others say something that only a cache by HTTP's rules evaluates.
-        var isCommon: Bool { self == .send || self == .data }
+        /// The number of resources, if it is not that of the plan.
+        var entries: Int? {
+            switch self {
+            case .uniform50k: 50_000
+            case .uniform1M: 1_000_000
+            default: nil
+            }
+        }
     }
 
     let tier: Tier
     let length: Int
-    let face: Face
+    let kind: Kind
+    /// Whether the call is `data(for:)`; otherwise it is `send`, collecting the whole body.
+    let asksData: Bool
     let threads: Int
 
-    /// `memory-1KiB`, `disk-16KiB-data`, `memory-1KiB@2`.
+    /// `memory-1KiB`, `disk-16KiB-data`, `memory-1KiB@2`, `memory-1KiB-authorized-data`.
     var name: String {
-        "\(tier.rawValue)-\(length >> 10)KiB" + (face == .send ? "" : "-\(face.rawValue)")
+        "\(tier.rawValue)-\(length >> 10)KiB" + (kind == .plain ? "" : "-\(kind.rawValue)") + (asksData ? "-data" : "")
             + (threads == 1 ? "" : "@\(threads)")
     }
+
+    /// Whether a quick run leaves it out: filling takes a minute.
+    var isLong: Bool { kind == .uniform1M }
 
     static let lengths = [1 << 10, 16 << 10]
 
@@ -44,17 +61,14 @@ struct HitCase: Sendable, Equatable {
     static let all: [HitCase] = Tier.allCases.flatMap { tier in lengths.flatMap { cases(tier, $0) } }
 
     private static func cases(_ tier: Tier, _ length: Int) -> [HitCase] {
-        var made: [HitCase] = []
-        for threads in [1, 2] {
-            made.append(HitCase(tier: tier, length: length, face: .send, threads: threads))
-            made.append(HitCase(tier: tier, length: length, face: .data, threads: threads))
-        }
-        // The cost of the evaluation depends neither on the body nor on other threads.
-        if tier == .memory, length == lengths[0] {
-            for face in Face.allCases where !face.isCommon {
-                made.append(HitCase(tier: tier, length: length, face: face, threads: 1))
+        // What is judged depends neither on the tier, nor on the body, nor on other threads.
+        let kinds = tier == .memory && length == lengths[0] ? Kind.allCases : [.plain]
+        return kinds.flatMap { kind in
+            (kind == .plain ? [1, 2] : [1]).flatMap { threads in
+                [false, true].map { asksData in
+                    HitCase(tier: tier, length: length, kind: kind, asksData: asksData, threads: threads)
+                }
             }
         }
-        return made
     }
 }

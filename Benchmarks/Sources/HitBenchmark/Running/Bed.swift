@@ -6,16 +6,17 @@ internal import Foundation
 internal import Harness
 internal import Holdfast
 
-/// The filled subjects of one tier and one length, with the requests for them.
+/// The filled subjects of one tier, one length and one number of resources, with the requests for them.
 struct Bed: Sendable {
     let subjects: [any Subject]
     private let askings: [Asking]
-    /// Of the faces that have requests of their own.
-    private let edited: [HitCase.Face: Asking]
+    /// Of the kinds that have requests of their own.
+    private let edited: [HitCase.Kind: Asking]
 
     /// Creates and fills the subjects that the options select.
     ///
     /// - Parameters:
+    ///   - entries: The number of resources; nil: that of the plan.
     ///   - directory: The directory for their files; the memory tier uses it only for tiered subjects.
     ///   - line: Where Holdfast runs its background work; nil: where every task runs.
     init(
@@ -23,19 +24,21 @@ struct Bed: Sendable {
         _ options: CommandOptions,
         _ tier: HitCase.Tier,
         _ length: Int,
+        entries: Int? = nil,
         directory: String,
         line: JobLine? = nil
     ) async throws {
-        let count = plan.entries
-        askings = (0..<2).map { Asking(count, length: length, thread: $0) }
+        let count = entries ?? plan.entries
+        askings = (0..<(entries == nil ? 2 : 1)).map { Asking(count, length: length, thread: $0) }
+        let kinds: [HitCase.Kind] = entries == nil ? [.authorized, .cookies, .directives, .judged] : []
         edited = Dictionary(
-            uniqueKeysWithValues: HitCase.Face.allCases.filter { !$0.isCommon }.map { face in
-                (face, Asking(count, length: length, thread: 0, face: face))
-            }
+            uniqueKeysWithValues: kinds.map { ($0, Asking(count, length: length, thread: 0, kind: $0)) }
         )
         // The usual capacities, or enough for all.
         let room = 4 * count * (length + 2_048)
         let (memory, disk) = (max(32 << 20, room), max(256 << 20, room))
+        // What holds a million prepared responses beside the cache's would measure the machine's memory.
+        let hasPeers = count <= HitCase.Kind.uniform50k.entries ?? 0
         func place(_ name: String) -> URL { URL(fileURLWithPath: "\(directory)/\(tier.rawValue)-\(length)-\(name)") }
         func filled(_ name: String, _ cache: HTTPCache) async throws -> HoldfastSubject {
             try await HoldfastSubject(name, cache, count: count, length: length, line: line)
@@ -48,17 +51,17 @@ struct Bed: Sendable {
                 : try await HTTPCache.onDisk(at: place("holdfast"), capacity: disk)
             made.append(try await filled("holdfast", cache))
         }
-        if options.includes(subject: "holdfast-tiered"), tier == .memory {
+        if options.includes(subject: "holdfast-tiered"), tier == .memory, entries == nil {
             let cache = try await HTTPCache.tiered(at: place("tiered"), memory: memory, capacity: disk)
             made.append(try await filled("holdfast-tiered", cache))
         }
-        if options.includes(subject: "dictionary"), tier == .memory {
+        if options.includes(subject: "dictionary"), tier == .memory, hasPeers {
             made.append(DictionarySubject(count: count, length: length))
         }
         if options.includes(subject: "raw"), tier == .disk {
             made.append(try RawFileSubject(path: place("raw").path, count: count, length: length))
         }
-        if options.includes(subject: "urlcache") {
+        if options.includes(subject: "urlcache"), hasPeers {
             let few = tier == .disk ? plan.slowEntries : count
             let directory = tier == .disk ? place("urlcache").path : nil
             made.append(try URLCacheSubject(directory: directory, count: few, length: length))
@@ -75,7 +78,7 @@ struct Bed: Sendable {
                 threads: hitCase.threads,
                 isSlow: subject.isSlow
             ) { [askings, edited] thread, places in
-                try await subject.ask(edited[hitCase.face] ?? askings[thread], places, hitCase.face)
+                try await subject.ask(edited[hitCase.kind] ?? askings[thread], places, hitCase)
             }
         }
     }

@@ -4,11 +4,13 @@
 internal import Contests
 internal import Harness
 
-/// The cases for counting instructions in a separate process: all that need one thread and no file.
+/// The cases for counting instructions in a separate process: all that need one thread, no file and few resources.
 enum CountedHits {
     static let subjects = ["holdfast", "dictionary"]
 
-    static var cases: [HitCase] { HitCase.all.filter { $0.tier == .memory && $0.threads == 1 } }
+    static var cases: [HitCase] {
+        HitCase.all.filter { $0.tier == .memory && $0.threads == 1 && $0.kind.entries == nil }
+    }
     static var stages: [Stage] { Stage.allCases.filter { !$0.isOnDisk } }
 
     /// The arguments of such a process.

@@ -31,15 +31,19 @@ struct HitRuns {
     /// Measures the cases that the options select.
     mutating func run() async throws -> Report {
         let processors = ProcessInfo.processInfo.activeProcessorCount
-        let cases = HitCase.all.filter { options.includes(case: $0.name) && $0.threads <= processors }
+        let cases = HitCase.all.filter {
+            options.includes(case: $0.name) && $0.threads <= processors && !(options.isQuick && $0.isLong)
+        }
         startPeers(cases)
         // Installing happens only once, and must not use up the time of the first run.
         watch = Stopwatch()
         defer { peers?.close() }
         for tier in HitCase.Tier.allCases {
             for length in HitCase.lengths {
-                let own = cases.filter { $0.tier == tier && $0.length == length }
-                if !own.isEmpty { try await run(own, tier, length) }
+                for entries in [nil, HitCase.Kind.uniform50k.entries, HitCase.Kind.uniform1M.entries] {
+                    let own = cases.filter { $0.tier == tier && $0.length == length && $0.kind.entries == entries }
+                    if !own.isEmpty { try await run(own, tier, length, entries: entries) }
+                }
             }
         }
         try await runStages()
@@ -48,6 +52,9 @@ struct HitRuns {
         for contest in finished {
             contest.add(to: &report, counts: counts)
             if let finding = contest.finding { findings.append(finding) }
+        }
+        if options.isQuick, HitCase.all.contains(where: { $0.isLong && options.includes(case: $0.name) }) {
+            report.note("A quick run leaves out the cases with a million resources, which take a minute to fill.")
         }
         if processors < 2 {
             report.note("Cases with two threads were skipped, because this machine has one processor.")
@@ -77,7 +84,9 @@ struct HitRuns {
     }
 
     /// Python runs one thread at a time, and its caches have only one way to be called.
-    private static func suitsPeers(_ hitCase: HitCase) -> Bool { hitCase.threads == 1 && hitCase.face == .send }
+    private static func suitsPeers(_ hitCase: HitCase) -> Bool {
+        hitCase.threads == 1 && hitCase.kind == .plain && !hitCase.asksData
+    }
 
     private static func reason(of error: any Error) -> String {
         (error as? PeerInstallation.Failure)?.reason ?? "\(error)"
@@ -100,9 +109,14 @@ struct HitRuns {
 
     // MARK: Turns
 
-    private mutating func run(_ cases: [HitCase], _ tier: HitCase.Tier, _ length: Int) async throws {
-        Program.say("\(tier.rawValue), \(length >> 10) KiB")
-        let bed = try await Bed(plan, options, tier, length, directory: scratch.path)
+    private mutating func run(
+        _ cases: [HitCase],
+        _ tier: HitCase.Tier,
+        _ length: Int,
+        entries: Int?
+    ) async throws {
+        Program.say("\(tier.rawValue), \(length >> 10) KiB\(entries.map { ", \($0) resources" } ?? "")")
+        let bed = try await Bed(plan, options, tier, length, entries: entries, directory: scratch.path)
         if missingPeers == nil, let peers, cases.contains(where: Self.suitsPeers) {
             do {
                 try peers.fill(tier, length: length, entries: plan.entries)

@@ -28,11 +28,11 @@ final class DictionarySubject: Subject {
         self.answers = Mutex(answers)
     }
 
-    func takesPart(in hitCase: HitCase) -> Bool { hitCase.tier == .memory && hitCase.face.isCommon }
+    func takesPart(in hitCase: HitCase) -> Bool { hitCase.tier == .memory && hitCase.kind != .judged }
 
-    func ask(_ asking: Asking, _ places: Range<Int>, _ face: HitCase.Face) async throws -> Int {
+    func ask(_ asking: Asking, _ places: Range<Int>, _ hitCase: HitCase) async throws -> Int {
         var right = 0
-        if face == .data {
+        if hitCase.asksData {
             for place in places {
                 let number = asking.number(place)
                 guard let url = asking.requests[number].url?.absoluteString,

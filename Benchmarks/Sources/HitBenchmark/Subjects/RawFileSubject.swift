@@ -33,14 +33,14 @@ final class RawFileSubject: Subject {
 
     func takesPart(in hitCase: HitCase) -> Bool { hitCase.tier == .disk }
 
-    func ask(_ asking: Asking, _ places: Range<Int>, _ face: HitCase.Face) async throws -> Int {
+    func ask(_ asking: Asking, _ places: Range<Int>, _ hitCase: HitCase) async throws -> Int {
         var right = 0
         for place in places {
             let number = asking.number(place)
             guard let url = asking.requests[number].url?.absoluteString, let offset = offsets.withLock({ $0[url] })
             else { continue }
             let resource = asking.resources[number]
-            if face == .data {
+            if hitCase.asksData {
                 if let data = data(at: offset), resource.holds(data) { right += 1 }
             } else if resource.holds(bytes(at: offset)) {
                 right += 1

@@ -14,10 +14,10 @@ protocol Subject: Sendable {
     /// Whether it takes part in this case.
     func takesPart(in hitCase: HitCase) -> Bool
 
-    /// Requests the resources at these places, one after another.
+    /// Requests the resources at these places, one after another, in the way of a case.
     ///
     /// - Returns: the number of correct responses from the cache.
-    func ask(_ asking: Asking, _ places: Range<Int>, _ face: HitCase.Face) async throws -> Int
+    func ask(_ asking: Asking, _ places: Range<Int>, _ hitCase: HitCase) async throws -> Int
 
     /// Closes all files.
     ///

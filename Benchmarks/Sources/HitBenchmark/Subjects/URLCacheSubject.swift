@@ -41,9 +41,9 @@ struct URLCacheSubject: Subject {
         }
     }
 
-    func takesPart(in hitCase: HitCase) -> Bool { hitCase.face.isCommon }
+    func takesPart(in hitCase: HitCase) -> Bool { hitCase.kind != .judged }
 
-    func ask(_ asking: Asking, _ places: Range<Int>, _ face: HitCase.Face) async throws -> Int {
+    func ask(_ asking: Asking, _ places: Range<Int>, _ hitCase: HitCase) async throws -> Int {
         var right = 0
         for place in places {
             let number = asking.number(place, of: count)

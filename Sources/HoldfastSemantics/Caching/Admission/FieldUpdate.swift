@@ -132,29 +132,29 @@ extension StoredResponse {
     ///
     /// - Parameter now: the time of the answer.
     public func responseHead(now: Timestamp) -> ResponseHead {
-        ResponseHead(status: head.status, fields: facts.answerFields(head.fields, now: now))
+        var answer = head
+        facts.writeAge(into: &answer.fields, now: now)
+        return answer
     }
 }
 
 extension ResponseFacts {
     /// ``StoredResponse/responseHead(now:)``.
     ///
-    /// - Parameter stored: the stored fields.
-    package func answerFields(_ stored: HeaderFields, now: Timestamp) -> HeaderFields {
-        var fields = stored
+    /// - Parameter fields: the stored fields, which become those of the answer.
+    package func writeAge(into fields: inout HeaderFields, now: Timestamp) {
         let age = currentAge(now: now)
         if flags.contains(.age) { fields.removeAll(.age) }
         fields.appendAge(min(age, CacheControl.maximumDeltaSeconds))
         if !flags.contains(.date) { fields.append(.date, HTTPDate(date).description) }
-        guard flags.contains(.retryAfter) else { return fields }
-        let waits = stored.values(of: .retryAfter)
+        guard flags.contains(.retryAfter) else { return }
+        let waits = fields.values(of: .retryAfter)
         if waits.count == 1, let wait = waits.first,
             let seconds = FieldScanner.number(wait.utf8, limit: CacheControl.maximumDeltaSeconds)
         {
             fields.removeAll(.retryAfter)
             fields.append(.retryAfter, String(max(0, seconds - min(age, seconds))))
         }
-        return fields
     }
 }
 

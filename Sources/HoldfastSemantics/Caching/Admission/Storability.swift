@@ -74,9 +74,7 @@ public enum Storability: Sendable, Hashable {
                 return .doNotStore(.authorization)
             }
         }
-        guard NominatedFields(vary: response.fields, request: request.fields, secret: []) != nil else {
-            return .doNotStore(.varyStar)
-        }
+        guard NominatedFields.names(vary: response.fields) != nil else { return .doNotStore(.varyStar) }
         guard isWorthStoring(response, ruling: ruling, options: options) else { return .doNotStore(.noFreshness) }
         return .store(scope: scope(request, cacheControl: cacheControl, options: options, isPersonal: isPersonal))
     }

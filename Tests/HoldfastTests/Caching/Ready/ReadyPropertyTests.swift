@@ -4,6 +4,7 @@
 import Foundation
 import HoldfastSemantics
 import HoldfastStorage
+import HoldfastTestKit
 import HoldfastTesting
 import Testing
 
@@ -16,6 +17,7 @@ import Testing
 @Suite("Ready answers: any history has the same results on the short and the full path", .timeLimit(.minutes(20)))
 struct ReadyPropertyTests {
     private static let stepCount = 120
+    private static let historyCount = max(30, UInt64(History.steps(percent: 1, among: 10 * stepCount)))
 
     private static func options(seed: UInt64) -> CacheOptions {
         var random = SeededGenerator(seed: seed)
@@ -63,7 +65,7 @@ struct ReadyPropertyTests {
     @Test("In memory", arguments: ReadyChain.allCases, [0, 100] as [UInt64])
     func memory(_ chain: ReadyChain, _ base: UInt64) async throws {
         var (hits, ready) = (0, 0)
-        for seed in base..<base + 30 {
+        for seed in (base + 1_000 * (History.seed - 1))..<(base + 1_000 * (History.seed - 1) + Self.historyCount) {
             let count = try await Self.history(chain, seed, store: .memory)
             hits += count.hits
             ready += count.ready

@@ -152,7 +152,7 @@ struct ReadySeen: Equatable, Sendable {
         let made = response.makeHTTPURLResponse()
         let fields = made?.allHeaderFields.map { "\($0.key): \($0.value)" }.sorted() ?? []
         foundation = "\(made?.statusCode ?? 0) \(made?.url?.absoluteString ?? "") \(fields)"
-        isReady = response.isFreshHit
+        isReady = response.source == .fresh && !(response.storedOrigin is StoredOrigin)
     }
 
     static func == (left: ReadySeen, right: ReadySeen) -> Bool {
