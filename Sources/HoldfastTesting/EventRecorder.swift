@@ -11,22 +11,14 @@ public final class EventRecorder: EventObserver {
     /// A recorder without events.
     public init() {}
 
-    public func observe(_ event: ServiceEvent) {
-        recorded.withLock { $0.append(event) }
-    }
+    public func observe(_ event: ServiceEvent) { recorded.withLock { $0.append(event) } }
 
     /// Every event so far.
-    public var events: [ServiceEvent] {
-        recorded.withLock { $0 }
-    }
+    public var events: [ServiceEvent] { recorded.withLock { $0 } }
 
     /// The names of the events so far.
-    public var names: [ServiceEvent.Name] {
-        events.map(\.name)
-    }
+    public var names: [ServiceEvent.Name] { events.map(\.name) }
 
     /// The events with one name.
-    public func events(_ name: ServiceEvent.Name) -> [ServiceEvent] {
-        events.filter { $0.name == name }
-    }
+    public func events(_ name: ServiceEvent.Name) -> [ServiceEvent] { events.filter { $0.name == name } }
 }

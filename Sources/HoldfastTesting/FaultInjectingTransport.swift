@@ -71,7 +71,7 @@ public final class FaultInjectingTransport: Transport {
         guard let fault = nextFault(for: request) else {
             return try await transport.send(request, body: body, context: context)
         }
-        try await wait(fault.wait, context)
+        try await wait(fault.wait, context: context)
         switch fault.kind {
         case .none:
             return try await transport.send(request, body: body, context: context)
@@ -82,7 +82,7 @@ public final class FaultInjectingTransport: Transport {
             }
             throw error
         case .silence:
-            try await wait(.seconds(1 << 40), context)
+            try await wait(.seconds(1 << 40), context: context)
             throw CancellationError()
         case .response(let status, let fields):
             return Response(status: status, fields: fields, url: request.url)
@@ -103,7 +103,7 @@ public final class FaultInjectingTransport: Transport {
         }
     }
 
-    private func wait(_ length: Duration, _ context: CallContext) async throws {
+    private func wait(_ length: Duration, context: CallContext) async throws {
         guard length > .zero else { return }
         let end = context.clock.now.advanced(by: length)
         guard let deadline = context.attemptDeadline, deadline < end else {
@@ -146,14 +146,12 @@ public struct Fault: Sendable {
     public static let silence = Fault(kind: .silence)
 
     /// Answers with this status, without asking the transport.
-    public static func status(_ status: Int, _ fields: HeaderFields = HeaderFields()) -> Fault {
+    public static func status(_ status: Int, fields: HeaderFields = HeaderFields()) -> Fault {
         Fault(kind: .response(StatusCode(rawValue: status), fields))
     }
 
     /// Sends the request after a wait on the call's clock.
-    public static func delay(_ length: Duration) -> Fault {
-        Fault(kind: .none, wait: length)
-    }
+    public static func delay(_ length: Duration) -> Fault { Fault(kind: .none, wait: length) }
 
     /// Breaks the connection after this many bytes of the response's body; at its end if it is shorter.
     public static func truncate(after bytes: Int) -> Fault {

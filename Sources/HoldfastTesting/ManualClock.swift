@@ -35,32 +35,22 @@ public final class ManualClock: HoldfastClock {
 
     public var now: MonotonicInstant { sleepers.reached }
 
-    public var timestamp: Timestamp {
-        start.advanced(by: now.sinceOrigin + state.withLock { $0.skew })
-    }
+    public var timestamp: Timestamp { start.advanced(by: now.sinceOrigin + state.withLock { $0.skew }) }
 
     /// The requested length of each sleep so far, in the order in which the sleeps began.
-    public var waits: [Duration] {
-        state.withLock { $0.waits }
-    }
+    public var waits: [Duration] { state.withLock { $0.waits } }
 
     /// How many tasks are sleeping now.
     public var sleeperCount: Int { sleepers.count }
 
     /// Waits until `count` sleeps in total have begun since the clock was made.
-    public func waitForSleeps(_ count: Int) async throws {
-        try await asleep.wait(for: count)
-    }
+    public func waitForSleeps(_ count: Int) async throws { try await asleep.wait(for: count) }
 
     /// Moves the clock forward and wakes those whose deadline has come.
-    public func advance(by duration: Duration) {
-        sleepers.raise { $0.advanced(by: max(duration, .zero)) }
-    }
+    public func advance(by duration: Duration) { sleepers.raise { $0.advanced(by: max(duration, .zero)) } }
 
     /// Moves the time of day forward or back without moving the monotonic time, as when somebody sets a clock.
-    public func skewTimeOfDay(by duration: Duration) {
-        state.withLock { $0.skew += duration }
-    }
+    public func skewTimeOfDay(by duration: Duration) { state.withLock { $0.skew += duration } }
 
     public func sleep(until deadline: MonotonicInstant) async throws {
         try Task.checkCancellation()
@@ -78,16 +68,12 @@ public final class ManualConnectivity: Connectivity {
     private let waits = CountWatch()
 
     /// A network that is available, or not.
-    public init(isOnline: Bool = true) {
-        online = Atomic(isOnline)
-    }
+    public init(isOnline: Bool = true) { online = Atomic(isOnline) }
 
     public var isOnline: Bool { online.load(ordering: .acquiring) }
 
     /// Makes the network unavailable.
-    public func goOffline() {
-        online.store(false, ordering: .releasing)
-    }
+    public func goOffline() { online.store(false, ordering: .releasing) }
 
     /// Makes the network available and resumes all who wait for it.
     public func goOnline() {
@@ -96,9 +82,7 @@ public final class ManualConnectivity: Connectivity {
     }
 
     /// Waits until `count` tasks in total have begun to wait for the network.
-    public func waitForWaits(_ count: Int) async throws {
-        try await waits.wait(for: count)
-    }
+    public func waitForWaits(_ count: Int) async throws { try await waits.wait(for: count) }
 
     public func waitUntilOnline() async throws {
         let seen = returns.count

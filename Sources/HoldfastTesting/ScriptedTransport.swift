@@ -68,9 +68,7 @@ public final class ScriptedTransport: Transport {
         }
 
         /// Fails with this error.
-        public static func fail(_ error: any Error) -> Step {
-            Step(outcome: .failure(error))
-        }
+        public static func fail(_ error: any Error) -> Step { Step(outcome: .failure(error)) }
 
         /// Fails like a broken connection, after the exchange has made `progress`.
         public static func fail(
@@ -151,27 +149,19 @@ public final class ScriptedTransport: Transport {
     }
 
     /// Everything sent so far, in order.
-    public var sent: [Sent] {
-        state.withLock { $0.sent }
-    }
+    public var sent: [Sent] { state.withLock { $0.sent } }
 
     /// Waits until `count` requests in total were sent.
-    public func waitForSends(_ count: Int) async throws {
-        try await sends.wait(for: count)
-    }
+    public func waitForSends(_ count: Int) async throws { try await sends.wait(for: count) }
 
     public var enforcesDeadline: Bool { true }
 
-    public func implicitFields(for request: URLRequest) -> HeaderFields {
-        implicit(request)
-    }
+    public func implicitFields(for request: URLRequest) -> HeaderFields { implicit(request) }
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         let content = try? await body.scriptedContent()
         let scripted: Step? = state.withLock { state in
-            state.sent.append(
-                Sent(request: request, body: content, attempt: context.attempt, time: context.clock.now)
-            )
+            state.sent.append(Sent(request: request, body: content, attempt: context.attempt, time: context.clock.now))
             guard let step = state.steps.first else { return nil }
             if !(repeatsLastStep && state.steps.count == 1) { state.steps.removeFirst() }
             return step
@@ -189,19 +179,19 @@ public final class ScriptedTransport: Transport {
             )
         }
         for head in step.interim { context.report(interim: head) }
-        try await wait(step.delay, context)
+        try await wait(step.delay, context: context)
         switch step.outcome {
         case .response(let make):
             return make()
         case .failure(let error):
             throw error
         case .silence:
-            try await wait(.seconds(1 << 40), context)
+            try await wait(.seconds(1 << 40), context: context)
             throw CancellationError()
         }
     }
 
-    private func wait(_ delay: Duration, _ context: CallContext) async throws {
+    private func wait(_ delay: Duration, context: CallContext) async throws {
         guard delay > .zero else { return }
         let end = context.clock.now.advanced(by: delay)
         guard let deadline = context.attemptDeadline, deadline < end else {
@@ -237,9 +227,7 @@ private final class ScriptedBody: ByteSource {
         return nil
     }
 
-    func cancel() {
-        state.withLock { $0.isCancelled = true }
-    }
+    func cancel() { state.withLock { $0.isCancelled = true } }
 }
 
 extension RequestBody {

@@ -20,19 +20,13 @@ final class WaitingList<Mark: Comparable & Sendable>: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ start: Mark) {
-        state = Mutex(State(reached: start))
-    }
+    init(_ start: Mark) { state = Mutex(State(reached: start)) }
 
     /// The mark's value.
-    var reached: Mark {
-        state.withLock { $0.reached }
-    }
+    var reached: Mark { state.withLock { $0.reached } }
 
     /// How many tasks are waiting.
-    var count: Int {
-        state.withLock { $0.waiters.count }
-    }
+    var count: Int { state.withLock { $0.waiters.count } }
 
     /// Raises the mark and wakes the tasks that it reaches, in the order of their values, then in the order of their arrival.
     func raise(_ change: (Mark) -> Mark) {
@@ -92,14 +86,10 @@ public final class CountWatch: Sendable {
     public var count: Int { list.reached }
 
     /// Adds one and wakes the tasks that waited for it.
-    public func increment() {
-        list.raise { $0 + 1 }
-    }
+    public func increment() { list.raise { $0 + 1 } }
 
     /// Waits until the count is at least `threshold`; returns at once if it is.
     ///
     /// - Throws: `CancellationError` if the task is cancelled.
-    public func wait(for threshold: Int) async throws {
-        try await list.wait(for: threshold)
-    }
+    public func wait(for threshold: Int) async throws { try await list.wait(for: threshold) }
 }

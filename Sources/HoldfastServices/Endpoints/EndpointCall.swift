@@ -114,6 +114,18 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
     public func decode(_ data: Data) throws -> Result {
         try output.decode(Response(status: .ok, source: .synthesized), data, coding)
     }
+
+    /// Asks the endpoint, then the service, what to do with a refused response.
+    public func handle(_ error: any Error, response: Response) -> ErrorHandling {
+        var failure = EndpointError(error, operationName: Target.operationName)
+        if failure.response == nil { failure.response = response }
+        var handling = endpoint.handle(failure, response: response)
+        if case .error(let left as EndpointError) = handling {
+            handling = service.handle(left, response: response, for: endpoint)
+        }
+        if case .error(let left as EndpointError) = handling { return .error(left.carried(by: error)) }
+        return handling
+    }
 }
 
 /// What an endpoint and its service do with a response, stage by stage.
@@ -169,18 +181,6 @@ extension EndpointCall {
         typealias ErrorResponse = Target.Service.ErrorResponse
         guard ErrorResponse.self != NoErrorResponse.self, !content.isEmpty else { return nil }
         return try? Target.outputFormat.decoder.decode(ErrorResponse.self, from: content, for: coding)
-    }
-
-    /// Asks the endpoint, then the service, what to do with a refused response.
-    public func handle(_ error: any Error, response: Response) -> ErrorHandling {
-        var failure = EndpointError(error, operationName: Target.operationName)
-        if failure.response == nil { failure.response = response }
-        var handling = endpoint.handle(failure, response: response)
-        if case .error(let left as EndpointError) = handling {
-            handling = service.handle(left, response: response, for: endpoint)
-        }
-        if case .error(let left as EndpointError) = handling { return .error(left.carried(by: error)) }
-        return handling
     }
 }
 

@@ -18,7 +18,7 @@ public final class FleetStore: CacheStore {
     private let refuses = Atomic(false)
 
     /// A view of `inner`.
-    public init(_ inner: any CacheStore, _ leasing: (any FillLeasing)?) {
+    public init(_ inner: any CacheStore, leasing: (any FillLeasing)?) {
         self.inner = inner
         fillLeasing = leasing
     }

@@ -34,7 +34,7 @@ public enum LeaseConformance {
         public let description: String
         private let check: @Sendable (Subject, StoreKey) async -> [String]
 
-        init(_ name: String, _ check: @escaping @Sendable (Subject, StoreKey) async -> [String]) {
+        init(_ name: String, check: @escaping @Sendable (Subject, StoreKey) async -> [String]) {
             description = name
             self.check = check
         }
@@ -51,13 +51,23 @@ public enum LeaseConformance {
     public static let laws: [Law] = [
         Law("Only one of two gets the lease; each variant and each key has its own lease") { subject, key in
             let (first, second) = (StoreKey([1]), StoreKey([2]))
-            guard let lease = await granted(subject.one, key, first) else { return ["the first one was not granted"] }
+            guard let lease = await granted(subject.one, key: key, variant: first) else {
+                return ["the first one was not granted"]
+            }
             var findings: [String] = []
-            if await granted(subject.other, key, first) != nil { findings.append("it was granted to both") }
-            if await granted(subject.one, key, first) != nil { findings.append("it was granted twice to one process") }
-            if await granted(subject.other, key, second) == nil { findings.append("another variant was refused") }
+            if await granted(subject.other, key: key, variant: first) != nil {
+                findings.append("it was granted to both")
+            }
+            if await granted(subject.one, key: key, variant: first) != nil {
+                findings.append("it was granted twice to one process")
+            }
+            if await granted(subject.other, key: key, variant: second) == nil {
+                findings.append("another variant was refused")
+            }
             let elsewhere = StoreKey(key.bytes + [7])
-            if await granted(subject.other, elsewhere, first) == nil { findings.append("another key was refused") }
+            if await granted(subject.other, key: elsewhere, variant: first) == nil {
+                findings.append("another key was refused")
+            }
             lease.end(.failed)
             return findings
         },
@@ -65,8 +75,12 @@ public enum LeaseConformance {
             var findings: [String] = []
             for outcome in LeaseOutcome.allCases {
                 let variant = StoreKey(Array(outcome.rawValue.utf8))
-                guard let lease = await granted(subject.one, key, variant) else { return ["\(outcome): not granted"] }
-                guard let seen = await held(subject.other, key, variant) else { return ["\(outcome): not held"] }
+                guard let lease = await granted(subject.one, key: key, variant: variant) else {
+                    return ["\(outcome): not granted"]
+                }
+                guard let seen = await held(subject.other, key: key, variant: variant) else {
+                    return ["\(outcome): not held"]
+                }
                 async let told = seen.end()
                 lease.end(outcome)
                 lease.end(outcome == .failed ? .stored : .failed)
@@ -76,36 +90,38 @@ public enum LeaseConformance {
             return findings
         },
         Law("Late waiters also learn how the lease ended") { subject, key in
-            guard let lease = await granted(subject.one, key) else { return ["not granted"] }
-            guard let seen = await held(subject.other, key) else { return ["not held"] }
+            guard let lease = await granted(subject.one, key: key) else { return ["not granted"] }
+            guard let seen = await held(subject.other, key: key) else { return ["not held"] }
             lease.end(.stored)
             let told = await seen.end()
             return told == .stored ? [] : ["told \(told.map { "\($0)" } ?? "nothing")"]
         },
         Law("A lease that is dropped has failed, and can be granted again") { subject, key in
-            guard let seen = await seenLetGo(subject, key) else { return ["not granted, or not held by then"] }
+            guard let seen = await seenLetGo(subject, key: key) else { return ["not granted, or not held by then"] }
             let told = await seen.end()
             if told != .failed { return ["told \(told.map { "\($0)" } ?? "nothing")"] }
-            return await granted(subject.other, key) == nil ? ["it was not granted again"] : []
+            return await granted(subject.other, key: key) == nil ? ["it was not granted again"] : []
         },
         Law("An expired lease can be granted to a waiter") { subject, key in
             let length = Duration.milliseconds(300)
-            guard let lease = await granted(subject.one, key, for: length) else { return ["not granted"] }
-            guard let seen = await held(subject.other, key) else { return ["not held"] }
+            guard let lease = await granted(subject.one, key: key, for: length) else { return ["not granted"] }
+            guard let seen = await held(subject.other, key: key) else { return ["not held"] }
             async let elapsed: Void = subject.elapse(length)
             let told = await seen.end()
             await elapsed
             var findings = told == .failed ? [] : ["told \(told.map { "\($0)" } ?? "nothing")"]
-            guard let next = await granted(subject.other, key) else { return findings + ["it was not granted again"] }
+            guard let next = await granted(subject.other, key: key) else {
+                return findings + ["it was not granted again"]
+            }
             // The expired lease is no longer its holder's: it may neither renew it nor end the other's.
             if await lease.renew(for: .seconds(60)) { findings.append("an expired lease was renewed") }
             lease.end(.stored)
-            if await granted(subject.one, key) != nil { findings.append("the lease of another holder was ended") }
+            if await granted(subject.one, key: key) != nil { findings.append("the lease of another holder was ended") }
             next.end(.failed)
             return findings
         },
         Law("A renewed lease does not expire") { subject, key in
-            guard let lease = await granted(subject.one, key, for: .seconds(20)) else { return ["not granted"] }
+            guard let lease = await granted(subject.one, key: key, for: .seconds(20)) else { return ["not granted"] }
             guard await lease.renew(for: .seconds(600)) else { return ["not renewed"] }
             lease.end(.stored)
             return await lease.renew(for: .seconds(600)) ? ["a lease that had ended was renewed"] : []
@@ -114,12 +130,16 @@ public enum LeaseConformance {
             var findings: [String] = []
             for outcome in LeaseOutcome.allCases {
                 let variant = StoreKey(Array(outcome.rawValue.utf8))
-                guard let lease = await granted(subject.one, key, variant) else { return ["\(outcome): not granted"] }
+                guard let lease = await granted(subject.one, key: key, variant: variant) else {
+                    return ["\(outcome): not granted"]
+                }
                 if lease.followsFill { findings.append("the first one follows a fill") }
-                guard let seen = await held(subject.other, key, variant) else { return ["\(outcome): not held"] }
+                guard let seen = await held(subject.other, key: key, variant: variant) else {
+                    return ["\(outcome): not held"]
+                }
                 lease.end(outcome)
                 _ = await seen.end()
-                guard let next = await granted(subject.other, key, variant) else {
+                guard let next = await granted(subject.other, key: key, variant: variant) else {
                     return ["\(outcome): not granted again"]
                 }
                 if next.followsFill != (outcome == .stored) { findings.append("\(outcome): \(next.followsFill)") }
@@ -127,8 +147,8 @@ public enum LeaseConformance {
             return findings
         },
         Law("A wait ends when its task is cancelled") { subject, key in
-            guard let lease = await granted(subject.one, key) else { return ["not granted"] }
-            guard let seen = await held(subject.other, key) else { return ["not held"] }
+            guard let lease = await granted(subject.one, key: key) else { return ["not granted"] }
+            guard let seen = await held(subject.other, key: key) else { return ["not held"] }
             let waiting = Task { await seen.end() }
             waiting.cancel()
             let told = await waiting.value
@@ -139,8 +159,8 @@ public enum LeaseConformance {
 
     private static func granted(
         _ leasing: any FillLeasing,
-        _ key: StoreKey,
-        _ variant: StoreKey = StoreKey([]),
+        key: StoreKey,
+        variant: StoreKey = StoreKey([]),
         for length: Duration = .seconds(600)
     ) async -> (any FillLease)? {
         guard case .granted(let lease) = await leasing.lease(key, variant: variant, for: length) else { return nil }
@@ -149,17 +169,17 @@ public enum LeaseConformance {
 
     private static func held(
         _ leasing: any FillLeasing,
-        _ key: StoreKey,
-        _ variant: StoreKey = StoreKey([])
+        key: StoreKey,
+        variant: StoreKey = StoreKey([])
     ) async -> (any ForeignLease)? {
         guard case .held(let seen) = await leasing.lease(key, variant: variant, for: .seconds(600)) else { return nil }
         return seen
     }
 
     /// What the other process saw of a lease that its holder has released.
-    private static func seenLetGo(_ subject: Subject, _ key: StoreKey) async -> (any ForeignLease)? {
-        let lease = await granted(subject.one, key)
-        let seen = await held(subject.other, key)
+    private static func seenLetGo(_ subject: Subject, key: StoreKey) async -> (any ForeignLease)? {
+        let lease = await granted(subject.one, key: key)
+        let seen = await held(subject.other, key: key)
         return lease == nil ? nil : seen
     }
 }

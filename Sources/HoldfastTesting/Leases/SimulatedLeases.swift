@@ -33,9 +33,7 @@ public final class SimulatedLeases: FillLeasing {
     private let state = Mutex(State())
 
     /// Leases that expire by `clock`.
-    public init(clock: any HoldfastClock) {
-        self.clock = clock
-    }
+    public init(clock: any HoldfastClock) { self.clock = clock }
 
     /// Whether the store answers; setting this to false ends all waits.
     public var isAvailable: Bool {
@@ -112,7 +110,7 @@ final class SimulatedLease: Sendable {
     func seen(by leases: SimulatedLeases) -> any ForeignLease { Seen(lease: self, waits: leases.waits) }
 
     func holder(_ renewed: CountWatch, followsFill: Bool) -> any FillLease {
-        Holder(self, renewed, followsFill: followsFill)
+        Holder(self, renewed: renewed, followsFill: followsFill)
     }
 
     /// The holder's side.
@@ -121,7 +119,7 @@ final class SimulatedLease: Sendable {
         private let lease: SimulatedLease
         private let renewed: CountWatch
 
-        init(_ lease: SimulatedLease, _ renewed: CountWatch, followsFill: Bool) {
+        init(_ lease: SimulatedLease, renewed: CountWatch, followsFill: Bool) {
             self.lease = lease
             self.renewed = renewed
             self.followsFill = followsFill

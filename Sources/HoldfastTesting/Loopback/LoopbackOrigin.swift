@@ -138,21 +138,15 @@ public final class LoopbackGate: Sendable {
     /// Waits until `count` replies have reached this gate, whether they had to wait or not.
     ///
     /// - Throws: `CancellationError` if the task is cancelled.
-    public func reached(by count: Int = 1) async throws {
-        try await arrivals.wait(for: count)
-    }
+    public func reached(by count: Int = 1) async throws { try await arrivals.wait(for: count) }
 
     /// Waits until the gate is open.
     ///
     /// - Throws: `CancellationError` if the task is cancelled.
-    public func opened() async throws {
-        try await openings.wait(for: 1)
-    }
+    public func opened() async throws { try await openings.wait(for: 1) }
 
     /// Records that a reply has reached this gate.
-    package func arrive() {
-        arrivals.increment()
-    }
+    package func arrive() { arrivals.increment() }
 
     /// Becomes readable (or hung up) when the gate opens.
     var descriptor: Int32 { readEnd }
@@ -169,14 +163,10 @@ public final class ByteGauge: Sendable {
     public var count: Int { list.reached }
 
     /// Adds to the count and wakes the tasks that waited for it.
-    public func add(_ bytes: Int) {
-        list.raise { $0 + bytes }
-    }
+    public func add(_ bytes: Int) { list.raise { $0 + bytes } }
 
     /// Waits until the count is `bytes` or more; returns at once if it is.
     ///
     /// - Throws: `CancellationError` if the task is cancelled.
-    public func wait(for bytes: Int) async throws {
-        try await list.wait(for: bytes)
-    }
+    public func wait(for bytes: Int) async throws { try await list.wait(for: bytes) }
 }

@@ -61,8 +61,8 @@ public struct LoopbackReply: Sendable {
         /// Sends bytes outside any framing, for example a reply that is not HTTP.
         public static func raw(_ text: String) -> Step { Step(kind: .raw(Array(text.utf8))) }
         /// Sends an interim (1xx) head.
-        public static func interim(_ status: Int, _ fields: [(String, String)] = []) -> Step {
-            Step(kind: .interim(status, fields.map { LoopbackField($0.0, $0.1) }))
+        public static func interim(_ status: Int, fields: [(String, String)] = []) -> Step {
+            Step(kind: .interim(status, fields.map { LoopbackField($0.0, value: $0.1) }))
         }
         /// Waits until the gate opens; the script ends if the peer disconnects meanwhile.
         public static func pause(_ gate: LoopbackGate) -> Step { Step(kind: .pause(gate)) }
@@ -100,7 +100,7 @@ public struct LoopbackReply: Sendable {
         steps: [Step] = []
     ) {
         self.status = status
-        self.fields = fields.map { LoopbackField($0.0, $0.1) }
+        self.fields = fields.map { LoopbackField($0.0, value: $0.1) }
         self.framing = framing
         self.before = before
         self.steps = steps
@@ -221,20 +221,20 @@ struct LoopbackWriter {
         case .automatic:
             let isFramed = fields.contains { $0.isNamed("Content-Length") || $0.isNamed("Transfer-Encoding") }
             if !isFramed && reply.status != 204 && reply.status != 304 {
-                fields.append(LoopbackField("Content-Length", "\(reply.scriptedLength)"))
+                fields.append(LoopbackField("Content-Length", value: "\(reply.scriptedLength)"))
             }
         case .chunked:
             isChunked = true
-            fields.append(LoopbackField("Transfer-Encoding", "chunked"))
+            fields.append(LoopbackField("Transfer-Encoding", value: "chunked"))
         case .length(let length):
-            fields.append(LoopbackField("Content-Length", "\(length)"))
+            fields.append(LoopbackField("Content-Length", value: "\(length)"))
         case .untilClose, .bare:
             break
         }
-        return LoopbackWriter.head(reply.status, reply.reason, fields)
+        return LoopbackWriter.head(reply.status, reason: reply.reason, fields: fields)
     }
 
-    private static func head(_ status: Int, _ reason: String, _ fields: [LoopbackField]) -> [UInt8] {
+    private static func head(_ status: Int, reason: String, fields: [LoopbackField]) -> [UInt8] {
         let lines = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
         return Array("HTTP/1.1 \(status) \(reason)\r\n\(lines)\r\n".utf8)
     }
@@ -251,11 +251,11 @@ struct LoopbackWriter {
             if isChunked { try socket.send(Array("\r\n".utf8)) }
         case .pattern(let count, let gauge):
             guard sendsBody else { return nil }
-            try sendPattern(count, gauge, on: socket)
+            try sendPattern(count, gauge: gauge, on: socket)
         case .raw(let bytes):
             try socket.send(bytes)
         case .interim(let status, let fields):
-            try socket.send(LoopbackWriter.head(status, "", fields))
+            try socket.send(LoopbackWriter.head(status, reason: "", fields: fields))
         case .pause(let gate):
             try socket.wait(at: gate)
         case .never:
@@ -274,7 +274,7 @@ struct LoopbackWriter {
 
     private mutating func sendPattern(
         _ count: Int,
-        _ gauge: ByteGauge?,
+        gauge: ByteGauge?,
         on socket: LoopbackSocket
     ) throws(LoopbackSocket.Ending) {
         var left = count

@@ -11,15 +11,13 @@ public struct LoopbackField: Sendable, Hashable {
     public var value: String
 
     /// A field line.
-    public init(_ name: String, _ value: String) {
+    public init(_ name: String, value: String) {
         self.name = name
         self.value = value
     }
 
     /// Whether the line has this name, in any case.
-    public func isNamed(_ other: String) -> Bool {
-        name.lowercased() == other.lowercased()
-    }
+    public func isNamed(_ other: String) -> Bool { name.lowercased() == other.lowercased() }
 }
 
 /// A request exactly as the server received it.
@@ -47,13 +45,7 @@ public struct LoopbackRequest: Sendable, Hashable {
     package var content = TransferPattern.Checker()
 
     /// A received request.
-    package init(
-        connection: Int,
-        method: String,
-        target: String,
-        version: String,
-        fields: [LoopbackField]
-    ) {
+    package init(connection: Int, method: String, target: String, version: String, fields: [LoopbackField]) {
         self.connection = connection
         self.method = method
         self.target = target
@@ -69,17 +61,13 @@ public struct LoopbackRequest: Sendable, Hashable {
     public var isPattern: Bool { content.isIntact }
 
     /// The values of all lines with this name, in order.
-    public func values(of name: String) -> [String] {
-        fields.filter { $0.isNamed(name) }.map(\.value)
-    }
+    public func values(of name: String) -> [String] { fields.filter { $0.isNamed(name) }.map(\.value) }
 
     /// The content as text.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
     /// The target before its query.
-    public var path: String {
-        String(target.prefix { $0 != "?" })
-    }
+    public var path: String { String(target.prefix { $0 != "?" }) }
 
     /// Whether the client wants the connection to end after this exchange.
     var asksToClose: Bool {
@@ -136,7 +124,7 @@ struct LoopbackTaker {
     private var content = TransferPattern.Checker()
     private var isHeld: Bool
 
-    init(_ intake: LoopbackIntake, _ socket: LoopbackSocket) {
+    init(_ intake: LoopbackIntake, socket: LoopbackSocket) {
         self.intake = intake
         self.socket = socket
         if case .hold = intake.kind { isHeld = true } else { isHeld = false }
@@ -146,9 +134,7 @@ struct LoopbackTaker {
     var count: Int { content.count }
 
     /// Begins, before any bytes are read; there may be none to read.
-    mutating func begin() throws {
-        try take([])
-    }
+    mutating func begin() throws { try take([]) }
 
     /// Processes the next bytes; may wait at a gate after them.
     mutating func take(_ bytes: ArraySlice<UInt8>) throws {
@@ -214,7 +200,7 @@ struct LoopbackReader {
         let fields = try lines.dropFirst().map { line in
             guard let colon = line.firstIndex(of: ":") else { throw Malformed() }
             let value = line[line.index(after: colon)...]
-            return LoopbackField(String(line[..<colon]), LoopbackReader.trimmed(value))
+            return LoopbackField(String(line[..<colon]), value: LoopbackReader.trimmed(value))
         }
         return LoopbackRequest(
             connection: connection,
@@ -233,7 +219,7 @@ struct LoopbackReader {
         by intake: LoopbackIntake,
         from socket: LoopbackSocket
     ) throws {
-        var taker = LoopbackTaker(intake, socket)
+        var taker = LoopbackTaker(intake, socket: socket)
         try taker.begin()
         if request.values(of: "Transfer-Encoding").contains(where: { $0.lowercased().contains("chunked") }) {
             try chunks(into: &taker, from: socket)
@@ -283,11 +269,7 @@ struct LoopbackReader {
         }
     }
 
-    private mutating func bytes(
-        _ count: Int,
-        into taker: inout LoopbackTaker,
-        from socket: LoopbackSocket
-    ) throws {
+    private mutating func bytes(_ count: Int, into taker: inout LoopbackTaker, from socket: LoopbackSocket) throws {
         let buffered = buffer[position...].prefix(count)
         position += buffered.count
         var left = count - buffered.count

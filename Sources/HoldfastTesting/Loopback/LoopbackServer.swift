@@ -173,7 +173,7 @@ public final class LoopbackServer: LoopbackOrigin {
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let outcome = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(descriptor, address, size) == 0 && (!listens || systemListen(descriptor, 128) == 0)
+                bind(descriptor, address, size) == 0 && (!listens || systemListen(descriptor, backlog: 128) == 0)
                     && getsockname(descriptor, address, &size) == 0
             }
         }
@@ -206,13 +206,9 @@ public final class LoopbackServer: LoopbackOrigin {
     }
 }
 
-private func systemListen(_ descriptor: Int32, _ backlog: Int32) -> Int32 {
-    listen(descriptor, backlog)
-}
+private func systemListen(_ descriptor: Int32, backlog: Int32) -> Int32 { listen(descriptor, backlog) }
 
-private func systemAccept(_ descriptor: Int32) -> Int32 {
-    accept(descriptor, nil, nil)
-}
+private func systemAccept(_ descriptor: Int32) -> Int32 { accept(descriptor, nil, nil) }
 
 /// What the threads of one server share: the handler, the record of requests, and the gate that stops them all.
 final class LoopbackCore: Sendable {
@@ -280,7 +276,7 @@ final class LoopbackCore: Sendable {
                     kind = .peer
                     break
                 }
-                outcome = try exchange(head, &reader, socket)
+                outcome = try exchange(head, reader: &reader, socket: socket)
             }
         } catch LoopbackSocket.Ending.peerClosed {
             kind = .peer
@@ -302,8 +298,8 @@ final class LoopbackCore: Sendable {
     /// Reads the content of one request and answers it.
     private func exchange(
         _ head: LoopbackRequest,
-        _ reader: inout LoopbackReader,
-        _ socket: LoopbackSocket
+        reader: inout LoopbackReader,
+        socket: LoopbackSocket
     ) throws -> LoopbackWriter.Outcome {
         var end = LoopbackExchangeEnd(connection: head.connection, target: head.target, endedBy: .server)
         defer {
@@ -311,7 +307,7 @@ final class LoopbackCore: Sendable {
             exchanged.increment()
         }
         do {
-            let request = try request(head, &reader, socket)
+            let request = try request(head, reader: &reader, socket: socket)
             var writer = LoopbackWriter(script.handler(request), to: request)
             let outcome = try writer.write(to: socket)
             if !writer.wasBrokenOff { end.endedBy = .completion }
@@ -328,8 +324,8 @@ final class LoopbackCore: Sendable {
 
     private func request(
         _ head: LoopbackRequest,
-        _ reader: inout LoopbackReader,
-        _ socket: LoopbackSocket
+        reader: inout LoopbackReader,
+        socket: LoopbackSocket
     ) throws -> LoopbackRequest {
         state.withLock { $0.heads.append(head) }
         begun.increment()

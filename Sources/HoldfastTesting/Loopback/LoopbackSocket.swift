@@ -51,9 +51,7 @@ final class LoopbackSocket {
     }
 
     /// Reads and discards until the peer has closed its side.
-    func drain() throws(Ending) {
-        while try receive() != nil {}
-    }
+    func drain() throws(Ending) { while try receive() != nil {} }
 
     /// Sends all of `bytes`.
     ///
@@ -68,7 +66,7 @@ final class LoopbackSocket {
                     let flags = Int32(MSG_NOSIGNAL)
                 #endif
                 let rest = UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: all[sent...]))
-                return systemSend(descriptor, rest.baseAddress, rest.count, flags)
+                return systemSend(descriptor, bytes: rest.baseAddress, count: rest.count, flags: flags)
             }
             guard let outcome else { return try send(Array(bytes), onTaken: onTaken) }
             if outcome >= 0 {
@@ -132,19 +130,19 @@ final class LoopbackSocket {
 #if canImport(Darwin)
     private let MSG_PEEK_FLAG = MSG_PEEK
     private let SHUT_WRITING = SHUT_WR
-    private func systemSend(_ socket: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: Int32) -> Int {
+    private func systemSend(_ socket: Int32, bytes: UnsafeRawPointer?, count: Int, flags: Int32) -> Int {
         Darwin.send(socket, bytes, count, flags)
     }
 #elseif canImport(Musl)
     private let MSG_PEEK_FLAG = MSG_PEEK
     private let SHUT_WRITING = SHUT_WR
-    private func systemSend(_ socket: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: Int32) -> Int {
+    private func systemSend(_ socket: Int32, bytes: UnsafeRawPointer?, count: Int, flags: Int32) -> Int {
         Musl.send(socket, bytes, count, flags)
     }
 #else
     private let MSG_PEEK_FLAG = MSG_PEEK
     private let SHUT_WRITING = SHUT_WR
-    private func systemSend(_ socket: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: Int32) -> Int {
+    private func systemSend(_ socket: Int32, bytes: UnsafeRawPointer?, count: Int, flags: Int32) -> Int {
         Glibc.send(socket, bytes, count, flags)
     }
 #endif

@@ -48,14 +48,10 @@ extension SimulatedFileSystem {
         }
 
         /// This step succeeds, and the file system stops before the next one: all later calls throw `EIO` and have no effect.
-        public static func stop(after step: Int) -> Fault {
-            Fault(steps: only(step), effect: .stopAfter)
-        }
+        public static func stop(after step: Int) -> Fault { Fault(steps: only(step), effect: .stopAfter) }
 
         /// The file system stops in this step: if the step writes, half of its bytes are written; otherwise it has no effect.
-        public static func stop(within step: Int) -> Fault {
-            Fault(steps: only(step), effect: .stopWithin)
-        }
+        public static func stop(within step: Int) -> Fault { Fault(steps: only(step), effect: .stopWithin) }
 
         private static func only(_ step: Int) -> Range<Int> {
             step < 0 || step == .max ? 0..<0 : step..<(step + 1)
@@ -157,7 +153,7 @@ extension SimulatedFileSystem {
             return verdict ?? Verdict()
         }
 
-        mutating func note(_ operation: String, _ path: String, _ offset: Int, _ count: Int, errno: Int32?) {
+        mutating func note(_ operation: String, path: String, offset: Int, count: Int, errno: Int32?) {
             if log.count >= 2 * Self.logLimit { log.removeFirst(Self.logLimit) }
             log.append(
                 Step(number: stepsEver, operation: operation, path: path, offset: offset, count: count, errno: errno)
@@ -234,7 +230,7 @@ extension SimulatedFileSystem {
     public func wipe(_ path: String) -> Bool {
         world.state.withLock { state in
             guard let number = try? state.tree.node(at: Tree.Route(path)), number != Tree.root else { return false }
-            return state.tree.wipe(path, number)
+            return state.tree.wipe(path, number: number)
         }
     }
 
@@ -276,7 +272,7 @@ extension SimulatedFileSystem {
         }
     }
 
-    private func damage(_ path: String, makes: Bool = false, _ change: (inout Content) -> Void) -> Bool {
+    private func damage(_ path: String, makes: Bool = false, by change: (inout Content) -> Void) -> Bool {
         world.state.withLock { state in
             if makes, (try? state.tree.node(at: Tree.Route(path))) == nil {
                 _ = try? state.tree.make(.file, at: Tree.Route(path))
@@ -295,9 +291,9 @@ extension SimulatedFileSystem {
 }
 
 extension SimulatedFileSystem.Tree {
-    fileprivate mutating func wipe(_ path: String, _ number: Int) -> Bool {
+    fileprivate mutating func wipe(_ path: String, number: Int) -> Bool {
         let names = nodes[number]?.names ?? [:]
-        for (name, child) in names { _ = wipe(path + "/" + name, child) }
+        for (name, child) in names { _ = wipe(path + "/" + name, number: child) }
         return (try? remove(Route(path), isDirectory: nodes[number]?.kind == .directory)) != nil
     }
 }

@@ -37,9 +37,7 @@ public final class SimulatedFileSystem: FileSystem {
     final class World: Sendable {
         let state: Mutex<State>
 
-        init(_ state: State) {
-            self.state = Mutex(state)
-        }
+        init(_ state: State) { self.state = Mutex(state) }
     }
 
     let world: World
@@ -80,9 +78,7 @@ public final class SimulatedFileSystem: FileSystem {
     /// Replaces the plan of faults and counts steps from 0 again. Without faults, all steps succeed.
     ///
     /// If several faults match one step, the first one applies. A stopped file system stays stopped.
-    public func plan(_ faults: Fault...) {
-        world.state.withLock { $0.script.plan(faults) }
-    }
+    public func plan(_ faults: Fault...) { world.state.withLock { $0.script.plan(faults) } }
 
     /// Stops the file system, if it has not stopped yet, and returns its successor: with no planned faults and an empty log.
     ///
@@ -148,11 +144,11 @@ public final class SimulatedFileSystem: FileSystem {
     /// Runs one step: counts it, decides whether it fails, and logs it.
     func step<Result: Sendable>(
         _ operation: String,
-        _ path: String,
+        on path: String,
         at offset: Int = 0,
         count: Int = 0,
         torn: (inout Tree, Int) throws(Tree.Refusal) -> Void = { (_: inout Tree, _: Int) throws(Tree.Refusal) in },
-        _ body: (inout State) throws(Tree.Refusal) -> Result
+        by body: (inout State) throws(Tree.Refusal) -> Result
     ) throws(FileSystemError) -> Result {
         try world.state.withLock { state throws(FileSystemError) in
             let verdict = state.script.judge(operation)
@@ -165,11 +161,11 @@ public final class SimulatedFileSystem: FileSystem {
                     throw Tree.Refusal(errno)
                 }
                 let result = try body(&state)
-                state.script.note(operation, path, offset, count, errno: nil)
+                state.script.note(operation, path: path, offset: offset, count: count, errno: nil)
                 if verdict.stopsAfter { state.script.isStopped = true }
                 return result
             } catch {
-                state.script.note(operation, path, offset, count, errno: error.errno)
+                state.script.note(operation, path: path, offset: offset, count: count, errno: error.errno)
                 if verdict.stopsAfter { state.script.isStopped = true }
                 throw FileSystemError(operation: operation, path: path, errno: error.errno)
             }
@@ -213,7 +209,7 @@ public final class SimulatedFileSystem: FileSystem {
 extension SimulatedFileSystem {
     public func holding(_ path: String) throws(FileSystemError) -> any FileSystem {
         let route = route(path)
-        let node = try step("holding", path) { state throws(Tree.Refusal) in
+        let node = try step("holding", on: path) { state throws(Tree.Refusal) in
             let node = try state.tree.node(at: route)
             guard state.tree.nodes[node]?.kind == .directory else { throw Tree.Refusal(ENOTDIR) }
             return node
@@ -222,7 +218,7 @@ extension SimulatedFileSystem {
     }
 
     public func isNamed(_ file: OpenFile) throws(FileSystemError) -> Bool {
-        try step("isNamed", self.path(of: file)) { state throws(Tree.Refusal) in
+        try step("isNamed", on: self.path(of: file)) { state throws(Tree.Refusal) in
             let node = try state.tree.node(of: file.descriptor, toWrite: false)
             return state.tree.nodes[node]?.isNamed ?? false
         }
@@ -230,14 +226,14 @@ extension SimulatedFileSystem {
 
     public func createDirectory(_ path: String) throws(FileSystemError) {
         let route = route(path)
-        try step("createDirectory", path) { state throws(Tree.Refusal) in
+        try step("createDirectory", on: path) { state throws(Tree.Refusal) in
             _ = try state.tree.make(.directory, at: route)
         }
     }
 
     public func attributes(of path: String) throws(FileSystemError) -> FileAttributes {
         let route = route(path)
-        return try step("attributes", path) { state throws(Tree.Refusal) in
+        return try step("attributes", on: path) { state throws(Tree.Refusal) in
             guard let node = state.tree.nodes[try state.tree.node(at: route)] else { throw Tree.Refusal(ENOENT) }
             return FileAttributes(
                 kind: node.kind,
@@ -250,7 +246,7 @@ extension SimulatedFileSystem {
 
     public func list(_ path: String) throws(FileSystemError) -> [String] {
         let route = route(path)
-        return try step("list", path) { state throws(Tree.Refusal) in
+        return try step("list", on: path) { state throws(Tree.Refusal) in
             guard let node = state.tree.nodes[try state.tree.node(at: route)] else { throw Tree.Refusal(ENOENT) }
             guard node.kind == .directory else { throw Tree.Refusal(ENOTDIR) }
             // Sorted, so that every run is the same.
@@ -260,26 +256,26 @@ extension SimulatedFileSystem {
 
     public func open(_ path: String, _ access: FileAccess) throws(FileSystemError) -> OpenFile {
         let route = route(path)
-        return try step("open", path) { state throws(Tree.Refusal) in
-            OpenFile(descriptor: try state.tree.openFile(path, route, access))
+        return try step("open", on: path) { state throws(Tree.Refusal) in
+            OpenFile(descriptor: try state.tree.openFile(path, route: route, access: access))
         }
     }
 
     public func size(of file: OpenFile) throws(FileSystemError) -> Int {
-        try step("size", path(of: file)) { state throws(Tree.Refusal) in
+        try step("size", on: path(of: file)) { state throws(Tree.Refusal) in
             let node = try state.tree.node(of: file.descriptor, toWrite: false)
             return state.tree.nodes[node]?.content.size ?? 0
         }
     }
 
     public func read(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8] {
-        try step("read", path(of: file), at: offset, count: count) { state throws(Tree.Refusal) in
+        try step("read", on: path(of: file), at: offset, count: count) { state throws(Tree.Refusal) in
             try state.tree.read(file.descriptor, from: offset, count: count)
         }
     }
 
     public func readIfCached(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
-        try step("readIfCached", path(of: file), at: offset, count: count) { state throws(Tree.Refusal) in
+        try step("readIfCached", on: path(of: file), at: offset, count: count) { state throws(Tree.Refusal) in
             let bytes = try state.tree.read(file.descriptor, from: offset, count: count)
             return state.script.isNextReadCached() && bytes.count == max(0, count) ? bytes : nil
         }
@@ -288,24 +284,19 @@ extension SimulatedFileSystem {
     public func write(_ bytes: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError) {
         try step(
             "write",
-            path(of: file),
+            on: path(of: file),
             at: offset,
             count: bytes.count,
             torn: { tree, most throws(Tree.Refusal) in
                 try tree.write(bytes[0..<most], to: file.descriptor, at: offset)
             },
-            { state throws(Tree.Refusal) in
+            by: { state throws(Tree.Refusal) in
                 try state.tree.write(bytes, to: file.descriptor, at: offset)
             }
         )
     }
 
-    public func write(
-        _ head: ByteChunk,
-        _ body: ByteChunk,
-        to file: OpenFile,
-        at offset: Int
-    ) throws(FileSystemError) {
+    public func write(_ head: ByteChunk, _ body: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError) {
         // One step because it is one call, so a torn write is torn as a whole.
         var all: [UInt8] = []
         all.reserveCapacity(head.count + body.count)
@@ -315,7 +306,7 @@ extension SimulatedFileSystem {
     }
 
     public func truncate(_ file: OpenFile, to size: Int) throws(FileSystemError) {
-        try step("truncate", path(of: file), count: size) { state throws(Tree.Refusal) in
+        try step("truncate", on: path(of: file), count: size) { state throws(Tree.Refusal) in
             let node = try state.tree.node(of: file.descriptor, toWrite: true)
             guard size >= 0 else { throw Tree.Refusal(EINVAL) }
             guard size <= Content.sizeLimit else { throw Tree.Refusal(EFBIG) }
@@ -324,7 +315,7 @@ extension SimulatedFileSystem {
     }
 
     public func allocate(_ file: OpenFile, size: Int) throws(FileSystemError) {
-        try step("allocate", path(of: file), count: size) { state throws(Tree.Refusal) in
+        try step("allocate", on: path(of: file), count: size) { state throws(Tree.Refusal) in
             let node = try state.tree.node(of: file.descriptor, toWrite: true)
             guard size <= Content.sizeLimit else { throw Tree.Refusal(EFBIG) }
             let free = state.tree.freeBlocks
@@ -338,7 +329,7 @@ extension SimulatedFileSystem {
     }
 
     public func sync(_ file: OpenFile) throws(FileSystemError) {
-        try step("sync", path(of: file)) { state throws(Tree.Refusal) in
+        try step("sync", on: path(of: file)) { state throws(Tree.Refusal) in
             let node = try state.tree.node(of: file.descriptor, toWrite: false)
             try state.tree.update(node) { $0.sync() }
         }
@@ -346,7 +337,7 @@ extension SimulatedFileSystem {
 
     public func syncDirectory(_ path: String) throws(FileSystemError) {
         let route = route(path)
-        try step("syncDirectory", path) { state throws(Tree.Refusal) in try state.tree.syncDirectory(route) }
+        try step("syncDirectory", on: path) { state throws(Tree.Refusal) in try state.tree.syncDirectory(route) }
     }
 
     public func close(_ file: OpenFile) {
@@ -358,25 +349,25 @@ extension SimulatedFileSystem {
 
     public func rename(_ path: String, to newPath: String) throws(FileSystemError) {
         let (route, newRoute) = (route(path), route(newPath))
-        try step("rename", path) { state throws(Tree.Refusal) in try state.tree.rename(route, to: newRoute) }
+        try step("rename", on: path) { state throws(Tree.Refusal) in try state.tree.rename(route, to: newRoute) }
     }
 
     public func remove(_ path: String) throws(FileSystemError) {
         let route = route(path)
-        try step("remove", path) { state throws(Tree.Refusal) in
+        try step("remove", on: path) { state throws(Tree.Refusal) in
             try state.tree.remove(route, isDirectory: false)
         }
     }
 
     public func removeDirectory(_ path: String) throws(FileSystemError) {
         let route = route(path)
-        try step("removeDirectory", path) { state throws(Tree.Refusal) in
+        try step("removeDirectory", on: path) { state throws(Tree.Refusal) in
             try state.tree.remove(route, isDirectory: true)
         }
     }
 
     public func lock(_ file: OpenFile) throws(FileSystemError) -> Bool {
-        try step("lock", path(of: file)) { state throws(Tree.Refusal) in
+        try step("lock", on: path(of: file)) { state throws(Tree.Refusal) in
             try state.tree.lock(file.descriptor)
         }
     }

@@ -10,9 +10,7 @@ extension SimulatedFileSystem {
         struct Refusal: Error {
             let errno: Int32
 
-            init(_ errno: Int32) {
-                self.errno = errno
-            }
+            init(_ errno: Int32) { self.errno = errno }
         }
 
         struct Node: Sendable {
@@ -84,9 +82,7 @@ extension SimulatedFileSystem {
         }
 
         /// Blocks that are still free.
-        var freeBlocks: Int {
-            capacity.map { max(0, $0 - usedBlocks) } ?? .max
-        }
+        var freeBlocks: Int { capacity.map { max(0, $0 - usedBlocks) } ?? .max }
 
         // MARK: Names
 
@@ -227,7 +223,7 @@ extension SimulatedFileSystem {
             nodes = nodes.filter { $0.value.isNamed || $0.value.openCount > 0 || named.contains($0.key) }
         }
 
-        mutating func openFile(_ path: String, _ route: Route, _ access: FileAccess) throws(Refusal) -> Int32 {
+        mutating func openFile(_ path: String, route: Route, access: FileAccess) throws(Refusal) -> Int32 {
             let place = try place(of: route)
             let number: Int
             if let present = nodes[place.directory]?.names[place.name] {
@@ -265,7 +261,7 @@ extension SimulatedFileSystem {
         }
 
         /// Changes the content of a file and counts its blocks.
-        mutating func update<Result>(_ node: Int, _ body: (inout Content) -> Result) throws(Refusal) -> Result {
+        mutating func update<Result>(_ node: Int, by body: (inout Content) -> Result) throws(Refusal) -> Result {
             guard var content = nodes[node]?.content else { throw Refusal(EBADF) }
             // Taken out, so that the change is made in place and copies nothing.
             nodes[node]?.content = Content(isRecorded: false)
@@ -316,9 +312,7 @@ extension SimulatedFileSystem {
         private var changes: [Change] = []
         private let isRecorded: Bool
 
-        init(isRecorded: Bool) {
-            self.isRecorded = isRecorded
-        }
+        init(isRecorded: Bool) { self.isRecorded = isRecorded }
 
         /// Blocks that the file occupies; holes occupy none.
         var blockCount: Int { blocks.count }

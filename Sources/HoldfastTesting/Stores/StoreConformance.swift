@@ -44,7 +44,7 @@ public enum StoreConformance {
         public let isOfRestarts: Bool
         let check: @Sendable (LawRun) async throws -> Void
 
-        init(_ name: String, isOfRestarts: Bool = false, _ check: @escaping @Sendable (LawRun) async throws -> Void) {
+        init(_ name: String, isOfRestarts: Bool = false, check: @escaping @Sendable (LawRun) async throws -> Void) {
             self.name = name
             self.isOfRestarts = isOfRestarts
             self.check = check
@@ -197,17 +197,15 @@ final class LawRun: Sendable {
     }
 
     /// Adds a finding if `holds` is false.
-    func check(_ holds: Bool, _ message: @autoclosure () -> String) {
-        if !holds { report(message()) }
-    }
+    func check(_ holds: Bool, or message: @autoclosure () -> String) { if !holds { report(message()) } }
 
     /// Adds a finding if the values differ.
-    func equal<Value: Equatable>(_ value: Value, _ expected: Value, _ what: @autoclosure () -> String) {
+    func equal<Value: Equatable>(_ value: Value, to expected: Value, for what: @autoclosure () -> String) {
         if value != expected { report("\(what()): \(brief(value)), not \(brief(expected))") }
     }
 
     /// Adds a finding unless `body` throws a ``StoreError`` with this code.
-    func throwing(_ code: StoreError.Code, _ what: String, _ body: () async throws -> Void) async {
+    func throwing(_ code: StoreError.Code, what: String, by body: () async throws -> Void) async {
         let seen = await self.code(body)
         if seen != code.description { report("\(what) gave \(seen ?? "no error"), not \(code)") }
     }

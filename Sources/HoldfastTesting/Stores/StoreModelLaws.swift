@@ -14,12 +14,12 @@ extension StoreConformance {
             try await run.with(capacity: 4 << 20) { store, subject in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for task in 0..<8 as Range<UInt64> {
-                        group.addTask { try await work(store, seed: run.seed &* 100 &+ task, run) }
+                        group.addTask { try await work(store, seed: run.seed &* 100 &+ task, run: run) }
                     }
                     try await group.waitForAll()
                 }
                 let used = subject.heldBytes?() ?? store.statistics.bytesUsed
-                run.check(used <= 4 << 20, "\(used) of \(4 << 20) bytes are held")
+                run.check(used <= 4 << 20, or: "\(used) of \(4 << 20) bytes are held")
             }
         },
     ]
@@ -31,17 +31,20 @@ extension StoreConformance {
         return generator.bytes(lengths[Int(number % 5)])
     }
 
-    private static func work(_ store: any CacheStore, seed: UInt64, _ run: LawRun) async throws {
+    private static func work(_ store: any CacheStore, seed: UInt64, run: LawRun) async throws {
         var generator = SeededGenerator(seed: seed)
         for step in 0..<50 {
             let key = "key\(Int.random(in: 0..<4, using: &generator))"
             switch Int.random(in: 0..<11, using: &generator) {
             case 0...3:
                 let number = seed &* 1_000 &+ UInt64(step)
-                let code = await run.code { try await write(store, key, step: step, number: number, run) }
-                run.check([nil, "superseded", "no-space", "abandoned"].contains(code), "a write gave \(code ?? "")")
+                let code = await run.code { try await write(store, key: key, step: step, number: number, run: run) }
+                run.check(
+                    [nil, "superseded", "no-space", "abandoned"].contains(code),
+                    or: "a write gave \(code ?? "")"
+                )
             case 4...6:
-                for entry in try await store.get(key) { await check(store, entry, run) }
+                for entry in try await store.get(key) { await check(store, entry: entry, run: run) }
             case 7:
                 try await store.invalidate(StoreKey(key))
             case 8:
@@ -54,29 +57,29 @@ extension StoreConformance {
                     try await store.setPinned(step.isMultiple(of: 2), entry)
                     try await store.replaceDescription(of: entry, with: entry.description, now: .at(0))
                 }
-                run.check([nil, "no-space"].contains(code), "a change gave \(code ?? "")")
+                run.check([nil, "no-space"].contains(code), or: "a change gave \(code ?? "")")
             }
             let statistics = store.statistics
-            run.check(statistics.bytesUsed <= statistics.capacity, "\(statistics.bytesUsed) bytes are used")
+            run.check(statistics.bytesUsed <= statistics.capacity, or: "\(statistics.bytesUsed) bytes are used")
         }
     }
 
-    private static func check(_ store: any CacheStore, _ entry: StoredEntry, _ run: LawRun) async {
+    private static func check(_ store: any CacheStore, entry: StoredEntry, run: LawRun) async {
         do throws(StoreError) {
             let number = UInt64(entry.description.text) ?? 0
             let bytes = try await store.wholeBody(of: entry)
-            run.check(bytes == body(number), "the body of \(number) is torn, or another entry's")
+            run.check(bytes == body(number), or: "the body of \(number) is torn, or another entry's")
         } catch {
-            run.check(error.code == .superseded, "a read gave \(error.code)")
+            run.check(error.code == .superseded, or: "a read gave \(error.code)")
         }
     }
 
     private static func write(
         _ store: any CacheStore,
-        _ key: String,
+        key: String,
         step: Int,
         number: UInt64,
-        _ run: LawRun
+        run: LawRun
     ) async throws {
         let bytes = body(number)
         let description = EntryDescription("\(number)", tags: ["t\(step % 4)"])
@@ -93,7 +96,7 @@ extension StoreConformance {
         let writer = try await store.writer(
             key,
             variant: "\(step % 3)",
-            description,
+            description: description,
             expecting: bytes.count,
             now: .at(step)
         )
@@ -107,7 +110,7 @@ extension StoreConformance {
                 writer.abandon()
             } else {
                 try await writer.commit(nil, now: .at(step))
-                run.check(try await reader.value == bytes, "a follower read other bytes")
+                run.check(try await reader.value == bytes, or: "a follower read other bytes")
             }
         } catch {
             writer.abandon()
@@ -148,18 +151,18 @@ struct StoreConformanceModel {
                     await store.close()
                     store = try await reopen()
                 } else {
-                    try await change(store, key, step, &model, &generator)
+                    try await change(store, key: key, step: step, model: &model, generator: &generator)
                 }
                 let expected = (model[key] ?? []).map(\.entry)
-                run.equal(try await store.get(key, now: .at(step)), expected, "\(point): \(key)")
+                run.equal(try await store.get(key, now: .at(step)), to: expected, for: "\(point): \(key)")
                 if let known = model[key]?.randomElement(using: &generator) {
-                    run.equal(try await store.wholeBody(of: known.entry), known.body, "\(point): a body")
+                    run.equal(try await store.wholeBody(of: known.entry), to: known.body, for: "\(point): a body")
                 }
                 if step % 10 == 0 {
                     let listed = try await store.listed(limit: 1 + step % 7).map(\.entry)
-                    run.equal(listed.count, Set(listed).count, "\(point): entries listed twice")
+                    run.equal(listed.count, to: Set(listed).count, for: "\(point): entries listed twice")
                     let all = model.values.flatMap { $0.map(\.entry) }
-                    run.equal(Set(listed), Set(all), "\(point): the list")
+                    run.equal(Set(listed), to: Set(all), for: "\(point): the list")
                 }
             }
             await store.close()
@@ -168,10 +171,10 @@ struct StoreConformanceModel {
 
     private func change(
         _ store: any CacheStore,
-        _ key: String,
-        _ step: Int,
-        _ model: inout [String: [Known]],
-        _ generator: inout SeededGenerator
+        key: String,
+        step: Int,
+        model: inout [String: [Known]],
+        generator: inout SeededGenerator
     ) async throws {
         let place = model[key]?.indices.randomElement(using: &generator)
         let known = place.flatMap { model[key]?[$0] }
@@ -202,19 +205,19 @@ struct StoreConformanceModel {
             let tag = "t\(step % 3)"
             let taken = remove(from: &model) { $0.description.tags.contains(tag) }
             let count = try await store.purge(.tag(tag), now: .at(step))
-            run.check(count == nil || count == taken, "step \(step) of \(seed): \(count ?? 0) purged, not \(taken)")
+            run.check(count == nil || count == taken, or: "step \(step) of \(seed): \(count ?? 0) purged, not \(taken)")
         case 9:
             let variant = StoreKey("\(step % 4)")
             let taken = remove(from: &model) { $0.key == StoreKey(key) && $0.variant == variant }
             let selection = PurgeSelection.matching { $0.key == StoreKey(key) && $0.variant == variant }
             let count = try await store.purge(selection, now: .at(step))
-            run.check(count == nil || count == taken, "step \(step) of \(seed): \(count ?? 0) purged, not \(taken)")
+            run.check(count == nil || count == taken, or: "step \(step) of \(seed): \(count ?? 0) purged, not \(taken)")
         default:
             guard let place, let known else { return }
             let pins = Bool.random(using: &generator)
-            run.check(try await store.setPinned(pins, known.entry), "step \(step) of \(seed): a pin was refused")
+            run.check(try await store.setPinned(pins, known.entry), or: "step \(step) of \(seed): a pin was refused")
             let pinned = try await store.get(key).first { $0.version == known.entry.version }
-            run.equal(pinned?.isPinned, pins, "step \(step) of \(seed): the pin")
+            run.equal(pinned?.isPinned, to: pins, for: "step \(step) of \(seed): the pin")
             if let pinned { model[key]?[place].entry = pinned }
         }
     }

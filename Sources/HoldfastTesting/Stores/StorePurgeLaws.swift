@@ -34,11 +34,11 @@ extension StoreConformance {
                 for variant in ["1", "2", "3"] { try await store.put("a", variant: variant, [1]) }
                 let other = try await store.put("ab", [2])
                 try await store.invalidate(StoreKey("a"))
-                run.equal(try await store.get("a"), [], "the key")
-                run.equal(try await store.get("ab"), [other], "another key")
-                run.equal(store.statistics.entriesRemoved, 3, "entries removed")
+                run.equal(try await store.get("a"), to: [], for: "the key")
+                run.equal(try await store.get("ab"), to: [other], for: "another key")
+                run.equal(store.statistics.entriesRemoved, to: 3, for: "entries removed")
                 let again = try await store.put("a", [3])
-                run.equal(try await store.get("a"), [again], "the entry written afterward")
+                run.equal(try await store.get("a"), to: [again], for: "the entry written afterward")
             }
         },
         Law("A purge removes what its selection names, returns how many, and spares entries written afterward") { run in
@@ -49,17 +49,21 @@ extension StoreConformance {
                         for entry in try await store.get(key) { _ = try await store.wholeBody(of: entry) }
                     }
                     if let count = try await purge.run(store) {
-                        run.equal(count, 4 - purge.spared.count, "the count of \(purge.name)")
-                        run.equal(store.statistics.entryCount, purge.spared.count, "entries after \(purge.name)")
+                        run.equal(count, to: 4 - purge.spared.count, for: "the count of \(purge.name)")
+                        run.equal(
+                            store.statistics.entryCount,
+                            to: purge.spared.count,
+                            for: "entries after \(purge.name)"
+                        )
                     }
                     for key in keys.sorted() {
                         let isThere = try await !store.get(key).isEmpty
-                        run.equal(isThere, purge.spared.contains(key), "\(key) after \(purge.name)")
+                        run.equal(isThere, to: purge.spared.contains(key), for: "\(key) after \(purge.name)")
                     }
                     let listed = Set(try await store.listed(limit: 3).map { $0.entry.key })
-                    run.equal(listed, Set(purge.spared.map { StoreKey($0) }), "the list after \(purge.name)")
+                    run.equal(listed, to: Set(purge.spared.map { StoreKey($0) }), for: "the list after \(purge.name)")
                     let new = try await store.put("p/1", [5], EntryDescription("one", tags: ["red"]))
-                    run.equal(try await store.get("p/1"), [new], "the entry written after \(purge.name)")
+                    run.equal(try await store.get("p/1"), to: [new], for: "the entry written after \(purge.name)")
                 }
             }
         },
@@ -67,10 +71,10 @@ extension StoreConformance {
             try await run.with { store in
                 let pinned = try await store.put("a", variant: "1", [1], EntryDescription("m", tags: ["red"]))
                 let left = try await store.put("a", variant: "2", [2], EntryDescription("m", tags: ["blue"]))
-                run.check(try await store.setPinned(true, pinned), "the pin was refused")
+                run.check(try await store.setPinned(true, pinned), or: "the pin was refused")
                 let count = try await store.purge(.tag("red"), now: .at(1))
-                run.check(count == nil || count == 1, "\(count ?? 0) entries were counted instead of 1")
-                run.equal(try await store.get("a"), [left], "the lookup")
+                run.check(count == nil || count == 1, or: "\(count ?? 0) entries were counted instead of 1")
+                run.equal(try await store.get("a"), to: [left], for: "the lookup")
             }
         },
         Law("A purge by tag uses an entry's current tags") { run in
@@ -82,9 +86,9 @@ extension StoreConformance {
                     now: .at(1)
                 )
                 try await store.purge(.tag("red"), now: .at(2))
-                run.equal(try await store.get("a"), new.map { [$0] } ?? [], "after a purge by its old tag")
+                run.equal(try await store.get("a"), to: new.map { [$0] } ?? [], for: "after a purge by its old tag")
                 try await store.purge(.tag("blue"), now: .at(3))
-                run.equal(try await store.get("a"), [], "after a purge by its new tag")
+                run.equal(try await store.get("a"), to: [], for: "after a purge by its new tag")
             }
         },
         Law("An entry being written when its key was invalidated does not appear") { run in
@@ -96,35 +100,35 @@ extension StoreConformance {
             for (name, attack) in all + [("an invalidation", invalidation)] {
                 try await run.with { store in
                     let description = EntryDescription("one", tags: ["red"])
-                    let writer = try await store.writer("p/1", description)
+                    let writer = try await store.writer("p/1", description: description)
                     try await writer.append(ByteChunk([1, 2, 3]))
                     let body = writer.follow()
                     _ = try await attack(store)
-                    await run.throwing(.superseded, "the commit after \(name)") {
+                    await run.throwing(.superseded, what: "the commit after \(name)") {
                         try await writer.commit(nil, now: .at(2))
                     }
-                    run.equal(try await store.get("p/1"), [], "the lookup after \(name)")
-                    run.equal(try await body.whole(), [1, 2, 3], "the followers' bytes after \(name)")
+                    run.equal(try await store.get("p/1"), to: [], for: "the lookup after \(name)")
+                    run.equal(try await body.whole(), to: [1, 2, 3], for: "the followers' bytes after \(name)")
                     let later = try await store.put("p/1", [4], description, now: .at(3))
-                    run.equal(try await store.get("p/1"), [later], "the entry begun after \(name)")
+                    run.equal(try await store.get("p/1"), to: [later], for: "the entry begun after \(name)")
                 }
             }
         },
         Law("A writer can commit although other entries were invalidated") { run in
             try await run.with { store in
-                let writer = try await store.writer("a", EntryDescription("m", tags: ["red"]))
+                let writer = try await store.writer("a", description: EntryDescription("m", tags: ["red"]))
                 try await store.invalidate(StoreKey("b"))
                 try await store.purge(.tag("blue"), now: .at(1))
                 try await store.purge(.keyPrefix([0]), now: .at(1))
                 try await store.purge(.matching { _ in false }, now: .at(1))
                 let entry = try await writer.commit(nil, now: .at(2))
-                run.equal(try await store.get("a"), [entry], "the lookup")
+                run.equal(try await store.get("a"), to: [entry], for: "the lookup")
             }
         },
         Law("A predicate is called with every entry as it is, including those being written") { run in
             try await run.with { store in
                 try await fill(store)
-                let writer = try await store.writer("w", EntryDescription("first"))
+                let writer = try await store.writer("w", description: EntryDescription("first"))
                 try await writer.append(ByteChunk([1, 2]))
                 let shown = Mutex<[StoredEntry]>([])
                 try await store.purge(
@@ -137,12 +141,16 @@ extension StoreConformance {
                 let seen = shown.withLock { $0 }
                 for key in keys.sorted() {
                     let entries = try await store.get(key)
-                    run.equal(Set(seen.filter { $0.key == StoreKey(key) }), Set(entries), "the entry passed for \(key)")
+                    run.equal(
+                        Set(seen.filter { $0.key == StoreKey(key) }),
+                        to: Set(entries),
+                        for: "the entry passed for \(key)"
+                    )
                 }
                 let written = seen.first { $0.key == StoreKey("w") }
-                run.equal(written?.version, .beingWritten, "the version of the one being written")
-                run.equal(written?.bodyLength, 0, "its body length")
-                run.equal(written?.description.text, "first", "its description")
+                run.equal(written?.version, to: .beingWritten, for: "the version of the one being written")
+                run.equal(written?.bodyLength, to: 0, for: "its body length")
+                run.equal(written?.description.text, to: "first", for: "its description")
                 try await writer.commit(nil, now: .at(1))
             }
         },
@@ -157,8 +165,8 @@ extension StoreConformance {
                                 var isGone = false
                                 for _ in 0..<30 {
                                     guard let seen = try? await store.get(key) else { continue }
-                                    run.check([0, 4].contains(seen.count), "\(seen.count) of 4 variants are there")
-                                    if isGone { run.check(seen.isEmpty, "entries came back") }
+                                    run.check([0, 4].contains(seen.count), or: "\(seen.count) of 4 variants are there")
+                                    if isGone { run.check(seen.isEmpty, or: "entries came back") }
                                     isGone = seen.isEmpty
                                     if let entry = seen.first { _ = try? await store.wholeBody(of: entry) }
                                 }
@@ -172,7 +180,7 @@ extension StoreConformance {
                             }
                         }
                     }
-                    run.equal(try await store.get(key), [], "afterwards")
+                    run.equal(try await store.get(key), to: [], for: "afterwards")
                 }
             }
         },
@@ -192,23 +200,23 @@ extension StoreConformance {
                 guard let pinned = try await store.get("a").last, let fresh = try await store.get("a").first else {
                     return [StoredEntry]()
                 }
-                run.check(try await store.setPinned(true, pinned), "the pin was refused")
+                run.check(try await store.setPinned(true, pinned), or: "the pin was refused")
                 try await store.replaceDescription(of: fresh, with: EntryDescription("4"), now: .at(9))
                 return try await store.get("a")
             } then: { store, kept in
                 let found = try await store.get("a")
-                run.equal(found, kept, "the entries")
+                run.equal(found, to: kept, for: "the entries")
                 for entry in found {
                     guard let number = Int(entry.description.text) else { continue }
-                    run.equal(try await store.wholeBody(of: entry), bodies[number], "body \(number)")
+                    run.equal(try await store.wholeBody(of: entry), to: bodies[number], for: "body \(number)")
                 }
                 let new = try await store.put("a", variant: "new", [1])
                 run.check(
                     found.allSatisfy { $0.version < new.version },
-                    "a new version is not higher than the old ones"
+                    or: "a new version is not higher than the old ones"
                 )
                 let replaced = try await store.put("a", variant: "0", [1])
-                run.check(replaced.isPinned, "the pin does not outlive a replacement after the restart")
+                run.check(replaced.isPinned, or: "the pin does not outlive a replacement after the restart")
             }
         },
         Law("Removed, invalidated and purged entries stay away after a restart", isOfRestarts: true) { run in
@@ -229,12 +237,16 @@ extension StoreConformance {
                 return (try await store.get("kept"), try await store.get("replaced"), again)
             } then: { store, kept in
                 for key in ["removed", "tagged", "prefix/1", "matching"] {
-                    run.equal(try await store.get(key), [], key)
+                    run.equal(try await store.get(key), to: [], for: key)
                 }
-                run.equal(try await store.get("kept"), kept.0, "what was spared")
-                run.equal(try await store.get("replaced"), kept.1, "after its newer version was removed")
-                run.equal(try await store.get("invalid"), [kept.2], "the entry written after the invalidation")
-                run.equal(try await store.listed(limit: 3).count, kept.0.count + kept.1.count + 1, "entries listed")
+                run.equal(try await store.get("kept"), to: kept.0, for: "what was spared")
+                run.equal(try await store.get("replaced"), to: kept.1, for: "after its newer version was removed")
+                run.equal(try await store.get("invalid"), to: [kept.2], for: "the entry written after the invalidation")
+                run.equal(
+                    try await store.listed(limit: 3).count,
+                    to: kept.0.count + kept.1.count + 1,
+                    for: "entries listed"
+                )
             }
         },
         Law("A purge of everything survives a restart", isOfRestarts: true) { run in
@@ -243,8 +255,8 @@ extension StoreConformance {
                 try await store.purge(.all, now: .at(1))
                 return try await store.put("new", [1])
             } then: { store, new in
-                run.equal(try await store.listed(limit: 100).map(\.entry), [new], "the entries")
-                run.equal(store.statistics.entryCount, 1, "entries held")
+                run.equal(try await store.listed(limit: 100).map(\.entry), to: [new], for: "the entries")
+                run.equal(store.statistics.entryCount, to: 1, for: "entries held")
             }
         },
         Law("The secret survives a restart", isOfRestarts: true) { run in
@@ -252,7 +264,7 @@ extension StoreConformance {
                 try await store.put("a", [1])
                 return store.secret
             } then: { store, secret in
-                run.equal(store.secret, secret, "the secret")
+                run.equal(store.secret, to: secret, for: "the secret")
             }
         },
         Law("An entry being written when the store closed leaves nothing", isOfRestarts: true) { run in
@@ -261,11 +273,11 @@ extension StoreConformance {
                 try await writer.append(ByteChunk([UInt8](repeating: 1, count: 300_000)))
                 let kept = try await store.put("b", [1])
                 await store.close()
-                await run.throwing(.closed, "the commit") { try await writer.commit(nil, now: .at(1)) }
+                await run.throwing(.closed, what: "the commit") { try await writer.commit(nil, now: .at(1)) }
                 return kept
             } then: { store, kept in
-                run.equal(try await store.get("a"), [], "its key")
-                run.equal(try await store.listed(limit: 100).map(\.entry), [kept], "the entries")
+                run.equal(try await store.get("a"), to: [], for: "its key")
+                run.equal(try await store.listed(limit: 100).map(\.entry), to: [kept], for: "the entries")
             }
         },
     ]

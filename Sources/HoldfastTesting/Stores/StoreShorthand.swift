@@ -24,9 +24,7 @@ extension SeededGenerator {
 }
 
 extension StoreKey {
-    package init(_ text: String) {
-        self.init(Array(text.utf8))
-    }
+    package init(_ text: String) { self.init(Array(text.utf8)) }
 }
 
 extension StoreInstant {
@@ -47,7 +45,7 @@ extension CacheStore {
     package func writer(
         _ key: String,
         variant: String = "",
-        _ description: EntryDescription = EntryDescription("meta"),
+        description: EntryDescription = EntryDescription("meta"),
         expecting length: Int? = nil,
         now: StoreInstant = .at(0)
     ) async throws(StoreError) -> any EntryWriter {
@@ -68,7 +66,7 @@ extension CacheStore {
         _ description: EntryDescription = EntryDescription("meta"),
         now: StoreInstant = .at(0)
     ) async throws(StoreError) -> StoredEntry {
-        let writer = try await writer(key, variant: variant, description, expecting: body.count, now: now)
+        let writer = try await writer(key, variant: variant, description: description, expecting: body.count, now: now)
         try await writer.append(ByteChunk(body))
         return try await writer.commit(nil, now: now)
     }

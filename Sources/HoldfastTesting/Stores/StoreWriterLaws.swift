@@ -7,19 +7,19 @@ extension StoreConformance {
     static let writerLaws = [
         Law("Nothing appears before the commit, which may pass another description") { run in
             try await run.with { store in
-                let writer = try await store.writer("a", EntryDescription("first"))
+                let writer = try await store.writer("a", description: EntryDescription("first"))
                 try await writer.append(ByteChunk([1]))
-                run.equal(try await store.get("a"), [], "before the commit")
-                run.equal(store.statistics.entryCount, 0, "entries before the commit")
+                run.equal(try await store.get("a"), to: [], for: "before the commit")
+                run.equal(store.statistics.entryCount, to: 0, for: "entries before the commit")
                 let entry = try await writer.commit(EntryDescription("second", tags: ["t"]), now: .at(3))
-                run.equal(entry.description, EntryDescription("second", tags: ["t"]), "description")
-                run.equal(entry.storedAt, .at(3), "stored at")
-                run.equal(try await store.get("a"), [entry], "after the commit")
+                run.equal(entry.description, to: EntryDescription("second", tags: ["t"]), for: "description")
+                run.equal(entry.storedAt, to: .at(3), for: "stored at")
+                run.equal(try await store.get("a"), to: [entry], for: "after the commit")
                 let kept = try await store.put("b", [], EntryDescription("kept"))
-                run.equal(kept.description.text, "kept", "a description that no commit replaced")
-                await run.throwing(.abandoned, "a second commit") { try await writer.commit(nil, now: .at(4)) }
+                run.equal(kept.description.text, to: "kept", for: "a description that no commit replaced")
+                await run.throwing(.abandoned, what: "a second commit") { try await writer.commit(nil, now: .at(4)) }
                 writer.abandon()
-                run.equal(try await store.get("a"), [entry], "after the ended writer was abandoned")
+                run.equal(try await store.get("a"), to: [entry], for: "after the ended writer was abandoned")
             }
         },
         Law("An entry that is put in one step equals one that a writer wrote") { run in
@@ -35,15 +35,15 @@ extension StoreConformance {
                         body: ByteChunk(bytes),
                         now: .at(length)
                     )
-                    run.equal(entry.description, description, "the description")
-                    run.equal(entry.bodyLength, length, "the length")
-                    run.equal(entry.storedAt, .at(length), "stored at")
-                    run.equal(try await store.get("k"), [entry], "the lookup, instead of the earlier one")
-                    run.equal(try await store.wholeBody(of: entry), bytes, "the body of \(length) bytes")
-                    run.equal(store.statistics.entryCount, 1, "entries")
+                    run.equal(entry.description, to: description, for: "the description")
+                    run.equal(entry.bodyLength, to: length, for: "the length")
+                    run.equal(entry.storedAt, to: .at(length), for: "stored at")
+                    run.equal(try await store.get("k"), to: [entry], for: "the lookup, instead of the earlier one")
+                    run.equal(try await store.wholeBody(of: entry), to: bytes, for: "the body of \(length) bytes")
+                    run.equal(store.statistics.entryCount, to: 1, for: "entries")
                 }
                 try await store.purge(.tag("t"), now: .at(1))
-                run.equal(try await store.get("k"), [], "after a purge by its tag")
+                run.equal(try await store.get("k"), to: [], for: "after a purge by its tag")
             }
         },
         Law("An abandoned or dropped writer leaves nothing and counts as nothing") { run in
@@ -58,15 +58,17 @@ extension StoreConformance {
                         writer?.abandon()
                         writer?.abandon()
                         let ended = writer
-                        await run.throwing(.abandoned, "appending") { try await ended?.append(ByteChunk([1])) }
-                        await run.throwing(.abandoned, "the commit") { _ = try await ended?.commit(nil, now: .at(0)) }
+                        await run.throwing(.abandoned, what: "appending") { try await ended?.append(ByteChunk([1])) }
+                        await run.throwing(.abandoned, what: "the commit") {
+                            _ = try await ended?.commit(nil, now: .at(0))
+                        }
                     }
                     writer = nil
-                    await run.throwing(.abandoned, "following") { _ = try await body?.whole() }
-                    run.equal(try await store.get("a"), [kept], "the key")
-                    run.equal(store.statistics.entriesWritten, before.entriesWritten, "entries written")
-                    run.equal(store.statistics.bytesWritten, before.bytesWritten, "bytes written")
-                    run.equal(store.statistics.entryCount, before.entryCount, "entries held")
+                    await run.throwing(.abandoned, what: "following") { _ = try await body?.whole() }
+                    run.equal(try await store.get("a"), to: [kept], for: "the key")
+                    run.equal(store.statistics.entriesWritten, to: before.entriesWritten, for: "entries written")
+                    run.equal(store.statistics.bytesWritten, to: before.bytesWritten, for: "bytes written")
+                    run.equal(store.statistics.entryCount, to: before.entryCount, for: "entries held")
                 }
             }
         },
@@ -77,9 +79,9 @@ extension StoreConformance {
                 try await second.append(ByteChunk([2]))
                 let earlier = try await second.commit(nil, now: .at(1))
                 let later = try await first.commit(nil, now: .at(2))
-                run.check(later.version > earlier.version, "the later version is not higher")
-                run.equal(try await store.get("a"), [later], "the lookup")
-                run.equal(try await store.wholeBody(of: later), [1], "the body")
+                run.check(later.version > earlier.version, or: "the later version is not higher")
+                run.equal(try await store.get("a"), to: [later], for: "the lookup")
+                run.equal(try await store.wholeBody(of: later), to: [1], for: "the body")
             }
         },
         Law("An open body outlives its entry") { run in
@@ -88,14 +90,18 @@ extension StoreConformance {
                 for length in [1_000, 150_000, 700_000] {
                     let bytes = generator.bytes(length)
                     let body = try await store.body(of: try await store.put("a", bytes))
-                    run.equal(try await body.read(from: 0, upTo: 10).array, Array(bytes[..<10]), "the first bytes")
+                    run.equal(
+                        try await body.read(from: 0, upTo: 10).array,
+                        to: Array(bytes[..<10]),
+                        for: "the first bytes"
+                    )
                     try await store.put("a", [1])
-                    run.equal(try await body.whole(), bytes, "after the entry was replaced")
+                    run.equal(try await body.whole(), to: bytes, for: "after the entry was replaced")
                     try await store.purge(.all, now: .at(0))
-                    run.equal(try await body.whole(), bytes, "after a purge")
+                    run.equal(try await body.whole(), to: bytes, for: "after a purge")
                     if length < 700_000 { continue }
                     for number in 0..<30 { try await store.put("k\(number)", [UInt8](repeating: 3, count: length)) }
-                    run.equal(try await body.whole(), bytes, "after its space was needed")
+                    run.equal(try await body.whole(), to: bytes, for: "after its space was needed")
                 }
             }
         },
@@ -120,19 +126,19 @@ extension StoreConformance {
                         start += count
                     }
                     let last = writer.follow()
-                    run.equal(last.length, nil, "the length before the commit")
+                    run.equal(last.length, to: nil, for: "the length before the commit")
                     run.equal(
                         try await last.read(from: 5, upTo: 3).array,
-                        Array(bytes[5..<8]),
-                        "bytes before the commit"
+                        to: Array(bytes[5..<8]),
+                        for: "bytes before the commit"
                     )
                     let entry = try await writer.commit(nil, now: .at(0))
-                    run.equal(last.length, bytes.count, "the length after the commit")
+                    run.equal(last.length, to: bytes.count, for: "the length after the commit")
                     group.addTask { try await last.whole() }
                     let late = writer.follow()
                     group.addTask { try await late.whole(piece: 333_333) }
                     group.addTask { try await store.wholeBody(of: entry) }
-                    for try await read in group { run.equal(read, bytes, "the bytes that a follower read") }
+                    for try await read in group { run.equal(read, to: bytes, for: "the bytes that a follower read") }
                 }
             }
         },
@@ -143,19 +149,19 @@ extension StoreConformance {
                 let reader = Task { try await early.whole(piece: 2) }
                 for byte in UInt8(0)..<9 { try await writer.append(ByteChunk([byte])) }
                 try await writer.commit(nil, now: .at(0))
-                run.equal(try await reader.value, Array(0..<9), "the bytes that the early one read")
+                run.equal(try await reader.value, to: Array(0..<9), for: "the bytes that the early one read")
                 for byte in UInt8(0)..<9 {
                     run.equal(
                         try await slow.read(from: Int(byte), upTo: 1).array,
-                        [byte],
-                        "the bytes that the slow one read"
+                        to: [byte],
+                        for: "the bytes that the slow one read"
                     )
                 }
-                run.check(try await slow.read(from: 9, upTo: 1).isEmpty, "bytes past the end")
+                run.check(try await slow.read(from: 9, upTo: 1).isEmpty, or: "bytes past the end")
                 let empty = try await store.writer("b")
                 let none = empty.follow()
                 try await empty.commit(nil, now: .at(0))
-                run.equal(try await none.whole(), [], "a body without bytes")
+                run.equal(try await none.whole(), to: [], for: "a body without bytes")
             }
         },
         Law("A cancelled follower stops waiting, and the others continue") { run in
@@ -165,10 +171,10 @@ extension StoreConformance {
                 let cancelled = Task { await run.code { _ = try await body.read(from: 0, upTo: 1) } }
                 let patient = Task { try await body.whole() }
                 cancelled.cancel()
-                run.equal(await cancelled.value, StoreError.Code.cancelled.description, "the cancelled read")
+                run.equal(await cancelled.value, to: StoreError.Code.cancelled.description, for: "the cancelled read")
                 try await writer.append(ByteChunk([1, 2]))
                 try await writer.commit(nil, now: .at(0))
-                run.equal(try await patient.value, [1, 2], "the bytes that the other one read")
+                run.equal(try await patient.value, to: [1, 2], for: "the bytes that the other one read")
             }
         },
         Law("Followers of a writer that gives up get an error") { run in
@@ -178,10 +184,12 @@ extension StoreConformance {
                 let reader = Task { await run.code { _ = try await waiting.read(from: 100, upTo: 1) } }
                 try await writer.append(ByteChunk([1, 2]))
                 writer.abandon()
-                run.equal(await reader.value, StoreError.Code.abandoned.description, "the one that waited")
+                run.equal(await reader.value, to: StoreError.Code.abandoned.description, for: "the one that waited")
                 let late = writer.follow()
-                await run.throwing(.abandoned, "the one that came late") { _ = try await late.read(from: 0, upTo: 1) }
-                run.equal(waiting.length, nil, "the length")
+                await run.throwing(.abandoned, what: "the one that came late") {
+                    _ = try await late.read(from: 0, upTo: 1)
+                }
+                run.equal(waiting.length, to: nil, for: "the length")
             }
         },
     ]
@@ -198,14 +206,14 @@ extension StoreConformance {
                 var generator = SeededGenerator(seed: run.seed)
                 var open: [any EntryWriter] = []
                 for step in 0..<200 {
-                    try await crowd(store, step, &open, &generator, run)
+                    try await crowd(store, step: step, open: &open, generator: &generator, run: run)
                     let used = store.statistics.bytesUsed
-                    run.check(used <= capacity, "step \(step): \(used) of \(capacity) bytes are used")
+                    run.check(used <= capacity, or: "step \(step): \(used) of \(capacity) bytes are used")
                     if let held = subject.heldBytes?() {
-                        run.check(held <= capacity, "step \(step): \(held) of \(capacity) bytes are held")
+                        run.check(held <= capacity, or: "step \(step): \(held) of \(capacity) bytes are held")
                     }
                 }
-                run.check(store.statistics.entriesEvicted > 0, "nothing was counted as evicted")
+                run.check(store.statistics.entriesEvicted > 0, or: "nothing was counted as evicted")
             }
         },
         Law("Pinned entries stay, and take at most half of the capacity") { run in
@@ -216,63 +224,63 @@ extension StoreConformance {
                     if try await store.setPinned(true, entry) { pinned.append(entry) }
                 }
                 let bytes = pinned.count * large.count
-                run.check(bytes > 0 && bytes <= capacity / 2, "\(bytes) of \(capacity) bytes are pinned")
+                run.check(bytes > 0 && bytes <= capacity / 2, or: "\(bytes) of \(capacity) bytes are pinned")
                 for number in 0..<12 {
                     let entry = try await store.put("k\(number)", large)
-                    run.equal(try await store.get("k\(number)"), [entry], "the entry written last")
+                    run.equal(try await store.get("k\(number)"), to: [entry], for: "the entry written last")
                 }
                 for entry in pinned {
                     let there = try await store.entries(for: entry.key, now: .at(0))
-                    run.equal(there.first?.version, entry.version, "a pinned entry")
-                    run.equal(there.first?.isPinned, true, "its pin")
-                    run.equal(try await store.wholeBody(of: entry), large, "its body")
+                    run.equal(there.first?.version, to: entry.version, for: "a pinned entry")
+                    run.equal(there.first?.isPinned, to: true, for: "its pin")
+                    run.equal(try await store.wholeBody(of: entry), to: large, for: "its body")
                 }
                 guard let first = pinned.first else { return }
-                run.check(try await store.setPinned(false, first), "a pin was not released")
+                run.check(try await store.setPinned(false, first), or: "a pin was not released")
                 run.equal(
                     try await store.entries(for: first.key, now: .at(0)).first?.isPinned ?? false,
-                    false,
-                    "its pin after the release"
+                    to: false,
+                    for: "its pin after the release"
                 )
                 for number in 0..<10 { try await store.put("m\(number)", large) }
                 try await store.purge(.keyPrefix(Array("pin".utf8)), now: .at(1))
-                run.check(try await !store.setPinned(true, first), "an entry that is gone was pinned")
+                run.check(try await !store.setPinned(true, first), or: "an entry that is gone was pinned")
                 let last = try await store.put("last", large)
-                run.check(try await store.setPinned(true, last), "a pin was refused although none is left")
+                run.check(try await store.setPinned(true, last), or: "a pin was refused although none is left")
             }
         },
         Law("A pin outlives freshening and replacement") { run in
             try await run.with(capacity: capacity) { store in
                 let first = try await store.put("a", [1])
-                run.check(try await store.setPinned(true, first), "the pin was refused")
-                run.check(try await store.put("a", [2]).isPinned, "the newer version is not pinned")
+                run.check(try await store.setPinned(true, first), or: "the pin was refused")
+                run.check(try await store.put("a", [2]).isPinned, or: "the newer version is not pinned")
                 guard let entry = try await store.get("a").first else { return run.report("it is gone") }
                 let fresh = try await store.replaceDescription(of: entry, with: EntryDescription("n"), now: .at(1))
-                run.equal(fresh?.isPinned, true, "the pin after freshening")
-                run.equal(try await store.get("a").first?.isPinned, true, "the pin in a lookup")
+                run.equal(fresh?.isPinned, to: true, for: "the pin after freshening")
+                run.equal(try await store.get("a").first?.isPinned, to: true, for: "the pin in a lookup")
             }
         },
         Law("An entry that cannot fit is rejected, at once if its length is known") { run in
             try await run.with(capacity: capacity) { store in
                 let kept = try await store.put("b", [7])
                 for length in [capacity, .max] {
-                    await run.throwing(.tooLarge, "a write of \(length) bytes") {
+                    await run.throwing(.tooLarge, what: "a write of \(length) bytes") {
                         _ = try await store.writer("a", expecting: length)
                     }
                 }
                 let writer = try await store.writer("a", expecting: -1)
                 let part = ByteChunk([UInt8](repeating: 1, count: 100_000))
-                await run.throwing(.tooLarge, "a body that grows past the capacity") {
+                await run.throwing(.tooLarge, what: "a body that grows past the capacity") {
                     for _ in 0...(capacity / part.count) { try await writer.append(part) }
                 }
-                await run.throwing(.abandoned, "its commit") { try await writer.commit(nil, now: .at(0)) }
-                run.equal(try await store.get("a"), [], "its key")
-                run.equal(try await store.get("b"), [kept], "another key")
+                await run.throwing(.abandoned, what: "its commit") { try await writer.commit(nil, now: .at(0)) }
+                run.equal(try await store.get("a"), to: [], for: "its key")
+                run.equal(try await store.get("b"), to: [kept], for: "another key")
                 let metadata = EntryDescription(metadata: ByteChunk([UInt8](repeating: 1, count: 2 * capacity)))
-                await run.throwing(.tooLarge, "a description larger than the store") {
-                    _ = try await store.writer("a", metadata)
+                await run.throwing(.tooLarge, what: "a description larger than the store") {
+                    _ = try await store.writer("a", description: metadata)
                 }
-                run.equal(try await store.get("b"), [kept], "another key afterward")
+                run.equal(try await store.get("b"), to: [kept], for: "another key afterward")
             }
         },
         Law("Abandoned bodies release their space without evicting anything") { run in
@@ -283,11 +291,11 @@ extension StoreConformance {
                     try await writer.append(ByteChunk(large))
                     writer.abandon()
                 }
-                run.equal(try await store.get("kept"), [kept], "an earlier entry")
+                run.equal(try await store.get("kept"), to: [kept], for: "an earlier entry")
                 let entry = try await store.put("large", large)
-                run.equal(try await store.get("large"), [entry], "a large entry afterward")
-                run.equal(store.statistics.entriesWritten, 2, "entries written")
-                run.equal(store.statistics.bytesWritten, large.count + 1, "bytes written")
+                run.equal(try await store.get("large"), to: [entry], for: "a large entry afterward")
+                run.equal(store.statistics.entriesWritten, to: 2, for: "entries written")
+                run.equal(store.statistics.bytesWritten, to: large.count + 1, for: "bytes written")
             }
         },
     ]
@@ -295,10 +303,10 @@ extension StoreConformance {
     /// One of many random steps that need more space than there is.
     private static func crowd(
         _ store: any CacheStore,
-        _ step: Int,
-        _ open: inout [any EntryWriter],
-        _ generator: inout SeededGenerator,
-        _ run: LawRun
+        step: Int,
+        open: inout [any EntryWriter],
+        generator: inout SeededGenerator,
+        run: LawRun
     ) async throws {
         let key = "k\(Int.random(in: 0..<20, using: &generator))"
         switch Int.random(in: 0..<8, using: &generator) {
@@ -307,11 +315,11 @@ extension StoreConformance {
             let variant = "\(step % 3)"
             if let entry = try? await store.put(key, variant: variant, [UInt8](repeating: 1, count: size)) {
                 let there = try await store.get(key).first { $0.variant == entry.variant }
-                run.equal(there, entry, "step \(step): the entry just written")
+                run.equal(there, to: entry, for: "step \(step): the entry just written")
             }
         case 3:
             let description = EntryDescription(String(repeating: "m", count: step))
-            if let writer = try? await store.writer(key, variant: "w", description) { open.append(writer) }
+            if let writer = try? await store.writer(key, variant: "w", description: description) { open.append(writer) }
         case 4:
             let size = Int.random(in: 0...400_000, using: &generator)
             try? await open.randomElement(using: &generator)?.append(ByteChunk([UInt8](repeating: 2, count: size)))

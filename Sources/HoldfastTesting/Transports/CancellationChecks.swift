@@ -15,8 +15,8 @@ extension TransportConformance {
                 return try await transport.send(origin.url("/")).status.rawValue
             }
             await expectCancellation(of: task, run)
-            try await expectNext(transport, origin, run)
-            run.equal(origin.requests.map(\.path), ["/next"], "the requests that arrived")
+            try await expectNext(transport, at: origin, run: run)
+            run.equal(origin.requests.map(\.path), to: ["/next"], for: "the requests that arrived")
         },
         Check("cancelling while the request body is being sent ends the exchange") { run in
             try await run.withUnfinishedBodies { body in
@@ -26,16 +26,18 @@ extension TransportConformance {
                     handler: { LoopbackReply(body: $0.path) }
                 )
                 let transport = try await run.transport()
-                let task = Task { try await transport.send(origin.url("/"), "POST", body: body).status.rawValue }
+                let task = Task {
+                    try await transport.send(origin.url("/"), method: "POST", body: body).status.rawValue
+                }
                 try await origin.heads(atLeast: 1)
                 task.cancel()
                 await expectCancellation(of: task, run)
                 // Bytes in the sockets hide the end of the connection until they are read.
                 gate.open()
                 let end = try await origin.exchangeEnds(atLeast: 1)[0]
-                run.equal(end.endedBy, .peer, "who ended the exchange")
-                run.equal(origin.requests.count, 0, "requests that arrived completely")
-                try await expectNext(transport, origin, run)
+                run.equal(end.endedBy, to: .peer, for: "who ended the exchange")
+                run.equal(origin.requests.count, to: 0, for: "requests that arrived completely")
+                try await expectNext(transport, at: origin, run: run)
             }
         },
         Check("cancelling while the request body waits for more bytes ends the exchange") { run in
@@ -44,13 +46,13 @@ extension TransportConformance {
             let waiting = CountWatch()
             let task = Task {
                 let body = RequestBody.factory { StalledSource(waiting) }
-                return try await transport.send(origin.url("/"), "POST", body: body).status.rawValue
+                return try await transport.send(origin.url("/"), method: "POST", body: body).status.rawValue
             }
             try await waiting.wait(for: 1)
             task.cancel()
             await expectCancellation(of: task, run)
-            try await expectNext(transport, origin, run)
-            run.equal(origin.requests.map(\.path), ["/next"], "the requests that arrived completely")
+            try await expectNext(transport, at: origin, run: run)
+            run.equal(origin.requests.map(\.path), to: ["/next"], for: "the requests that arrived completely")
         },
         Check("cancelling while waiting for the head ends the exchange") { run in
             let origin = try await run.origin { $0.path == "/" ? .never : LoopbackReply(body: $0.path) }
@@ -59,8 +61,8 @@ extension TransportConformance {
             try await origin.requests(atLeast: 1)
             task.cancel()
             await expectCancellation(of: task, run)
-            run.equal(try await origin.exchangeEnds(atLeast: 1)[0].endedBy, .peer, "who ended the exchange")
-            try await expectNext(transport, origin, run)
+            run.equal(try await origin.exchangeEnds(atLeast: 1)[0].endedBy, to: .peer, for: "who ended the exchange")
+            try await expectNext(transport, at: origin, run: run)
         },
         Check("cancelling in the middle of the body ends the exchange") { run in
             let gate = LoopbackGate()
@@ -81,8 +83,8 @@ extension TransportConformance {
             if run.capabilities.readAhead == .whole { try await gate.reached() } else { try await begun.wait(for: 1) }
             task.cancel()
             await expectCancellation(of: task, run)
-            run.equal(try await origin.exchangeEnds(atLeast: 1)[0].endedBy, .peer, "who ended the exchange")
-            try await expectNext(transport, origin, run)
+            run.equal(try await origin.exchangeEnds(atLeast: 1)[0].endedBy, to: .peer, for: "who ended the exchange")
+            try await expectNext(transport, at: origin, run: run)
         },
         Check("dropping an unread body ends the exchange") { run in
             try await unread(run) { _ in }
@@ -107,7 +109,7 @@ extension TransportConformance {
     }
 
     /// Gives up a body that the server has not finished.
-    private static func unread(_ run: TransportRun, _ giveUp: (ResponseBody) async throws -> Void) async throws {
+    private static func unread(_ run: TransportRun, by giveUp: (ResponseBody) async throws -> Void) async throws {
         if run.capabilities.readAhead == .whole { return }
         let gate = LoopbackGate()
         let origin = try await run.origin { request in
@@ -118,8 +120,8 @@ extension TransportConformance {
         try await gate.reached()
         if let body = response?.body { try await giveUp(body) }
         response = nil
-        run.equal(try await origin.exchangeEnds(atLeast: 1)[0].endedBy, .peer, "who ended the exchange")
-        try await expectNext(transport, origin, run)
+        run.equal(try await origin.exchangeEnds(atLeast: 1)[0].endedBy, to: .peer, for: "who ended the exchange")
+        try await expectNext(transport, at: origin, run: run)
     }
 
     private static func expectCancellation(of task: Task<Int, any Error>, _ run: TransportRun) async {
@@ -131,8 +133,12 @@ extension TransportConformance {
     }
 
     /// The transport still works.
-    static func expectNext(_ transport: any Transport, _ origin: any LoopbackOrigin, _ run: TransportRun) async throws {
-        run.equal(try await transport.send(origin.url("/next")).text(), "/next", "the response to the next request")
+    static func expectNext(_ transport: any Transport, at origin: any LoopbackOrigin, run: TransportRun) async throws {
+        run.equal(
+            try await transport.send(origin.url("/next")).text(),
+            to: "/next",
+            for: "the response to the next request"
+        )
     }
 }
 
@@ -142,9 +148,7 @@ private final class StalledSource: ByteSource {
     private let never = CountWatch()
     private let first = ByteGauge()
 
-    init(_ waiting: CountWatch) {
-        self.waiting = waiting
-    }
+    init(_ waiting: CountWatch) { self.waiting = waiting }
 
     func next() async throws -> ByteChunk? {
         if first.count == 0 {
@@ -156,9 +160,7 @@ private final class StalledSource: ByteSource {
         return nil
     }
 
-    func cancel() {
-        never.increment()
-    }
+    func cancel() { never.increment() }
 }
 
 extension TransportConformance {
@@ -179,7 +181,7 @@ extension TransportConformance {
                     group.addTask {
                         let response = try await transport.send(
                             origin.url("/\(number)"),
-                            "POST",
+                            method: "POST",
                             body: .data(.init("content \(number)".utf8))
                         )
                         let target = response.fields["X-Target"] ?? ""
@@ -194,18 +196,22 @@ extension TransportConformance {
                 return answers
             }
             for number in 0..<count {
-                run.equal(answers[number], "/\(number) /\(number):content \(number)", "the response to \(number)")
+                run.equal(
+                    answers[number],
+                    to: "/\(number) /\(number):content \(number)",
+                    for: "the response to \(number)"
+                )
             }
-            run.equal(origin.requests.count, count, "requests")
+            run.equal(origin.requests.count, to: count, for: "requests")
         },
         Check("a connection is reused once its body has been read, if the transport reuses connections") { run in
             let origin = try await run.origin { LoopbackReply(body: $0.path) }
             let transport = try await run.transport()
             for number in 0..<3 {
-                run.equal(try await transport.send(origin.url("/\(number)")).text(), "/\(number)", "the body")
+                run.equal(try await transport.send(origin.url("/\(number)")).text(), to: "/\(number)", for: "the body")
             }
             guard run.capabilities.reusesConnections else { return }
-            run.equal(Set(origin.requests.map(\.connection)).count, 1, "connections")
+            run.equal(Set(origin.requests.map(\.connection)).count, to: 1, for: "connections")
         },
         Check("a connection that the server closes after its response is not reused", versions: [.http1]) { run in
             let origin = try await run.origin { request in
@@ -216,9 +222,13 @@ extension TransportConformance {
             let transport = try await run.transport()
             for number in 0..<3 {
                 let method = number == 1 ? "POST" : "GET"
-                run.equal(try await transport.send(origin.url("/\(number)"), method).text(), "/\(number)", "the body")
+                run.equal(
+                    try await transport.send(origin.url("/\(number)"), method: method).text(),
+                    to: "/\(number)",
+                    for: "the body"
+                )
             }
-            run.equal(origin.requests.count, 3, "requests")
+            run.equal(origin.requests.count, to: 3, for: "requests")
         },
         Check("the unread rest of a body is never taken for the next response") { run in
             let origin = try await run.origin { request in
@@ -233,7 +243,7 @@ extension TransportConformance {
                 _ = try await chunks?.next()
                 response = nil
                 chunks = nil
-                try await expectNext(transport, origin, run)
+                try await expectNext(transport, at: origin, run: run)
             }
         },
     ]

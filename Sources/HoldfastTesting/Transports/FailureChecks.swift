@@ -15,7 +15,7 @@ extension TransportConformance {
             for opening in [LoopbackOpening.close, .reset] {
                 let origin = try await run.origin(opening: { _ in opening }, handler: { _ in LoopbackReply() })
                 // The client may see the reset while it is still connecting.
-                try await expectFailure("POST", at: origin, run, codes: [.connectionLost, .connect])
+                try await expectFailure("POST", at: origin, run: run, codes: [.connectionLost, .connect])
             }
         },
         Check("a connection that ends during a request is an error with correct progress", versions: [.http1]) { run in
@@ -24,7 +24,7 @@ extension TransportConformance {
                     opening: { _ in .breaking(afterBytes: 40, resetting: resetting) },
                     handler: { _ in LoopbackReply() }
                 )
-                try await expectFailure("POST", at: origin, run)
+                try await expectFailure("POST", at: origin, run: run)
             }
         },
         Check("an exchange that breaks during the request body is an error with correct progress") { run in
@@ -36,9 +36,9 @@ extension TransportConformance {
                     )
                     let transport = try await run.transport()
                     let error = await run.failure("a request that the server did not accept") {
-                        "\(try await transport.send(origin.url("/"), "POST", body: body).status)"
+                        "\(try await transport.send(origin.url("/"), method: "POST", body: body).status)"
                     }
-                    try await expectHonesty(of: error, origin, run)
+                    try await expectHonesty(of: error, at: origin, run: run)
                 }
             }
         },
@@ -46,14 +46,14 @@ extension TransportConformance {
             for step in [LoopbackReply.Step.reset, .close] {
                 for method in ["GET", "POST"] {
                     let origin = try await run.origin { _ in LoopbackReply(before: [step]) }
-                    try await expectFailure(method, at: origin, run)
-                    run.equal(origin.requests.count, 1, "requests with \(method)")
+                    try await expectFailure(method, at: origin, run: run)
+                    run.equal(origin.requests.count, to: 1, for: "requests with \(method)")
                 }
             }
         },
         Check("a response that is not HTTP is an error with correct progress", versions: [.http1]) { run in
             let origin = try await run.origin { _ in LoopbackReply(before: [.raw("NONSENSE\r\n\r\n"), .close]) }
-            try await expectFailure("POST", at: origin, run, codes: [.protocolError, .connectionLost])
+            try await expectFailure("POST", at: origin, run: run, codes: [.protocolError, .connectionLost])
         },
         Check(
             "a reused connection that breaks before the head is an error, and a POST is sent once",
@@ -63,18 +63,18 @@ extension TransportConformance {
                 request.path == "/first" ? LoopbackReply(body: "first") : LoopbackReply(before: [.reset])
             }
             let transport = try await run.transport()
-            run.equal(try await transport.send(origin.url("/first")).text(), "first", "the first body")
+            run.equal(try await transport.send(origin.url("/first")).text(), to: "first", for: "the first body")
             let error = await run.failure("a broken exchange") {
-                "\(try await transport.send(origin.url("/second"), "POST", body: .data(.init("x".utf8))).status)"
+                "\(try await transport.send(origin.url("/second"), method: "POST", body: .data(.init("x".utf8))).status)"
             }
-            try await expectHonesty(of: error, origin, run)
+            try await expectHonesty(of: error, at: origin, run: run)
             let second = origin.requests.filter { $0.path == "/second" }
-            run.equal(second.count, 1, "requests")
+            run.equal(second.count, to: 1, for: "requests")
             let isReused = second.first?.connection == origin.requests.first?.connection
             if run.capabilities.reportsConnectionReuse {
-                run.equal(error?.connectionReused, isReused, "connectionReused")
+                run.equal(error?.connectionReused, to: isReused, for: "connectionReused")
             } else if !isReused {
-                run.equal(error?.connectionReused, false, "connectionReused")
+                run.equal(error?.connectionReused, to: false, for: "connectionReused")
             }
         },
     ]
@@ -95,14 +95,14 @@ extension TransportConformance {
             }
             let transport = try await run.transport()
             let error = await run.failure("a broken body") {
-                "\(try await transport.send(origin.url("/"), "POST").body.collect().count) bytes"
+                "\(try await transport.send(origin.url("/"), method: "POST").body.collect().count) bytes"
             }
-            expectAnswered(error, run)
+            expectAnswered(error, run: run)
             if let error {
-                run.check([.connectionLost, .protocolError].contains(error.code), "the code is \(error.code)")
+                run.check([.connectionLost, .protocolError].contains(error.code), or: "the code is \(error.code)")
             }
-            run.equal(origin.requests.count, 1, "requests")
-            try await expectNext(transport, origin, run)
+            run.equal(origin.requests.count, to: 1, for: "requests")
+            try await expectNext(transport, at: origin, run: run)
         }
     }
 
@@ -110,40 +110,42 @@ extension TransportConformance {
     private static func expectFailure(
         _ method: String,
         at origin: any LoopbackOrigin,
-        _ run: TransportRun,
+        run: TransportRun,
         codes: [ServiceError.Code] = [.connectionLost]
     ) async throws {
         let transport = try await run.transport()
         let error = await run.failure("a broken exchange") {
             let body = method == "GET" ? RequestBody.none : .data(.init("content".utf8))
-            return "\(try await transport.send(origin.url("/"), method, body: body).status)"
+            return "\(try await transport.send(origin.url("/"), method: method, body: body).status)"
         }
-        if let error { run.check(codes.contains(error.code), "the code of \(method) is \(error.code): \(error)") }
-        run.check(error?.connectionReused != true, "a new connection was reported as reused")
-        try await expectHonesty(of: error, origin, run)
+        if let error { run.check(codes.contains(error.code), or: "the code of \(method) is \(error.code): \(error)") }
+        run.check(error?.connectionReused != true, or: "a new connection was reported as reused")
+        try await expectHonesty(of: error, at: origin, run: run)
     }
 
     /// The error does not deny what the origin has received.
     private static func expectHonesty(
         of error: ServiceError?,
-        _ origin: any LoopbackOrigin,
-        _ run: TransportRun
+        at origin: any LoopbackOrigin,
+        run: TransportRun
     ) async throws {
         guard let error else { return }
         let heads = try await origin.heads(atLeast: 0)
-        run.check(error.progress != nil, "the error has no progress")
-        if !heads.isEmpty { run.check(error.progress != .notSent, "a request arrived, but the progress is notSent") }
+        run.check(error.progress != nil, or: "the error has no progress")
+        if !heads.isEmpty {
+            run.check(error.progress != .notSent, or: "a request arrived, but the progress is notSent")
+        }
         run.check(
             error.progress.map { $0 < .headReceived } ?? true,
-            "no head arrived, but the progress is \(text(error.progress))"
+            or: "no head arrived, but the progress is \(text(error.progress))"
         )
     }
 
     /// A transport that returns a response only when it is complete may not have seen the head of a broken one.
-    static func expectAnswered(_ error: ServiceError?, _ run: TransportRun) {
+    static func expectAnswered(_ error: ServiceError?, run: TransportRun) {
         guard let error else { return }
         let least = run.capabilities.readAhead == .whole ? TransportProgress.headSent : .headReceived
-        run.check(error.progress.map { $0 >= least } ?? false, "the progress is \(text(error.progress))")
+        run.check(error.progress.map { $0 >= least } ?? false, or: "the progress is \(text(error.progress))")
     }
 
     private static func text(_ progress: TransportProgress?) -> String {
@@ -158,10 +160,10 @@ extension TransportConformance {
             let transport = try await run.transport()
             guard let url = URL(string: "http://127.0.0.1:\(port)/") else { return }
             let error = await run.failure("a refused connection") {
-                "\(try await transport.send(url, "POST", body: .data(Data("x".utf8))).status)"
+                "\(try await transport.send(url, method: "POST", body: .data(Data("x".utf8))).status)"
             }
-            run.equal(error?.code, .connect, "the code")
-            run.equal(error?.progress, .notSent, "the progress")
+            run.equal(error?.code, to: .connect, for: "the code")
+            run.equal(error?.progress, to: .notSent, for: "the progress")
         },
         Check("an unusable URL is an error, and nothing was sent") { run in
             let transport = try await run.transport()
@@ -173,11 +175,11 @@ extension TransportConformance {
                     "\(try await transport.send(sent, body: .none, context: CallContext()).status)"
                 }
                 if let error {
-                    run.equal(error.progress, .notSent, "the progress with the URL \u{201C}\(text)\u{201D}")
+                    run.equal(error.progress, to: .notSent, for: "the progress with the URL \u{201C}\(text)\u{201D}")
                     let codes: [ServiceError.Code] = [.badRequest, .unsupported, .resolve, .connect]
                     run.check(
                         codes.contains(error.code),
-                        "the code with the URL \u{201C}\(text)\u{201D} is \(error.code)"
+                        or: "the code with the URL \u{201C}\(text)\u{201D} is \(error.code)"
                     )
                 }
             }
@@ -189,12 +191,15 @@ extension TransportConformance {
             let clock = SystemClock()
             let context = CallContext(clock: clock, deadline: clock.now.advanced(by: .milliseconds(300)))
             let error = await run.failure("a deadline") {
-                "\(try await transport.send(origin.url("/"), "POST", context: context).status)"
+                "\(try await transport.send(origin.url("/"), method: "POST", context: context).status)"
             }
-            run.equal(error?.code, .timeout, "the code")
+            run.equal(error?.code, to: .timeout, for: "the code")
             let heads = try await origin.heads(atLeast: 0)
-            run.check(heads.isEmpty || error?.progress != .notSent, "a request arrived, but the progress is notSent")
-            try await expectNext(transport, origin, run)
+            run.check(
+                heads.isEmpty || error?.progress != .notSent,
+                or: "a request arrived, but the progress is notSent"
+            )
+            try await expectNext(transport, at: origin, run: run)
         },
         Check("an attempt whose deadline has passed sends nothing, if the transport enforces it") { run in
             let origin = try await run.origin { LoopbackReply(body: $0.path) }
@@ -205,10 +210,10 @@ extension TransportConformance {
             let error = await run.failure("a deadline that has passed") {
                 "\(try await transport.send(origin.url("/"), context: context).status)"
             }
-            run.equal(error?.code, .timeout, "the code")
-            run.equal(error?.progress, .notSent, "the progress")
-            try await expectNext(transport, origin, run)
-            run.equal(origin.requests.map(\.path), ["/next"], "the requests that arrived")
+            run.equal(error?.code, to: .timeout, for: "the code")
+            run.equal(error?.progress, to: .notSent, for: "the progress")
+            try await expectNext(transport, at: origin, run: run)
+            run.equal(origin.requests.map(\.path), to: ["/next"], for: "the requests that arrived")
         },
         Check("the deadline has no effect once the head has arrived") { run in
             let gate = LoopbackGate()
@@ -222,7 +227,7 @@ extension TransportConformance {
             let response = try await transport.send(origin.url("/"), context: context)
             clock.advance(by: .seconds(100))
             gate.open()
-            run.equal(try await response.text(), "ab", "the body")
+            run.equal(try await response.text(), to: "ab", for: "the body")
         },
     ]
 }
@@ -239,23 +244,23 @@ extension TransportConformance {
                 let statuses = [301, 302, 303, 307, 308]
                 for status in statuses {
                     for method in ["GET", "POST"] {
-                        let response = try await transport.send(origin.url("/\(status)"), method)
-                        run.equal(response.status.rawValue, status, "the status")
-                        run.equal(response.fields["Location"], "/there", "Location with \(status)")
+                        let response = try await transport.send(origin.url("/\(status)"), method: method)
+                        run.equal(response.status.rawValue, to: status, for: "the status")
+                        run.equal(response.fields["Location"], to: "/there", for: "Location with \(status)")
                         let expected = run.capabilities.handsUpRedirectBodies ? "moved" : ""
-                        run.equal(try await response.text(), expected, "the body with \(status) to \(method)")
+                        run.equal(try await response.text(), to: expected, for: "the body with \(status) to \(method)")
                     }
                 }
-                run.equal(origin.requests.count, 2 * statuses.count, "requests")
+                run.equal(origin.requests.count, to: 2 * statuses.count, for: "requests")
             },
             Check("a redirect without Location is a response like any other") { run in
                 let origin = try await run.origin { _ in LoopbackReply(302, body: "where") }
                 let response = try await run.transport().send(origin.url("/"))
-                run.equal(response.status, 302, "the status")
+                run.equal(response.status, to: 302, for: "the status")
                 let body = try await response.text()
                 let isRight = body == "where" || body.isEmpty && !run.capabilities.handsUpBodiesWithoutLocation
-                run.check(isRight, "the body is \(body)")
-                run.equal(origin.requests.count, 1, "requests")
+                run.check(isRight, or: "the body is \(body)")
+                run.equal(origin.requests.count, to: 1, for: "requests")
             },
         ]
         + ["Basic realm=\"x\"", "Digest realm=\"x\", nonce=\"y\"", "Bearer"].map { challenge in
@@ -264,13 +269,17 @@ extension TransportConformance {
                     LoopbackReply(401, fields: [("WWW-Authenticate", challenge)], body: "who")
                 }
                 let response = try await run.transport().send(origin.url("/"))
-                run.equal(response.status, 401, "the status")
-                run.equal(response.fields["WWW-Authenticate"], challenge, "the challenge")
+                run.equal(response.status, to: 401, for: "the status")
+                run.equal(response.fields["WWW-Authenticate"], to: challenge, for: "the challenge")
                 let body = try await response.text()
                 let isRight = body == "who" || body.isEmpty && !run.capabilities.handsUpChallengeBodies
-                run.check(isRight, "the body is \(body)")
-                run.equal(origin.requests.count, 1, "requests")
-                run.equal(origin.requests.first?.values(of: "Authorization"), [], "the credentials that arrived")
+                run.check(isRight, or: "the body is \(body)")
+                run.equal(origin.requests.count, to: 1, for: "requests")
+                run.equal(
+                    origin.requests.first?.values(of: "Authorization"),
+                    to: [],
+                    for: "the credentials that arrived"
+                )
             }
         }
 }

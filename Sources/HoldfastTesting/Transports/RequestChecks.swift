@@ -16,8 +16,8 @@ extension TransportConformance {
             let origin = try await run.origin { _ in LoopbackReply() }
             let transport = try await run.transport()
             let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"]
-            for method in methods { _ = try await transport.send(origin.url("/"), method).body.collect() }
-            run.equal(origin.requests.map(\.method), methods, "the methods that arrived")
+            for method in methods { _ = try await transport.send(origin.url("/"), method: method).body.collect() }
+            run.equal(origin.requests.map(\.method), to: methods, for: "the methods that arrived")
         },
         Check("the target arrives as given") { run in
             let origin = try await run.origin { _ in LoopbackReply() }
@@ -27,7 +27,7 @@ extension TransportConformance {
                 "/a?b=c+d%20e&f=%26%3D", "/a//b",
             ]
             for target in targets { _ = try await transport.send(origin.url(target)).body.collect() }
-            run.equal(origin.requests.map(\.target), targets, "the targets that arrived")
+            run.equal(origin.requests.map(\.target), to: targets, for: "the targets that arrived")
         },
         Check("request fields arrive") { run in
             let origin = try await run.origin { _ in LoopbackReply() }
@@ -37,14 +37,14 @@ extension TransportConformance {
             ]
             _ = try await run.transport().send(origin.url("/"), fields: fields).body.collect()
             for (name, value) in fields {
-                run.equal(origin.requests.first?.values(of: name), [value], "the field \(name)")
+                run.equal(origin.requests.first?.values(of: name), to: [value], for: "the field \(name)")
             }
         },
         Check("a request field with an empty value arrives") { run in
             let origin = try await run.origin { _ in LoopbackReply() }
             _ = try await run.transport().send(origin.url("/"), fields: ["X-Empty": ""]).body.collect()
             let expected = run.capabilities.sendsEmptyFields ? [""] : []
-            run.equal(origin.requests.first?.values(of: "X-Empty"), expected, "the values of the empty field")
+            run.equal(origin.requests.first?.values(of: "X-Empty"), to: expected, for: "the values of the empty field")
         },
         Check("the declared implicit fields are those that the transport adds") { run in
             let origin = try await run.origin { _ in LoopbackReply() }
@@ -58,13 +58,14 @@ extension TransportConformance {
                 let name = line.name.rawName
                 run.check(
                     arrived.values(of: name).joined(separator: ", ") == implicit[line.name],
-                    "the implicit field \(name) is \(implicit[line.name] ?? ""), but \(arrived.values(of: name)) arrived"
+                    or:
+                        "the implicit field \(name) is \(implicit[line.name] ?? ""), but \(arrived.values(of: name)) arrived"
                 )
             }
             for name in ["Cookie", "Authorization", "Proxy-Authorization"] where !arrived.values(of: name).isEmpty {
                 run.check(
                     implicit.contains { $0.name.rawName.lowercased() == name.lowercased() },
-                    "the field \(name) arrived, but was not declared as implicit"
+                    or: "the field \(name) arrived, but was not declared as implicit"
                 )
             }
         },
@@ -75,13 +76,13 @@ extension TransportConformance {
     static let requestBodyChecks: [Check] =
         forms.map { form in
             Check("a request body arrives byte for byte, with its framing: \(form.name)") { run in
-                try await check(form, run)
+                try await check(form, run: run)
             }
         } + [contentInGET, failingSource(declared: false), failingSource(declared: true)]
         + [(5, "longer than"), (50_000, "shorter than")].map { declared, word in
             Check("a request body \(word) its declared length is never taken for complete") { run in
                 let body = RequestBody.factory(length: declared) { PatternSource(20_000) }
-                try await refused(body, run)
+                try await refused(body, run: run)
             }
         }
 
@@ -116,7 +117,7 @@ extension TransportConformance {
         },
     ]
 
-    private static func check(_ form: BodyForm, _ run: TransportRun) async throws {
+    private static func check(_ form: BodyForm, run: TransportRun) async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-\(UUID().uuidString)")
         try pattern(form.length).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -125,26 +126,26 @@ extension TransportConformance {
         let transport = try await run.transport()
         let response = try await transport.send(
             origin.url("/"),
-            "PUT",
+            method: "PUT",
             fields: ["Content-Type": "application/x-pattern"],
             body: body
         )
-        run.equal(try await response.text(), "\(form.length)", "the answer")
+        run.equal(try await response.text(), to: "\(form.length)", for: "the answer")
         guard let arrived = origin.requests.first else { return run.report("no request arrived") }
-        run.equal(origin.requests.count, 1, "requests")
-        run.equal(arrived.bodyLength, form.length, "the bytes that arrived")
-        run.check(arrived.isPattern, "the bytes that arrived are not those sent")
-        run.equal(arrived.values(of: "Content-Type"), ["application/x-pattern"], "the content type")
+        run.equal(origin.requests.count, to: 1, for: "requests")
+        run.equal(arrived.bodyLength, to: form.length, for: "the bytes that arrived")
+        run.check(arrived.isPattern, or: "the bytes that arrived are not those sent")
+        run.equal(arrived.values(of: "Content-Type"), to: ["application/x-pattern"], for: "the content type")
         let lengths = arrived.values(of: "Content-Length")
         let codings = arrived.values(of: "Transfer-Encoding")
         // RFC 9112 §6.2: never both, or the two sides may disagree where the content ends.
         run.check(
             lengths.isEmpty || codings.isEmpty,
-            "Content-Length \(lengths) together with Transfer-Encoding \(codings)"
+            or: "Content-Length \(lengths) together with Transfer-Encoding \(codings)"
         )
-        run.check(lengths.allSatisfy { $0 == "\(form.length)" }, "a Content-Length of \(lengths)")
+        run.check(lengths.allSatisfy { $0 == "\(form.length)" }, or: "a Content-Length of \(lengths)")
         if form.length > 0 && run.version == .http1 {
-            run.equal(lengths.count + codings.count, 1, "framing fields")
+            run.equal(lengths.count + codings.count, to: 1, for: "framing fields")
         }
     }
 
@@ -154,14 +155,14 @@ extension TransportConformance {
         let body = RequestBody.data(Data("content".utf8))
         if run.capabilities.sendsContentInGET {
             _ = try await transport.send(origin.url("/"), body: body).body.collect()
-            run.equal(origin.requests.map(\.text), ["content"], "the content that arrived")
+            run.equal(origin.requests.map(\.text), to: ["content"], for: "the content that arrived")
         } else {
             let error = await run.failure("content in a GET") {
                 "\(try await transport.send(origin.url("/"), body: body).status)"
             }
-            run.equal(error?.code, .unsupported, "the code")
-            run.equal(error?.progress, .notSent, "the progress")
-            run.equal(origin.requests.count, 0, "requests that arrived")
+            run.equal(error?.code, to: .unsupported, for: "the code")
+            run.equal(error?.progress, to: .notSent, for: "the progress")
+            run.equal(origin.requests.count, to: 0, for: "requests that arrived")
         }
     }
 
@@ -169,25 +170,25 @@ extension TransportConformance {
         Check("a request body that fails ends the exchange, \(declared ? "its length declared" : "its length unknown")")
         { run in
             let body = RequestBody.factory(length: declared ? 300_000 : nil) { PatternSource(200_000, fails: true) }
-            try await refused(body, run)
+            try await refused(body, run: run)
         }
     }
 
     /// Sends a body that cannot be sent completely.
-    private static func refused(_ body: RequestBody, _ run: TransportRun) async throws {
+    private static func refused(_ body: RequestBody, run: TransportRun) async throws {
         let origin = try await run.origin(intake: { _ in .measure }) { LoopbackReply(body: $0.path) }
         let transport = try await run.transport()
         _ = try await transport.send(origin.url("/before")).body.collect()
         let error = await run.failure("a body that cannot be sent") {
-            "\(try await transport.send(origin.url("/refused"), "POST", body: body).status)"
+            "\(try await transport.send(origin.url("/refused"), method: "POST", body: body).status)"
         }
         let after = try await transport.send(origin.url("/after"))
-        run.equal(try await after.text(), "/after", "the response to the next request")
+        run.equal(try await after.text(), to: "/after", for: "the response to the next request")
         let arrived = origin.requests.map(\.path)
-        run.equal(arrived, ["/before", "/after"], "the requests that arrived completely")
+        run.equal(arrived, to: ["/before", "/after"], for: "the requests that arrived completely")
         let heads = try await origin.heads(atLeast: 2)
         if heads.contains(where: { $0.path == "/refused" }) {
-            run.check(error?.progress != .notSent, "the head arrived, but the progress is notSent")
+            run.check(error?.progress != .notSent, or: "the head arrived, but the progress is notSent")
         }
     }
 }

@@ -16,9 +16,9 @@ extension TransportConformance {
                 }
                 let response = try await run.transport().send(origin.url("/"))
                 let lines = response.fields.values(of: "X-A")
-                run.equal(lines.joined(separator: ", "), "1, 2, 3, 4", "the lines, joined")
-                if run.capabilities.keepsRepeatedLines { run.equal(lines, ["1", "2, 3", "4"], "the lines") }
-                run.equal(response.fields["X-B"], "b", "the other field")
+                run.equal(lines.joined(separator: ", "), to: "1, 2, 3, 4", for: "the lines, joined")
+                if run.capabilities.keepsRepeatedLines { run.equal(lines, to: ["1", "2, 3", "4"], for: "the lines") }
+                run.equal(response.fields["X-B"], to: "b", for: "the other field")
             },
             Check("Set-Cookie lines are kept, or joined, in order") { run in
                 let cookies = ["a=1; Expires=Wed, 09 Jun 2038 10:18:14 GMT; Path=/", "b=2", "c=\"3\"; HttpOnly"]
@@ -27,8 +27,8 @@ extension TransportConformance {
                 }
                 let response = try await run.transport().send(origin.url("/"))
                 let lines = response.fields.values(of: "Set-Cookie")
-                run.equal(lines.joined(separator: ", "), cookies.joined(separator: ", "), "the lines, joined")
-                if run.capabilities.keepsRepeatedLines { run.equal(lines, cookies, "the lines") }
+                run.equal(lines.joined(separator: ", "), to: cookies.joined(separator: ", "), for: "the lines, joined")
+                if run.capabilities.keepsRepeatedLines { run.equal(lines, to: cookies, for: "the lines") }
             },
             Check("a response to HEAD has its fields and no body, and the next exchange is correct") { run in
                 let origin = try await run.origin { request in
@@ -36,14 +36,14 @@ extension TransportConformance {
                 }
                 let transport = try await run.transport()
                 for _ in 0..<2 {
-                    let response = try await transport.send(origin.url("/"), "HEAD")
-                    run.equal(response.status, 200, "the status")
-                    run.equal(response.fields["Content-Length"], "1000", "Content-Length")
-                    run.equal(response.fields["ETag"], "\"a\"", "ETag")
-                    run.equal(try await response.body.collect().count, 0, "bytes of the body")
+                    let response = try await transport.send(origin.url("/"), method: "HEAD")
+                    run.equal(response.status, to: 200, for: "the status")
+                    run.equal(response.fields["Content-Length"], to: "1000", for: "Content-Length")
+                    run.equal(response.fields["ETag"], to: "\"a\"", for: "ETag")
+                    run.equal(try await response.body.collect().count, to: 0, for: "bytes of the body")
                 }
                 let whole = try await transport.send(origin.url("/"))
-                run.equal(try await whole.body.collect().count, 1_000, "bytes of the body of the next GET")
+                run.equal(try await whole.body.collect().count, to: 1_000, for: "bytes of the body of the next GET")
             },
             Check("204 and 304 have their fields and no body, and the next exchange is correct") { run in
                 let origin = try await run.origin { request in
@@ -59,11 +59,15 @@ extension TransportConformance {
                 for target in ["/204", "/304", "/304-length"] {
                     let fields = target == "/204" ? [:] : ["If-None-Match": "\"a\""]
                     let response = try await transport.send(origin.url(target), fields: fields)
-                    run.equal(response.status.rawValue, target == "/204" ? 204 : 304, "the status of \(target)")
-                    run.equal(response.fields["ETag"], "\"a\"", "ETag of \(target)")
-                    run.equal(try await response.body.collect().count, 0, "bytes of the body of \(target)")
+                    run.equal(
+                        response.status.rawValue,
+                        to: target == "/204" ? 204 : 304,
+                        for: "the status of \(target)"
+                    )
+                    run.equal(response.fields["ETag"], to: "\"a\"", for: "ETag of \(target)")
+                    run.equal(try await response.body.collect().count, to: 0, for: "bytes of the body of \(target)")
                     let next = try await transport.send(origin.url("/next"))
-                    run.equal(try await next.text(), "next", "the body after \(target)")
+                    run.equal(try await next.text(), to: "next", for: "the body after \(target)")
                 }
             },
         ]
@@ -76,17 +80,19 @@ extension TransportConformance {
                 }
                 let transport = try await run.transport()
                 let response = try await transport.send(origin.url("/"))
-                run.equal(response.status, 200, "the status")
-                run.equal(response.contentDecoded, false, "contentDecoded")
-                if let length = response.body.length { run.equal(length, bytes, "the length known in advance") }
+                run.equal(response.status, to: 200, for: "the status")
+                run.equal(response.contentDecoded, to: false, for: "contentDecoded")
+                if let length = response.body.length {
+                    run.equal(length, to: bytes, for: "the length known in advance")
+                }
                 var checker = TransferPattern.Checker()
                 for try await chunk in response.body {
-                    run.check(!chunk.isEmpty, "an empty chunk")
+                    run.check(!chunk.isEmpty, or: "an empty chunk")
                     checker.read(chunk)
                 }
-                run.equal(checker.count, bytes, "bytes")
-                run.check(checker.isIntact, "bytes other than those sent")
-                run.equal(try await transport.send(origin.url("/next")).text(), "next", "the body after it")
+                run.equal(checker.count, to: bytes, for: "bytes")
+                run.check(checker.isIntact, or: "bytes other than those sent")
+                run.equal(try await transport.send(origin.url("/next")).text(), to: "next", for: "the body after it")
             }
         }
         + [statuses, streaming, interim]
@@ -104,11 +110,11 @@ extension TransportConformance {
         let transport = try await run.transport()
         for status in statuses {
             let response = try await transport.send(origin.url("/\(status)"))
-            run.equal(response.status.rawValue, status, "the status")
-            run.equal(response.fields["X-A"], "a", "a field with \(status)")
-            run.equal(try await response.text(), "/\(status)", "the body with \(status)")
+            run.equal(response.status.rawValue, to: status, for: "the status")
+            run.equal(response.fields["X-A"], to: "a", for: "a field with \(status)")
+            run.equal(try await response.text(), to: "/\(status)", for: "the body with \(status)")
         }
-        run.equal(origin.requests.count, statuses.count, "requests")
+        run.equal(origin.requests.count, to: statuses.count, for: "requests")
     }
 
     private static let streaming = Check("the head is returned before the body, and each part as it arrives") { run in
@@ -121,17 +127,17 @@ extension TransportConformance {
             )
         }
         let response = try await run.transport().send(origin.url("/"))
-        run.equal(response.status, 200, "the status")
+        run.equal(response.status, to: 200, for: "the status")
         beforeBody.open()
         var chunks = response.body.makeAsyncIterator()
         var read: [UInt8] = []
         while read.count < 5, let chunk = try await chunks.next() { read += chunk.array }
-        run.equal(String(decoding: read, as: UTF8.self), "first", "the first part")
+        run.equal(String(decoding: read, as: UTF8.self), to: "first", for: "the first part")
         beforeRest.open()
         while let chunk = try await chunks.next() { read += chunk.array }
-        run.equal(String(decoding: read, as: UTF8.self), "firstrest", "the body")
+        run.equal(String(decoding: read, as: UTF8.self), to: "firstrest", for: "the body")
         let after = try await chunks.next()
-        run.check(after == nil, "a chunk after the end")
+        run.check(after == nil, or: "a chunk after the end")
     }
 
     private static let interim = Check("an interim response is reported or dropped, but never returned as the response")
@@ -139,7 +145,8 @@ extension TransportConformance {
         let origin = try await run.origin { _ in
             var reply = LoopbackReply(fields: [("X-A", "final")], body: "body")
             reply.before = [
-                .interim(103, [("Link", "</a>; rel=preload")]), .interim(103, [("Link", "</b>; rel=preload")]),
+                .interim(103, fields: [("Link", "</a>; rel=preload")]),
+                .interim(103, fields: [("Link", "</b>; rel=preload")]),
             ]
             return reply
         }
@@ -147,13 +154,13 @@ extension TransportConformance {
         var options = CallOptions()
         options.onInterimResponse = { head in seen.withLock { $0.append(head) } }
         let response = try await run.transport().send(origin.url("/"), context: CallContext(options: options))
-        run.equal(response.status, 200, "the status")
-        run.equal(response.fields["X-A"], "final", "a field of the response")
-        run.check(!response.fields.contains("Link"), "a field of an interim response in the final response")
-        run.equal(try await response.text(), "body", "the body")
+        run.equal(response.status, to: 200, for: "the status")
+        run.equal(response.fields["X-A"], to: "final", for: "a field of the response")
+        run.check(!response.fields.contains("Link"), or: "a field of an interim response in the final response")
+        run.equal(try await response.text(), to: "body", for: "the body")
         let links = seen.withLock { $0.map { "\($0.status.rawValue) \($0.fields["Link"] ?? "")" } }
         let expected = ["103 </a>; rel=preload", "103 </b>; rel=preload"]
-        run.equal(links, run.capabilities.reportsInterim ? expected : [], "the interim responses")
+        run.equal(links, to: run.capabilities.reportsInterim ? expected : [], for: "the interim responses")
     }
 }
 
@@ -169,26 +176,26 @@ extension TransportConformance {
             }
             let transport = try await run.transport()
             let response = try await transport.send(origin.url("/"))
-            if let length = response.body.length { run.equal(length, count, "the length known in advance") }
+            if let length = response.body.length { run.equal(length, to: count, for: "the length known in advance") }
             var checker = TransferPattern.Checker()
             var chunks = response.body.makeAsyncIterator()
             if let first = try await chunks.next() { checker.read(first) }
             switch run.capabilities.readAhead {
             case .backPressure(let bytes):
                 let bound = checker.count + bytes + TransportRun.socketBuffers
-                try await pastime(run, transport, origin) { gauge.count > bound }
+                try await pastime(run, through: transport, at: origin) { gauge.count > bound }
                 run.check(
                     gauge.count <= bound,
-                    "\(gauge.count) bytes had been received when \(checker.count) were read"
+                    or: "\(gauge.count) bytes had been received when \(checker.count) were read"
                 )
             case .spills:
                 try await gauge.wait(for: count)
             case .whole:
-                run.equal(gauge.count, count, "bytes received with the head")
+                run.equal(gauge.count, to: count, for: "bytes received with the head")
             }
             while let chunk = try await chunks.next() { checker.read(chunk) }
-            run.equal(checker.count, count, "bytes")
-            run.check(checker.isIntact, "bytes other than those sent")
+            run.equal(checker.count, to: count, for: "bytes")
+            run.check(checker.isIntact, or: "bytes other than those sent")
         },
         Check("a long request body is sent as fast as it is accepted, or collected, and every byte is correct") { run in
             let gate = LoopbackGate()
@@ -205,22 +212,22 @@ extension TransportConformance {
             let gauge = ByteGauge()
             let sending = Task {
                 let body = RequestBody.factory(length: count) { PatternSource(count, gauge: gauge) }
-                return try await transport.send(origin.url("/"), "POST", body: body).text()
+                return try await transport.send(origin.url("/"), method: "POST", body: body).text()
             }
             try await origin.heads(atLeast: 1)
             switch run.capabilities.requestStreaming {
             case .backPressure(let bytes):
                 let bound = bytes + TransportRun.socketBuffers
-                try await pastime(run, transport, origin) { gauge.count > bound }
-                run.check(gauge.count <= bound, "\(gauge.count) bytes were read while the server took none")
+                try await pastime(run, through: transport, at: origin) { gauge.count > bound }
+                run.check(gauge.count <= bound, or: "\(gauge.count) bytes were read while the server took none")
             case .collects:
-                run.equal(gauge.count, count, "bytes collected before the head was sent")
+                run.equal(gauge.count, to: count, for: "bytes collected before the head was sent")
             }
             gate.open()
-            run.equal(try await sending.value, "\(count)", "the answer")
+            run.equal(try await sending.value, to: "\(count)", for: "the answer")
             guard let arrived = origin.requests.first(where: { $0.path == "/" }) else { return }
-            run.equal(arrived.bodyLength, count, "the bytes that arrived")
-            run.check(arrived.isPattern, "the bytes that arrived are not those sent")
+            run.equal(arrived.bodyLength, to: count, for: "the bytes that arrived")
+            run.check(arrived.isPattern, or: "the bytes that arrived are not those sent")
         },
     ]
 
@@ -230,8 +237,8 @@ extension TransportConformance {
     /// forever.
     private static func pastime(
         _ run: TransportRun,
-        _ transport: any Transport,
-        _ origin: any LoopbackOrigin,
+        through transport: any Transport,
+        at origin: any LoopbackOrigin,
         until isOver: () -> Bool
     ) async throws {
         for _ in 0..<100 where !isOver() {
@@ -248,12 +255,12 @@ extension TransportConformance {
             }
             let response = try await run.transport().send(origin.url("/"), fields: ["Accept-Encoding": "gzip"])
             let isUndone = run.capabilities.undoesContentCodings.contains("gzip")
-            run.equal(response.contentDecoded, isUndone, "contentDecoded")
-            run.equal(response.fields["Content-Encoding"], "gzip", "Content-Encoding")
+            run.equal(response.contentDecoded, to: isUndone, for: "contentDecoded")
+            run.equal(response.fields["Content-Encoding"], to: "gzip", for: "Content-Encoding")
             if let length = response.body.length {
-                run.equal(length, isUndone ? plain.count : gzipped.count, "the length known in advance")
+                run.equal(length, to: isUndone ? plain.count : gzipped.count, for: "the length known in advance")
             }
-            run.equal(try await response.body.collect().array, isUndone ? plain : gzipped, "the body")
+            run.equal(try await response.body.collect().array, to: isUndone ? plain : gzipped, for: "the body")
         },
         Check("broken gzip ends the body with an error, if the transport decodes it") { run in
             guard run.capabilities.undoesContentCodings.contains("gzip") else { return }
@@ -264,7 +271,7 @@ extension TransportConformance {
             let error = await run.failure("broken gzip") {
                 "\(try await transport.send(origin.url("/")).body.collect().count) bytes"
             }
-            expectAnswered(error, run)
+            expectAnswered(error, run: run)
         },
         Check("a gzip body is cached once, and is correct the second time") { run in
             let origin = try await run.origin { _ in
@@ -279,10 +286,10 @@ extension TransportConformance {
                 let response = try await pipeline.send(origin.url("/"))
                 let body = try await response.body.collect().array
                 let isCoded = response.fields.contains("Content-Encoding") && !response.contentDecoded
-                run.equal(body, isCoded ? gzipped : plain, "the body, time \(turn)")
-                if turn == 2 { run.equal(response.source, .fresh, "the source, time 2") }
+                run.equal(body, to: isCoded ? gzipped : plain, for: "the body, time \(turn)")
+                if turn == 2 { run.equal(response.source, to: .fresh, for: "the source, time 2") }
             }
-            run.equal(origin.requests.count, 1, "requests")
+            run.equal(origin.requests.count, to: 1, for: "requests")
             await cache.close()
         },
         Check("an unknown content coding is returned as received, or rejected") { run in
@@ -294,12 +301,12 @@ extension TransportConformance {
                 let error = await run.failure("an unknown coding") {
                     try await transport.send(origin.url("/")).text()
                 }
-                run.equal(error?.code, .unsupported, "the code")
+                run.equal(error?.code, to: .unsupported, for: "the code")
                 return
             }
             let response = try await transport.send(origin.url("/"))
-            run.equal(response.contentDecoded, false, "contentDecoded")
-            run.equal(try await response.text(), "coded", "the body")
+            run.equal(response.contentDecoded, to: false, for: "contentDecoded")
+            run.equal(try await response.text(), to: "coded", for: "the body")
         },
     ]
 

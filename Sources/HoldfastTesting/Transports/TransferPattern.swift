@@ -64,7 +64,7 @@ public enum TransferPattern {
                 let start = (count + done) % period
                 let isRight = twice.withUnsafeBytes { all in
                     let expected = all[start..<(start + part)]
-                    return TransferPattern.areEqual(expected, bytes[(done + bytes.startIndex)..<(done + part)])
+                    return TransferPattern.areEqual(expected, to: bytes[(done + bytes.startIndex)..<(done + part)])
                 }
                 if !isRight { isIntact = false }
                 done += part
@@ -73,14 +73,12 @@ public enum TransferPattern {
         }
 
         /// Reads the next chunk.
-        public mutating func read(_ chunk: ByteChunk) {
-            chunk.withUnsafeBytes { read($0) }
-        }
+        public mutating func read(_ chunk: ByteChunk) { chunk.withUnsafeBytes { read($0) } }
     }
 
     private static func areEqual(
         _ left: Slice<UnsafeRawBufferPointer>,
-        _ right: Slice<UnsafeRawBufferPointer>
+        to right: Slice<UnsafeRawBufferPointer>
     ) -> Bool {
         let left = UnsafeRawBufferPointer(rebasing: left)
         let right = UnsafeRawBufferPointer(rebasing: right)
@@ -125,9 +123,7 @@ final class PatternSource: ByteSource {
         return chunk
     }
 
-    func cancel() {
-        ending.store(true, ordering: .releasing)
-    }
+    func cancel() { ending.store(true, ordering: .releasing) }
 }
 
 extension TransportRun {
@@ -151,7 +147,7 @@ extension Transport {
     /// Sends without a pipeline.
     package func send(
         _ url: URL,
-        _ method: String = "GET",
+        method: String = "GET",
         fields: [String: String] = [:],
         body: RequestBody = .none,
         context: CallContext = CallContext()
@@ -165,7 +161,5 @@ extension Transport {
 
 extension Response {
     /// The whole body as text.
-    package func text() async throws -> String {
-        String(decoding: try await body.collect(), as: UTF8.self)
-    }
+    package func text() async throws -> String { String(decoding: try await body.collect(), as: UTF8.self) }
 }

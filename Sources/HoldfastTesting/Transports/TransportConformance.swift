@@ -48,7 +48,7 @@ public enum TransportConformance {
         init(
             _ name: String,
             versions: Set<OriginFactory.Version> = [.http1, .http2],
-            _ body: @escaping @Sendable (TransportRun) async throws -> Void
+            body: @escaping @Sendable (TransportRun) async throws -> Void
         ) {
             self.name = name
             self.versions = versions
@@ -251,17 +251,15 @@ final class TransportRun: Sendable {
     }
 
     /// Adds a finding if `holds` is false.
-    func check(_ holds: Bool, _ message: @autoclosure () -> String) {
-        if !holds { report(message()) }
-    }
+    func check(_ holds: Bool, or message: @autoclosure () -> String) { if !holds { report(message()) } }
 
     /// Adds a finding if the values differ.
-    func equal<Value: Equatable>(_ value: Value, _ expected: Value, _ what: @autoclosure () -> String) {
+    func equal<Value: Equatable>(_ value: Value, to expected: Value, for what: @autoclosure () -> String) {
         if value != expected { report("\(what()): \(brief(value)), not \(brief(expected))") }
     }
 
     /// The ``ServiceError`` that `body` throws; nil, with a finding, if it throws none or another error.
-    func failure(_ what: String, _ body: () async throws -> String) async -> ServiceError? {
+    func failure(_ what: String, of body: () async throws -> String) async -> ServiceError? {
         do {
             report("\(what) gave \(try await body()), not an error")
         } catch let error as ServiceError {
@@ -282,9 +280,7 @@ final class TransportRun: Sendable {
 private final class OneAnswer: Sendable {
     private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
 
-    init(_ continuation: CheckedContinuation<Bool, Never>) {
-        self.continuation = Mutex(continuation)
-    }
+    init(_ continuation: CheckedContinuation<Bool, Never>) { self.continuation = Mutex(continuation) }
 
     func answer(_ answer: Bool) {
         let waiting = continuation.withLock { continuation in

@@ -78,7 +78,7 @@
                 fields: reply.fields.map { ($0.name.rawName, $0.value) },
                 framing: reply.body == nil ? .bare : isCoded ? .untilClose : .automatic,
                 before: reply.interim.map { head in
-                    .interim(head.status.rawValue, head.fields.map { ($0.name.rawName, $0.value) })
+                    .interim(head.status.rawValue, fields: head.fields.map { ($0.name.rawName, $0.value) })
                 },
                 steps: reply.body.map { [.send($0)] } ?? []
             )

@@ -82,8 +82,10 @@
         }
 
         private func request(_ headers: HPACKHeaders) -> LoopbackRequest {
-            var fields = headers.filter { !$0.name.hasPrefix(":") }.map { LoopbackField($0.name, $0.value) }
-            if let authority = headers.first(name: ":authority") { fields.append(LoopbackField("host", authority)) }
+            var fields = headers.filter { !$0.name.hasPrefix(":") }.map { LoopbackField($0.name, value: $0.value) }
+            if let authority = headers.first(name: ":authority") {
+                fields.append(LoopbackField("host", value: authority))
+            }
             return LoopbackRequest(
                 connection: connection,
                 method: headers.first(name: ":method") ?? "",

@@ -45,7 +45,7 @@
                 var options = CacheOptions()
                 // A machine that is busy must not make the calls impatient.
                 (options.longestFillWait, options.fillLease) = (.seconds(900), .seconds(600))
-                let cache = HTTPCache(store: FleetStore(store, leases), options: options)
+                let cache = HTTPCache(store: FleetStore(store, leasing: leases), options: options)
                 var configuration = PipelineConfiguration()
                 configuration.attemptTimeout = nil
                 let pipeline = Pipeline(transport: origin, cache: cache, configuration: configuration)

@@ -54,7 +54,7 @@ struct FaultInjectingTransportTests {
     @Test("A list applies to exchanges in order, nil skips one, and after its end all others are unaffected")
     func list() async throws {
         let fields: HeaderFields = ["Retry-After": "3"]
-        let transport = FaultInjectingTransport(server, plan: .list([.status(503, fields), nil, .status(429)]))
+        let transport = FaultInjectingTransport(server, plan: .list([.status(503, fields: fields), nil, .status(429)]))
         var statuses: [Int] = []
         for _ in 0..<5 { statuses.append(try await send(transport).status.rawValue) }
         #expect(statuses == [503, 200, 429, 200, 200])

@@ -26,7 +26,7 @@ struct LoopbackServerTests {
         #expect(requests.map(\.bodyLength) == [3, 3])
         #expect(requests.map(\.number) == [0, 1])
         #expect(requests[0].values(of: "X-Y") == ["z"])
-        #expect(requests[0].fields[0] == LoopbackField("Host", "h"))
+        #expect(requests[0].fields[0] == LoopbackField("Host", value: "h"))
         #expect(try await server.connectionEnds(atLeast: 1).map(\.endedBy) == [.peer])
         #expect(server.exchangeEnds.map(\.endedBy) == [.completion, .completion])
         #expect(server.exchangeEnds.map(\.target) == ["/a?b", "/c"])
@@ -62,7 +62,7 @@ struct LoopbackServerTests {
     func interim() async throws {
         let server = try LoopbackServer.start { _ in
             var reply = LoopbackReply(body: "ok")
-            reply.before = [.interim(103, [("Link", "</a>")])]
+            reply.before = [.interim(103, fields: [("Link", "</a>")])]
             return reply
         }
         let answer = try await RawClient.exchange(

@@ -23,10 +23,10 @@ struct ForeignSessionTests {
         let got = try await transport.send(server.url())
         #expect(got.status == 200)
         #expect(got.fields["X-Method"] == "GET")
-        let posted = try await transport.send(server.url(), "POST", body: .data(Data("content".utf8)))
+        let posted = try await transport.send(server.url(), method: "POST", body: .data(Data("content".utf8)))
         #expect(try await posted.text() == "content")
         let large = patternedBytes(3 << 20)
-        let put = try await transport.send(server.url(), "PUT", body: .oneShot(ChunkSource([ByteChunk(large)])))
+        let put = try await transport.send(server.url(), method: "PUT", body: .oneShot(ChunkSource([ByteChunk(large)])))
         #expect(put.fields["X-Method"] == "PUT")
         #expect(try await put.body.collect().array == large)
     }

@@ -85,7 +85,7 @@ struct URLSessionCancellationTests {
         let task = Task {
             try await URLSessionTransport().send(
                 server.url(),
-                "PUT",
+                method: "PUT",
                 body: .factory {
                     reading.increment()
                     try await CountWatch().wait(for: 1)
@@ -165,7 +165,7 @@ struct URLSessionCancellationTests {
         let task = Task {
             try await URLSessionTransport().send(
                 server.url(),
-                "PUT",
+                method: "PUT",
                 body: .factory {
                     try await CountWatch().wait(for: 1)
                     return ChunkSource([])

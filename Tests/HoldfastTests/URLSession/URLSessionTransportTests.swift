@@ -113,7 +113,7 @@ struct URLSessionTransportTests {
         let server = try LoopbackServer.start { _ in LoopbackReply() }
         let source = ChunkSource([ByteChunk([1, 2, 3])], fails: length == nil)
         let error = await #expect(throws: ServiceError.self) {
-            try await URLSessionTransport().send(server.url(), "PUT", body: .oneShot(length: length, source))
+            try await URLSessionTransport().send(server.url(), method: "PUT", body: .oneShot(length: length, source))
         }
         #expect(error?.code == .badRequest)
         #expect(error?.progress == .notSent)
@@ -145,7 +145,7 @@ struct URLSessionTransportTests {
         }
         let transport = URLSessionTransport()
         for _ in 1...2 {
-            let response = try await transport.send(server.url("/\(kind)"), kind == "HEAD" ? "HEAD" : "GET")
+            let response = try await transport.send(server.url("/\(kind)"), method: kind == "HEAD" ? "HEAD" : "GET")
             #expect(response.body.bytesInMemory?.isEmpty == true)
             if kind == "HEAD" { #expect(response.fields["Content-Length"] == "5") }
         }
@@ -195,9 +195,9 @@ struct URLSessionTransportTests {
         #expect(response.status == 401)
         #expect(response.fields["WWW-Authenticate"] == challenge)
         #expect(try await response.text() == "denied")
-        let posted = try await transport.send(server.url(), "POST", body: .data(Data("x".utf8)))
+        let posted = try await transport.send(server.url(), method: "POST", body: .data(Data("x".utf8)))
         #expect(posted.status == 401)
-        #expect(try await transport.send(server.url(), "HEAD").status == 401)
+        #expect(try await transport.send(server.url(), method: "HEAD").status == 401)
         #expect(server.requests.count == 3, "no credential is tried behind the caller's back")
     }
 
@@ -206,7 +206,7 @@ struct URLSessionTransportTests {
         func interim() async throws {
             let server = try LoopbackServer.start { _ in
                 LoopbackReply(
-                    before: [.interim(103, [("Link", "</a>")]), .interim(102)],
+                    before: [.interim(103, fields: [("Link", "</a>")]), .interim(102)],
                     steps: [.send("done")]
                 )
             }

@@ -169,7 +169,7 @@
         @Test("A9, B11: interim responses pass in order, and never from the cache")
         func interim() async throws {
             try await ProxyBench.with { bench in
-                let early = LoopbackReply.Step.interim(103, [("Link", "</a.css>"), ("X-My-Header", "test")])
+                let early = LoopbackReply.Step.interim(103, fields: [("Link", "</a.css>"), ("X-My-Header", "test")])
                 let fields = [("Cache-Control", "max-age=3600")]
                 let path = bench.lay(
                     LoopbackReply(fields: fields, before: [.interim(102), early], steps: [.send("body")])

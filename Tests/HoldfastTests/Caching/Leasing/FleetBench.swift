@@ -84,7 +84,7 @@ struct FleetBench {
         self.leases = leases
         self.origin = origin
         let clock = clock
-        processes = (0..<count).map { _ in Process(FleetStore(store, leases), options, clock, origin) }
+        processes = (0..<count).map { _ in Process(FleetStore(store, leasing: leases), options, clock, origin) }
     }
 
     var one: Process { processes[0] }

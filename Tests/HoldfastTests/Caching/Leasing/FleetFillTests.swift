@@ -232,7 +232,7 @@ struct FleetFillTests {
     @Test("A store over another one passes its leases on; a store of one process has none")
     func tiers() {
         let leases = SimulatedLeases(clock: ManualClock())
-        let tiered = TieredStore(memory: 1 << 20, over: FleetStore(MemoryStore(capacity: 1 << 20), leases))
+        let tiered = TieredStore(memory: 1 << 20, over: FleetStore(MemoryStore(capacity: 1 << 20), leasing: leases))
         #expect(tiered.fillLeasing as? SimulatedLeases === leases)
         #expect(MemoryStore(capacity: 1 << 20).fillLeasing == nil)
     }

@@ -105,9 +105,9 @@ struct SameAnswersTests {
         let date = "\(HTTPDate(SystemClock().timestamp))"
         let server = try LoopbackServer.start { request in
             var reply = Self.answers[request.path] ?? LoopbackReply(500)
-            reply.fields.append(LoopbackField("Cache-Control", "max-age=600"))
+            reply.fields.append(LoopbackField("Cache-Control", value: "max-age=600"))
             // One that has none is given one by the cache (RFC 9110 §6.6.1).
-            reply.fields.append(LoopbackField("Date", date))
+            reply.fields.append(LoopbackField("Date", value: date))
             return reply
         }
         defer { server.stop() }

@@ -126,7 +126,7 @@ import Testing
             let silent = try LoopbackServer.start { _ in LoopbackReply(before: [.pause(stop), .reset]) }
             // The server that refuses the length answers 400 and closes, with most of the body unsent.
             let outcome = await Result.catching {
-                try await URLSessionTransport().send(server.url(), "PUT", body: .data(Data(count: 64 << 20)))
+                try await URLSessionTransport().send(server.url(), method: "PUT", body: .data(Data(count: 64 << 20)))
             }
             switch outcome {
             case .success(let response):
@@ -137,7 +137,7 @@ import Testing
                 #expect(error?.progress == .headSent)
             }
             let task = Task {
-                try await URLSessionTransport().send(silent.url(), "PUT", body: .data(Data(count: 10)))
+                try await URLSessionTransport().send(silent.url(), method: "PUT", body: .data(Data(count: 10)))
             }
             try await stop.reached()
             stop.open()

@@ -71,7 +71,7 @@ struct StaleConnectionTests {
             let file = try ScratchFile(patternedBytes(100_000))
             let body: RequestBody = form == "file" ? .file(file.url) : .data(Data("content".utf8))
             let error = await #expect(throws: ServiceError.self) {
-                try await transport.send(server.url("/broken"), "PUT", body: body)
+                try await transport.send(server.url("/broken"), method: "PUT", body: body)
             }
             #expect(error?.code == .connectionLost)
             #expect(error?.progress == .bodySent)

@@ -150,7 +150,7 @@ struct TransferFailureTests {
         let refused = await #expect(throws: ServiceError.self) {
             try await transport.send(
                 try #require(URL(string: "http://127.0.0.1:\(port)/")),
-                "POST",
+                method: "POST",
                 body: .data(Data("x".utf8))
             )
         }
@@ -169,7 +169,7 @@ struct TransferFailureTests {
         let error = await #expect(throws: ServiceError.self) {
             try await URLSessionTransport().send(
                 server.url(),
-                "PUT",
+                method: "PUT",
                 body: .file(URL(fileURLWithPath: "/no/such/file"))
             )
         }

@@ -56,11 +56,11 @@ struct EndedUploadTests {
             let count = Int.random(in: 0..<length, using: &generator)
             let url = server.url("/\(ending == .reset ? "reset" : "close")/\(count)")
             let error = await #expect(throws: ServiceError.self, "seed \(seed)") {
-                try await transport.send(url, "PUT", body: body)
+                try await transport.send(url, method: "PUT", body: body)
             }
             #expect(error?.code == .connectionLost, "seed \(seed): \(String(describing: error))")
         }
-        let last = try await transport.send(server.url(), "PUT", body: body)
+        let last = try await transport.send(server.url(), method: "PUT", body: body)
         #expect(try await last.text() == "\(length)", "seed \(seed)")
         session.invalidateAndCancel()
     }
@@ -80,7 +80,7 @@ struct EndedUploadTests {
             let transport = URLSessionTransport()
             for number in 0..<40 {
                 let url = server.url(number.isMultiple(of: 2) ? "/" : "/cut")
-                _ = try? await transport.send(url, "PUT", body: .file(file.url)).text()
+                _ = try? await transport.send(url, method: "PUT", body: .file(file.url)).text()
             }
             // Foundation lets go of a task some time after its end, so the last ones may be open still.
             #expect(EndedUploadTests.openCount(of: path) < 20)

@@ -27,7 +27,7 @@ struct FileUploadTests {
         let own = URLSessionTransport()
         let foreign = URLSessionTransport(session: URLSession(configuration: .ephemeral))
         for transport in [own, own, foreign] {
-            let response = try await transport.send(server.url(), method, fields: fields, body: .file(file.url))
+            let response = try await transport.send(server.url(), method: method, fields: fields, body: .file(file.url))
             #expect(try await response.body.collect().array == patternedBytes(300_000))
         }
         #expect(server.requests.count == 3)
@@ -50,7 +50,7 @@ struct FileUploadTests {
         let server = try LoopbackServer.start { LoopbackReply(bytes: $0.body) }
         defer { server.stop() }
         let file = try ScratchFile(patternedBytes(count))
-        let response = try await URLSessionTransport().send(server.url(), "POST", body: .file(file.url))
+        let response = try await URLSessionTransport().send(server.url(), method: "POST", body: .file(file.url))
         #expect(try await response.body.collect().array == patternedBytes(count))
         #expect(server.requests.map { $0.values(of: "Content-Length") } == [["\(count)"]])
     }
@@ -83,7 +83,7 @@ struct FileUploadTests {
         defer { try? FileManager.default.removeItem(at: link) }
         for url in [gone, FileManager.default.temporaryDirectory, link, server.url("/file")] {
             let error = await #expect(throws: ServiceError.self, "\(url)") {
-                try await URLSessionTransport().send(server.url(), "PUT", body: .file(url))
+                try await URLSessionTransport().send(server.url(), method: "PUT", body: .file(url))
             }
             #expect(error?.code == .badRequest, "\(url)")
             #expect(error?.progress == .notSent, "\(url)")
@@ -106,7 +106,7 @@ struct FileUploadTests {
             )
         )
         defer { server.stop() }
-        let response = try await URLSessionTransport().send(server.url(), "PUT", body: .file(url))
+        let response = try await URLSessionTransport().send(server.url(), method: "PUT", body: .file(url))
         #expect(try await response.text() == "whole")
     }
 
@@ -121,7 +121,7 @@ struct FileUploadTests {
             let file = try ScratchFile([1])
             for body in [RequestBody.file(file.url), .data(Data([1]))] {
                 let error = await #expect(throws: ServiceError.self) {
-                    try await URLSessionTransport().send(server.url(), method, body: body)
+                    try await URLSessionTransport().send(server.url(), method: method, body: body)
                 }
                 #expect(error?.code == .unsupported)
                 #expect(error?.progress == .notSent)
@@ -148,7 +148,7 @@ struct FileUploadTests {
             let transport = URLSessionTransport()
             let url = file.url
             let task = Task {
-                try await transport.send(server.url("/changed"), "PUT", body: .file(url)).status.rawValue
+                try await transport.send(server.url("/changed"), method: "PUT", body: .file(url)).status.rawValue
             }
             _ = try await server.heads(atLeast: 1)
             try file.resize(to: length + difference)
