@@ -23,9 +23,7 @@ struct CacheTransaction: Sendable {
     /// What the cache did with the response.
     var outcome: ResponseOutcome?
 
-    init(_ lookup: CacheLookup) {
-        first = CopyOnWrite(lookup)
-    }
+    init(_ lookup: CacheLookup) { first = CopyOnWrite(lookup) }
 
     /// The lookup of the request.
     var lookup: CacheLookup { fetchRequest?.lookup ?? first.value }

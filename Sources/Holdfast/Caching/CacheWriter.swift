@@ -296,9 +296,7 @@ final class ExchangeOrder: Sendable {
 
     /// - Parameter secret: the key for the digests of nominated credentials; read each time, since a shared store that lost its
     ///   secret gets another one.
-    init(secret: @autoclosure @escaping @Sendable () -> [UInt8]) {
-        self.secret = secret
-    }
+    init(secret: @autoclosure @escaping @Sendable () -> [UInt8]) { self.secret = secret }
 
     /// Begins an exchange for `target`.
     func begin(_ target: TargetURI, pathMark: InvalidationLog.PathMark) -> Ticket {

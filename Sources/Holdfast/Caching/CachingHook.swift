@@ -24,9 +24,7 @@ public struct CachingHook: ServiceHook {
     public let cache: HTTPCache
 
     /// A hook over `cache`.
-    public init(_ cache: HTTPCache) {
-        self.cache = cache
-    }
+    public init(_ cache: HTTPCache) { self.cache = cache }
 
     public var scope: HookScope { .message }
 

@@ -60,9 +60,7 @@ public struct CachingServiceHook: ServiceHook {
         )
     }
 
-    private init(_ cache: HTTPCache) {
-        hook = CachingHook(cache)
-    }
+    private init(_ cache: HTTPCache) { hook = CachingHook(cache) }
 
     private static func options(_ ttl: Duration) -> CacheOptions {
         var options = CacheOptions()

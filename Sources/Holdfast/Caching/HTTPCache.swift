@@ -189,9 +189,7 @@ extension HTTPCache {
 
 extension StoreInstant {
     /// The instant of a timestamp.
-    init(_ timestamp: Timestamp) {
-        self.init(milliseconds: timestamp.millisecondsSinceEpoch)
-    }
+    init(_ timestamp: Timestamp) { self.init(milliseconds: timestamp.millisecondsSinceEpoch) }
 }
 
 extension HTTPCache {

@@ -44,9 +44,7 @@ final class ExactBody: ByteSource {
         return nil
     }
 
-    func cancel() {
-        upstream.cancel()
-    }
+    func cancel() { upstream.cancel() }
 
     private static var miscounted: ServiceError {
         ServiceError(
@@ -123,9 +121,7 @@ final class StretchOfBody: ByteSource {
         return goesOn
     }
 
-    func cancel() {
-        upstream.cancel()
-    }
+    func cancel() { upstream.cancel() }
 }
 
 /// A stored body that continues from the network if the store cannot read further.
@@ -249,9 +245,7 @@ final class JoinedBody: ByteSource {
 
     private let state: Mutex<State>
 
-    init(_ sources: [any ByteSource]) {
-        state = Mutex(State(sources: sources[...]))
-    }
+    init(_ sources: [any ByteSource]) { state = Mutex(State(sources: sources[...])) }
 
     func next() async throws -> ByteChunk? {
         while true {
@@ -279,9 +273,7 @@ final class JoinedBody: ByteSource {
 final class BytesSource: ByteSource {
     private let bytes: Mutex<ByteChunk?>
 
-    init(_ bytes: ByteChunk) {
-        self.bytes = Mutex(bytes.isEmpty ? nil : bytes)
-    }
+    init(_ bytes: ByteChunk) { self.bytes = Mutex(bytes.isEmpty ? nil : bytes) }
 
     func next() async throws -> ByteChunk? {
         bytes.withLock { bytes in
@@ -290,7 +282,5 @@ final class BytesSource: ByteSource {
         }
     }
 
-    func cancel() {
-        bytes.withLock { $0 = nil }
-    }
+    func cancel() { bytes.withLock { $0 = nil } }
 }

@@ -89,9 +89,7 @@ final class StoredBodySource: ByteSource {
         }
     }
 
-    func cancel() {
-        state.withLock { $0.isCancelled = true }
-    }
+    func cancel() { state.withLock { $0.isCancelled = true } }
 }
 
 /// The origin of an answer from the store, in case it is needed later; stored once for everyone who asks.

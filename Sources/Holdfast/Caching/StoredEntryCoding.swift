@@ -185,9 +185,7 @@ struct EntryHead {
 
         private let word: UInt64
 
-        init(word: UInt64) {
-            self.word = word
-        }
+        init(word: UInt64) { self.word = word }
 
         init(
             needsConfirmation: Bool,

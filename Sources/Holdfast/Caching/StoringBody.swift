@@ -173,7 +173,5 @@ final class CountedBody: ByteSource {
         return chunk
     }
 
-    func cancel() {
-        upstream.cancel()
-    }
+    func cancel() { upstream.cancel() }
 }

@@ -16,9 +16,7 @@ final class BackgroundTasks: Sendable {
     private let state = Mutex(State())
 
     /// - Parameter executor: where the tasks run; nil: on the default executor.
-    init(executor: (any TaskExecutor)? = nil) {
-        self.executor = executor
-    }
+    init(executor: (any TaskExecutor)? = nil) { self.executor = executor }
 
     /// How many tasks run now.
     var count: Int { state.withLock { $0.running } }

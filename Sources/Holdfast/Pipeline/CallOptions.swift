@@ -134,9 +134,7 @@ public struct CallOptions: Sendable {
     }
 
     /// All defaults.
-    public init() {
-        parts = CallOptions.defaults
-    }
+    public init() { parts = CallOptions.defaults }
 
     /// Whether any of them affects an attempt.
     var concernAttempts: Bool {

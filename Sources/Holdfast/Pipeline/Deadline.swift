@@ -103,9 +103,7 @@ private final class Race<Success: Sendable>: Sendable {
     private let state = Mutex(State.idle)
     private let discard: @Sendable (Success) -> Void
 
-    init(discard: @escaping @Sendable (Success) -> Void) {
-        self.discard = discard
-    }
+    init(discard: @escaping @Sendable (Success) -> Void) { self.discard = discard }
 
     /// Starts the race; false if the caller was already cancelled, in which case `continuation` has been resumed.
     func begin(_ continuation: CheckedContinuation<Success, any Error>) -> Bool {

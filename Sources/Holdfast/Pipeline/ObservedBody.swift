@@ -155,7 +155,5 @@ private final class DetachedBody: ByteSource {
         }
     }
 
-    func cancel() {
-        task.cancel()
-    }
+    func cancel() { task.cancel() }
 }

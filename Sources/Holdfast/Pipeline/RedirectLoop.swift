@@ -197,7 +197,5 @@ extension RequestHead {
 
 extension RequestMethod {
     /// The method of a URLRequest; GET if it has none. Invalid text stays as it is, and so counts as unsafe.
-    init(_ request: URLRequest) {
-        self.init(rawValue: request.httpMethod ?? "GET")
-    }
+    init(_ request: URLRequest) { self.init(rawValue: request.httpMethod ?? "GET") }
 }

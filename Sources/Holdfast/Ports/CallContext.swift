@@ -283,9 +283,7 @@ private struct HookStateKey: Hashable, Sendable {
 private final class FetchLink: Sendable {
     weak let fetch: Fetch?
 
-    init(_ fetch: Fetch) {
-        self.fetch = fetch
-    }
+    init(_ fetch: Fetch) { self.fetch = fetch }
 }
 
 /// A pipeline's transport on a foreign hop, for code that asks it for implicit fields without a context.
@@ -350,17 +348,13 @@ struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
         @exclusivity(unchecked)
         var value: Value
 
-        init(_ value: Value) {
-            self.value = value
-        }
+        init(_ value: Value) { self.value = value }
     }
 
     private var box: Box
 
     /// A new value; costs one allocation.
-    init(_ value: Value) {
-        box = Box(value)
-    }
+    init(_ value: Value) { box = Box(value) }
 
     /// Whether both are the same, so that neither was changed since one was copied from the other.
     func isSame(as other: CopyOnWrite) -> Bool { box === other.box }

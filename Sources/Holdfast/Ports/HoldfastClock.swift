@@ -28,9 +28,7 @@ public struct MonotonicInstant: InstantProtocol, Sendable {
     public var sinceOrigin: Duration
 
     /// The instant `sinceOrigin` after the clock's origin.
-    public init(sinceOrigin: Duration) {
-        self.sinceOrigin = sinceOrigin
-    }
+    public init(sinceOrigin: Duration) { self.sinceOrigin = sinceOrigin }
 
     public func advanced(by duration: Duration) -> MonotonicInstant {
         MonotonicInstant(sinceOrigin: sinceOrigin + duration)

@@ -16,9 +16,7 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
     public let unredacted: URL
 
     /// The printable form of `url`.
-    public init(_ url: URL) {
-        unredacted = url
-    }
+    public init(_ url: URL) { unredacted = url }
 
     /// Host and scheme in lower case; nil if the URL has none.
     public var scheme: String? { unredacted.scheme?.lowercased() }

@@ -37,9 +37,7 @@ public struct RequestBody: Sendable {
     private let carrier: URLRequest?
 
     /// A body of this form.
-    public init(_ form: Form) {
-        self.init(form, replay: nil, carrier: nil)
-    }
+    public init(_ form: Form) { self.init(form, replay: nil, carrier: nil) }
 
     private init(_ form: Form, replay: ReplayableBody?, carrier: URLRequest?) {
         self.form = form
@@ -127,9 +125,7 @@ private final class OneShotSource: ByteSource {
     private let upstream: any ByteSource
     private let wasTouched = Atomic(false)
 
-    init(_ upstream: any ByteSource) {
-        self.upstream = upstream
-    }
+    init(_ upstream: any ByteSource) { self.upstream = upstream }
 
     var isUntouched: Bool { !wasTouched.load(ordering: .acquiring) }
 

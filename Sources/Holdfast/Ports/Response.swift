@@ -326,7 +326,7 @@ package enum PresentedFields: Sendable {
 
 /// The last heads in Foundation's form, since making one costs more than a hundred hits.
 ///
-/// A table with a fixed number of places, each with the last head that came to it. A head is found by the bytes of its stored
+/// A table with a fixed number of places; a head may be at two of them, the newest first. It is found by the bytes of its stored
 /// fields, and by the Age that was added to them.
 final class FoundationHeads: Sendable {
     static let shared = FoundationHeads()
@@ -357,14 +357,18 @@ final class FoundationHeads: Sendable {
         guard let hash = head.fields.quickHash else { return make() }
         let shard = shards[Int(hash % UInt64(FoundationHeads.shardCount))]
         let index = Int(hash / UInt64(FoundationHeads.shardCount) % UInt64(FoundationHeads.placesPerShard))
-        let known = shard.places.withLock { places in
-            places[index].flatMap { $0.isFor(head, url: url) ? $0.made : nil }
+        let known = shard.places.withLock { places -> HTTPURLResponse? in
+            if let place = places[index], place.isFor(head, url: url) { return place.made }
+            return places[index ^ 1].flatMap { $0.isFor(head, url: url) ? $0.made : nil }
         }
         if let known { return known }
         guard let made = make() else { return nil }
         if let fields = head.fields.compacted(upTo: FoundationHeads.longest) {
             let place = Place(head: ResponseHead(status: head.status, fields: fields), url: url, made: made)
-            shard.places.withLock { $0[index] = place }
+            shard.places.withLock { places in
+                places[index ^ 1] = places[index]
+                places[index] = place
+            }
         }
         return made
     }

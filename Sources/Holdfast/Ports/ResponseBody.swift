@@ -36,9 +36,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     var call: BodyCall?
 
     /// A body of bytes in memory.
-    public init(_ bytes: ByteChunk = ByteChunk()) {
-        form = .bytes(bytes)
-    }
+    public init(_ bytes: ByteChunk = ByteChunk()) { form = .bytes(bytes) }
 
     /// A body of bytes in memory, for a call.
     init(_ bytes: ByteChunk, call: BodyCall) {
@@ -47,9 +45,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     }
 
     /// A body that is read from a source; `length` in bytes if known.
-    public init(_ source: any ByteSource, length: Int? = nil) {
-        form = .stream(source, length: length)
-    }
+    public init(_ source: any ByteSource, length: Int? = nil) { form = .stream(source, length: length) }
 
     /// The length in bytes, if known before the body is read.
     public var length: Int? {

@@ -16,9 +16,7 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible, C
         /// A short, stable word, suitable for a metric label.
         public let description: String
 
-        private init(_ description: String) {
-            self.description = description
-        }
+        private init(_ description: String) { self.description = description }
 
         /// The request cannot be sent as it is: no URL, a bad URL, a body that cannot be read.
         public static let badRequest = Code("bad-request")

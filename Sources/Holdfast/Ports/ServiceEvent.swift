@@ -115,9 +115,7 @@ public struct CallID: Sendable, Hashable, CustomStringConvertible {
     public let number: UInt64
 
     /// The call with this number.
-    public init(number: UInt64) {
-        self.number = number
-    }
+    public init(number: UInt64) { self.number = number }
 
     public var description: String { "call-\(number)" }
 }
@@ -169,9 +167,7 @@ extension ServiceEvent {
         public let description: String
 
         /// A custom name, for events of hooks and transports outside this package.
-        public init(_ description: String) {
-            self.description = description
-        }
+        public init(_ description: String) { self.description = description }
 
         /// A call started.
         public static let callStarted = Name("call-started")

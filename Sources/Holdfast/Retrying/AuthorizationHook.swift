@@ -14,9 +14,7 @@ internal import HoldfastSemantics
 struct AuthorizationHook: ServiceHook {
     private let authorization: AuthorizationRefresh
 
-    init(_ authorization: AuthorizationRefresh) {
-        self.authorization = authorization
-    }
+    init(_ authorization: AuthorizationRefresh) { self.authorization = authorization }
 
     func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         let isOwn = request.field(.authorization) != nil
@@ -159,9 +157,7 @@ public struct CredentialScope: Sendable, ExpressibleByArrayLiteral {
     private let form: Form
 
     /// The origins listed.
-    public init(arrayLiteral origins: String...) {
-        self = .origins(origins)
-    }
+    public init(arrayLiteral origins: String...) { self = .origins(origins) }
 
     /// Scheme, host and port of each, such as `https://api.example.com`; the default port may be left out.
     ///
@@ -189,9 +185,7 @@ public struct CredentialScope: Sendable, ExpressibleByArrayLiteral {
         CredentialScope(form: .predicate(predicate))
     }
 
-    private init(form: Form) {
-        self.form = form
-    }
+    private init(form: Form) { self.form = form }
 
     /// Whether a request to `url` may have the credential.
     ///

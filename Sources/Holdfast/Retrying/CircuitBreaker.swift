@@ -100,9 +100,7 @@ public final class CircuitBreaker: Transport {
 private final class Circuit: Sendable {
     let state: Mutex<CircuitState>
 
-    init(_ rules: CircuitRules) {
-        state = Mutex(CircuitState(rules))
-    }
+    init(_ rules: CircuitRules) { state = Mutex(CircuitState(rules)) }
 }
 
 extension AttemptOutcome {

@@ -276,9 +276,7 @@ final class HeldPlace: Sendable {
     private let line: WaitingLine
     private let isLeft = Atomic(false)
 
-    init(_ line: WaitingLine) {
-        self.line = line
-    }
+    init(_ line: WaitingLine) { self.line = line }
 
     deinit {
         leave()

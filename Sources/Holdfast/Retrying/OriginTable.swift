@@ -104,9 +104,7 @@ final class OriginTable<Cell: AnyObject & Sendable>: Sendable {
 struct OriginText: Sendable, Hashable {
     let text: Substring
 
-    init(_ request: URLRequest) {
-        self.init(request.url?.absoluteString ?? "")
-    }
+    init(_ request: URLRequest) { self.init(request.url?.absoluteString ?? "") }
 
     init(_ url: String) {
         var url = url
@@ -148,9 +146,7 @@ struct OriginText: Sendable, Hashable {
     }
 
     /// The same text in its own storage, so that a long URL is not kept in memory for its beginning.
-    init(copying other: OriginText) {
-        text = String(other.text)[...]
-    }
+    init(copying other: OriginText) { text = String(other.text)[...] }
 
     private static func normal(scheme: Substring, authority: Substring) -> Substring {
         let scheme = scheme.lowercased()

@@ -108,9 +108,7 @@ private final class ReplayReader: ByteSource {
         try await body.next(for: number)
     }
 
-    func cancel() {
-        body.close(number)
-    }
+    func cancel() { body.close(number) }
 }
 
 /// The state of a one-shot body whose first bytes are kept; each change returns what to do once the lock is released.
@@ -155,9 +153,7 @@ struct ReplayState {
     /// How many bytes are kept.
     private(set) var keptBytes = 0
 
-    init(limit: Int) {
-        self.limit = limit
-    }
+    init(limit: Int) { self.limit = limit }
 
     /// Whether a new reader would get all of the content.
     var isWhole: Bool {

@@ -82,9 +82,7 @@ public final class RetryGovernor: Sendable {
 final class SharedRandom: Sendable {
     private let random: Mutex<any RandomNumberGenerator & Sendable>
 
-    init(_ generator: sending any RandomNumberGenerator & Sendable) {
-        random = Mutex(generator)
-    }
+    init(_ generator: sending any RandomNumberGenerator & Sendable) { random = Mutex(generator) }
 
     var generator: Generator { Generator(random: self) }
 
@@ -101,9 +99,7 @@ final class SharedRandom: Sendable {
 final class RulesInForce: Sendable {
     let rules: RetryRules
 
-    init(_ rules: RetryRules) {
-        self.rules = rules
-    }
+    init(_ rules: RetryRules) { self.rules = rules }
 }
 
 /// The status of the retries to one origin, for dashboards and tests.

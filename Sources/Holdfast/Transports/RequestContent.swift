@@ -15,9 +15,7 @@ package final class BytesContent: ByteSource {
     private let rest: Mutex<ByteChunk?>
 
     /// A source of one chunk, or of none if there are no bytes.
-    package init(_ bytes: ByteChunk) {
-        rest = Mutex(bytes.isEmpty ? nil : bytes)
-    }
+    package init(_ bytes: ByteChunk) { rest = Mutex(bytes.isEmpty ? nil : bytes) }
 
     package func next() async throws -> ByteChunk? {
         rest.withLock { rest in
@@ -26,9 +24,7 @@ package final class BytesContent: ByteSource {
         }
     }
 
-    package func cancel() {
-        rest.withLock { $0 = nil }
-    }
+    package func cancel() { rest.withLock { $0 = nil } }
 }
 
 /// A file read in pieces, off the cooperative pool and the event loops.

@@ -202,9 +202,7 @@ final class TemporaryFile: Sendable {
     /// Open from the first write on.
     private let writer = Mutex<FileHandle?>(nil)
 
-    private init() {
-        url = TemporaryFile.freshURL()
-    }
+    private init() { url = TemporaryFile.freshURL() }
 
     deinit {
         try? writer.withLock { $0 }?.close()

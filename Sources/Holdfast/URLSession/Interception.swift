@@ -99,9 +99,7 @@ final class InterceptionRegistry: Sendable {
     private let mayIntercept = Atomic(false)
 
     /// - Parameter limit: the most interceptions at a time.
-    init(limit: Int) {
-        self.limit = limit
-    }
+    init(limit: Int) { self.limit = limit }
 
     /// The class for an interception, an existing one if there is one under `key`; nil if the limit is reached.
     func protocolClass(for interception: Interception, key: Key?) -> InterceptingURLProtocol.Type? {

@@ -14,13 +14,9 @@ public struct ResponseBytes: AsyncSequence, Sendable {
     private let body: ResponseBody
 
     /// The bytes of `body`.
-    public init(_ body: ResponseBody) {
-        self.body = body
-    }
+    public init(_ body: ResponseBody) { self.body = body }
 
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(body.makeAsyncIterator())
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(body.makeAsyncIterator()) }
 
     /// Returns the bytes of one body.
     public struct Iterator: AsyncIteratorProtocol {
@@ -29,9 +25,7 @@ public struct ResponseBytes: AsyncSequence, Sendable {
         private var chunks: ResponseBody.Iterator
         private var isAtEnd = false
 
-        init(_ chunks: ResponseBody.Iterator) {
-            self.chunks = chunks
-        }
+        init(_ chunks: ResponseBody.Iterator) { self.chunks = chunks }
 
         /// The next byte; nil at the end, and from then on.
         ///
@@ -86,9 +80,7 @@ extension ResponseBytes {
 
         fileprivate let scalars: UnicodeScalars
 
-        public func makeAsyncIterator() -> Iterator {
-            Iterator(scalars: scalars.makeAsyncIterator())
-        }
+        public func makeAsyncIterator() -> Iterator { Iterator(scalars: scalars.makeAsyncIterator()) }
 
         /// Returns the characters of one body.
         public struct Iterator: AsyncIteratorProtocol {
@@ -98,9 +90,7 @@ extension ResponseBytes {
             private var recognizer = Unicode._CharacterRecognizer()
             private var cluster = ""
 
-            fileprivate init(scalars: UnicodeScalars.Iterator) {
-                self.scalars = scalars
-            }
+            fileprivate init(scalars: UnicodeScalars.Iterator) { self.scalars = scalars }
 
             /// Like ``next()``, on the caller's actor, which the standard library's default would leave for each character.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Character? {
@@ -136,18 +126,14 @@ extension ResponseBytes {
 
         fileprivate let bytes: ResponseBytes
 
-        public func makeAsyncIterator() -> Iterator {
-            Iterator(bytes: bytes.makeAsyncIterator())
-        }
+        public func makeAsyncIterator() -> Iterator { Iterator(bytes: bytes.makeAsyncIterator()) }
 
         /// Returns the lines of one body.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var bytes: ResponseBytes.Iterator
             private var line: [UInt8] = []
 
-            fileprivate init(bytes: ResponseBytes.Iterator) {
-                self.bytes = bytes
-            }
+            fileprivate init(bytes: ResponseBytes.Iterator) { self.bytes = bytes }
 
             /// The next line that is not empty; nil at the end.
             public mutating func next() async throws -> String? {
@@ -207,9 +193,7 @@ extension ResponseBytes {
 
         fileprivate let bytes: ResponseBytes
 
-        public func makeAsyncIterator() -> Iterator {
-            Iterator(bytes: bytes.makeAsyncIterator())
-        }
+        public func makeAsyncIterator() -> Iterator { Iterator(bytes: bytes.makeAsyncIterator()) }
 
         /// Returns the Unicode scalars of one body.
         public struct Iterator: AsyncIteratorProtocol {
@@ -219,9 +203,7 @@ extension ResponseBytes {
             /// A byte that was read and begins the next scalar.
             private var held: UInt8?
 
-            fileprivate init(bytes: ResponseBytes.Iterator) {
-                self.bytes = bytes
-            }
+            fileprivate init(bytes: ResponseBytes.Iterator) { self.bytes = bytes }
 
             /// Like ``next()``, on the caller's actor, which the standard library's default would leave for each scalar.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {

@@ -86,9 +86,7 @@ extension ServiceError {
 
 extension URLError {
     /// The failure of a pipeline's call as a `URLError`; see ``ServiceError/urlError``.
-    public init(_ error: ServiceError) {
-        self = error.urlError
-    }
+    public init(_ error: ServiceError) { self = error.urlError }
 
     /// The ``ServiceError`` that this error was made from, with attempts, progress and cause; nil if there is none.
     public var serviceError: ServiceError? {

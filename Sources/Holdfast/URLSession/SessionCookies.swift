@@ -26,9 +26,7 @@ struct SessionCookies: Sendable {
         let domain: String
         let path: String
 
-        init(_ cookie: HTTPCookie) {
-            (name, domain, path) = (cookie.name, cookie.domain, cookie.path)
-        }
+        init(_ cookie: HTTPCookie) { (name, domain, path) = (cookie.name, cookie.domain, cookie.path) }
     }
 
     /// The cookies that storages were given, so that an old response does not bring back one that was removed since.

@@ -246,9 +246,7 @@ final class URLSessionExchange: Sendable {
 final class URLSessionBodySource: ByteSource {
     private let exchange: URLSessionExchange
 
-    init(_ exchange: URLSessionExchange) {
-        self.exchange = exchange
-    }
+    init(_ exchange: URLSessionExchange) { self.exchange = exchange }
 
     deinit { exchange.cancel() }
 
@@ -260,9 +258,7 @@ final class URLSessionBodySource: ByteSource {
         }
     }
 
-    func cancel() {
-        exchange.cancel()
-    }
+    func cancel() { exchange.cancel() }
 }
 
 /// The state of one exchange; each change returns what to do once the lock is released.

@@ -5,12 +5,12 @@
 ///
 /// A frame is the byte count as a big-endian UInt32, then the bytes. Keys are framed instead of being joined by a delimiter because
 /// a delimiter can occur in a part.
-public struct FramedBytes: Sendable, Hashable {
+package struct FramedBytes: Sendable, Hashable {
     /// All frames so far.
-    public private(set) var bytes: [UInt8]
+    package private(set) var bytes: [UInt8]
 
     /// Creates an empty list.
-    public init() {
+    package init() {
         bytes = []
     }
 
@@ -23,12 +23,12 @@ public struct FramedBytes: Sendable, Hashable {
     /// Appends one frame.
     ///
     /// - Parameter part: its content; bytes beyond 2^32 − 1 are cut off.
-    public mutating func append(_ part: [UInt8]) {
+    package mutating func append(_ part: [UInt8]) {
         part.withUnsafeBufferPointer { append(frame: $0) }
     }
 
     /// Appends one frame with the UTF-8 bytes of a text.
-    public mutating func append(_ part: String) {
+    package mutating func append(_ part: String) {
         var part = part
         part.withUTF8 { append(frame: $0) }
     }
@@ -44,13 +44,13 @@ public struct FramedBytes: Sendable, Hashable {
     package mutating func append(frames: FramedBytes) { bytes.append(contentsOf: frames.bytes) }
 
     /// Reads frames; bytes from a disk or a network never make it trap.
-    public struct Reader: Sendable {
+    package struct Reader: Sendable {
         private let bytes: [UInt8]
         /// Where the next frame begins.
         package private(set) var position = 0
 
         /// Starts at the first frame.
-        public init(_ bytes: [UInt8]) {
+        package init(_ bytes: [UInt8]) {
             self.bytes = bytes
         }
 
@@ -60,12 +60,12 @@ public struct FramedBytes: Sendable, Hashable {
         }
 
         /// Whether nothing is left.
-        public var isAtEnd: Bool { position >= bytes.count }
+        package var isAtEnd: Bool { position >= bytes.count }
 
         /// The next frame's content.
         ///
         /// - Returns: nil at the end, and if the rest is not a whole frame; then the position stays.
-        public mutating func next() -> [UInt8]? {
+        package mutating func next() -> [UInt8]? {
             nextRange().map { Array(bytes[$0]) }
         }
 
@@ -80,7 +80,7 @@ public struct FramedBytes: Sendable, Hashable {
         /// The next frame's content as text.
         ///
         /// - Returns: nil as ``next()`` does, and if the content is not UTF-8.
-        public mutating func nextString() -> String? {
+        package mutating func nextString() -> String? {
             let start = position
             guard let range = nextRange() else { return nil }
             let text = bytes.withUnsafeBytes { String(validating: UnsafeRawBufferPointer(rebasing: $0[range])) }

@@ -110,9 +110,7 @@ struct MeterState: Sendable {
     private var decade = Int64.min
 
     /// - Parameter places: how many origins have a place; at least 1.
-    init(places: Int = CacheMeter.originLimit) {
-        capacity = max(1, places)
-    }
+    init(places: Int = CacheMeter.originLimit) { capacity = max(1, places) }
 
     /// Counts a request, and gives its origin a place.
     mutating func arrive(from origin: CountedOrigin?, in minute: Int64) {
@@ -194,9 +192,7 @@ struct MinuteRing: Sendable {
     private var running = Int64.min
 
     /// - Parameter length: how many minutes are kept in addition to the current one; at least 1.
-    init(length: Int) {
-        self.length = max(1, length)
-    }
+    init(length: Int) { self.length = max(1, length) }
 
     /// Counts in a minute; one that is already over counts as the current one.
     mutating func count(in minute: Int64, _ change: (inout CacheStatistics) -> Void) {
@@ -237,9 +233,7 @@ struct CountedOrigin: Sendable {
     private let target: String
     private let length: Int
 
-    init(of target: TargetURI) {
-        self.init(canonical: target.canonical, originLength: target.originLength)
-    }
+    init(of target: TargetURI) { self.init(canonical: target.canonical, originLength: target.originLength) }
 
     /// - Parameters:
     ///   - canonical: a target in canonical form.

@@ -282,9 +282,7 @@ package struct RequestLog: Sendable {
     package private(set) var seen = 0
     package private(set) var seenBytes = 0
 
-    init(limit: Int) {
-        self.limit = max(0, limit)
-    }
+    init(limit: Int) { self.limit = max(0, limit) }
 
     /// Whether it is full; then nothing is counted either, so that the counts match what the sample was drawn from.
     var isFull: Bool { count >= limit }
