@@ -12,9 +12,7 @@ public struct ByteChunk: Sendable, RandomAccessCollection {
     @usableFromInline package let bounds: Range<Int>
 
     /// An empty chunk.
-    public init() {
-        self.init([])
-    }
+    public init() { self.init([]) }
 
     /// A chunk that takes over `bytes` without copying them.
     public init(_ bytes: [UInt8]) {
@@ -23,9 +21,7 @@ public struct ByteChunk: Sendable, RandomAccessCollection {
     }
 
     /// A chunk that copies the bytes of `sequence`, such as a UTF-8 view or a slice.
-    public init(copying sequence: some Sequence<UInt8>) {
-        self.init(Array(sequence))
-    }
+    public init(copying sequence: some Sequence<UInt8>) { self.init(Array(sequence)) }
 
     private init(storage: [UInt8], bounds: Range<Int>) {
         self.storage = storage

@@ -334,9 +334,7 @@ public struct StoreCursor: Sendable, Hashable {
     public let bytes: [UInt8]
 
     /// A cursor of these bytes; only stores make cursors.
-    public init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    public init(_ bytes: [UInt8]) { self.bytes = bytes }
 }
 
 extension StoreCursor {

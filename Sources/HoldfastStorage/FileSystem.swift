@@ -151,9 +151,7 @@ public struct OpenFile: Sendable, Hashable {
     public let descriptor: Int32
 
     /// The open file with this number; only file systems make these.
-    public init(descriptor: Int32) {
-        self.descriptor = descriptor
-    }
+    public init(descriptor: Int32) { self.descriptor = descriptor }
 }
 
 /// What a file system reports about a file.

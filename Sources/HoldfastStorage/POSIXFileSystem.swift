@@ -22,7 +22,10 @@ public struct POSIXFileSystem: FileSystem {
 
     public func holding(_ path: String) throws(FileSystemError) -> any FileSystem {
         var next = self
-        next.held.insert(HeldDirectory(path: path, descriptor: try openDirectory("holding", path).descriptor), at: 0)
+        next.held.insert(
+            HeldDirectory(path: path, descriptor: try openDirectory("holding", path: path).descriptor),
+            at: 0
+        )
         return next
     }
 
@@ -52,7 +55,7 @@ public struct POSIXFileSystem: FileSystem {
     }
 
     public func list(_ path: String) throws(FileSystemError) -> [String] {
-        let descriptor = try openDirectory("list", path).descriptor
+        let descriptor = try openDirectory("list", path: path).descriptor
         guard let directory = fdopendir(descriptor) else {
             let number = errno
             _ = systemClose(descriptor)
@@ -84,7 +87,9 @@ public struct POSIXFileSystem: FileSystem {
             }
         // O_NONBLOCK: a pipe in place of a file must not block the thread; it does not affect files.
         let descriptor = try at(path) { directory, name throws(FileSystemError) in
-            try check("open", path) { openFile(directory, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
+            try check("open", path) {
+                openFile(directory, path: name, flags: flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            }
         }
         return OpenFile(descriptor: descriptor)
     }
@@ -157,9 +162,11 @@ extension POSIXFileSystem {
         try check(operation, "\(file.descriptor)", call)
     }
 
-    func openDirectory(_ operation: String, _ path: String) throws(FileSystemError) -> OpenFile {
+    func openDirectory(_ operation: String, path: String) throws(FileSystemError) -> OpenFile {
         let descriptor = try at(path) { directory, name throws(FileSystemError) in
-            try check(operation, path) { openFile(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) }
+            try check(operation, path) {
+                openFile(directory, path: name, flags: O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+            }
         }
         return OpenFile(descriptor: descriptor)
     }
@@ -168,7 +175,7 @@ extension POSIXFileSystem {
     @discardableResult
     private func at<Value>(
         _ path: String,
-        _ body: (_ directory: Int32, _ name: String) throws(FileSystemError) -> Value
+        body: (_ directory: Int32, _ name: String) throws(FileSystemError) -> Value
     ) throws(FileSystemError) -> Value {
         for directory in held {
             guard let rest = directory.rest(of: path) else { continue }
@@ -180,14 +187,14 @@ extension POSIXFileSystem {
     }
 
     /// The error for the errno of the last call.
-    func error(_ operation: String, _ file: OpenFile) -> FileSystemError {
+    func error(_ operation: String, file: OpenFile) -> FileSystemError {
         FileSystemError(operation: operation, path: "\(file.descriptor)", errno: errno)
     }
 }
 
 // The methods above hide the C functions of the same names.
 
-private func openFile(_ directory: Int32, _ path: String, _ flags: Int32) -> Int32 {
+private func openFile(_ directory: Int32, path: String, flags: Int32) -> Int32 {
     openat(directory, path, flags, 0o600)
 }
 
@@ -271,13 +278,13 @@ extension POSIXFileSystem {
     ) throws(FileSystemError) -> Int {
         var filled = 0
         while filled < buffer.count, let base = buffer.baseAddress {
-            let got = pread(file.descriptor, base + filled, buffer.count - filled, place(offset, filled))
+            let got = pread(file.descriptor, base + filled, buffer.count - filled, place(offset, done: filled))
             if got > 0 {
                 filled += got
             } else if got == 0 {
                 break
             } else if errno != EINTR {
-                throw error("read", file)
+                throw error("read", file: file)
             }
         }
         return filled
@@ -292,14 +299,20 @@ extension POSIXFileSystem {
     ) throws(FileSystemError) -> Bool {
         #if canImport(Glibc) && (arch(x86_64) || arch(arm64))
             var part = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
-            let got = systemReadNow(file.descriptor, &part, 1, place(offset, 0), readWithoutWaiting)
+            let got = systemReadNow(
+                file.descriptor,
+                parts: &part,
+                count: 1,
+                offset: place(offset, done: 0),
+                flags: readWithoutWaiting
+            )
             // A short count: only a part is cached, or the file ends there.
             if got >= 0 { return got == buffer.count }
             switch errno {
             // Not cached; interrupted; not supported by the file system or the kernel. Asked again each time: the answer depends on
             // this file's file system, so it is not remembered for others.
             case EAGAIN, EINTR, EOPNOTSUPP, ENOSYS, EINVAL: return false
-            default: throw error("readIfCached", file)
+            default: throw error("readIfCached", file: file)
             }
         #else
             return false
@@ -320,7 +333,7 @@ extension POSIXFileSystem {
     ) throws(FileSystemError) {
         try head.withUnsafeBytes { first throws(FileSystemError) in
             try body.withUnsafeBytes { second throws(FileSystemError) in
-                let written = try gather(first, second, to: file, at: offset)
+                let written = try gather(first, second: second, to: file, at: offset)
                 // The rest after a short write goes one buffer at a time: it is rare, and this is simple.
                 let inFirst = min(written, first.count)
                 let rest = UnsafeRawBufferPointer(rebasing: first[inFirst...])
@@ -337,7 +350,7 @@ extension POSIXFileSystem {
     /// - Returns: how many bytes were written: all, or fewer.
     private func gather(
         _ first: UnsafeRawBufferPointer,
-        _ second: UnsafeRawBufferPointer,
+        second: UnsafeRawBufferPointer,
         to file: OpenFile,
         at offset: Int
     ) throws(FileSystemError) -> Int {
@@ -348,10 +361,10 @@ extension POSIXFileSystem {
                 // The system only reads through these pointers.
                 parts[0] = iovec(iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress), iov_len: first.count)
                 parts[1] = iovec(iov_base: UnsafeMutableRawPointer(mutating: second.baseAddress), iov_len: second.count)
-                return pwritev(file.descriptor, parts.baseAddress, 2, place(offset, 0))
+                return pwritev(file.descriptor, parts.baseAddress, 2, place(offset, done: 0))
             }
             if written >= 0 { return min(written, first.count + second.count) }
-            if errno != EINTR { throw error("write", file) }
+            if errno != EINTR { throw error("write", file: file) }
         }
     }
 
@@ -365,19 +378,19 @@ extension POSIXFileSystem {
         var written = 0
         while written < buffer.count, let base = buffer.baseAddress {
             let count = buffer.count - written
-            let got = pwrite(file.descriptor, base + written, count, place(offset, skipped + written))
+            let got = pwrite(file.descriptor, base + written, count, place(offset, done: skipped + written))
             if got > 0 {
                 written += got
             } else if got == 0 {
                 throw FileSystemError(operation: "write", path: "\(file.descriptor)", errno: EIO)
             } else if errno != EINTR {
-                throw error("write", file)
+                throw error("write", file: file)
             }
         }
     }
 
     /// An offset as the system's type; one that is out of range becomes one that the system refuses.
-    private func place(_ offset: Int, _ done: Int) -> off_t {
+    private func place(_ offset: Int, done: Int) -> off_t {
         let (place, overflow) = offset.addingReportingOverflow(done)
         return overflow ? -1 : off_t(clamping: place)
     }
@@ -396,10 +409,10 @@ extension POSIXFileSystem {
     @_silgen_name("preadv2")
     private func systemReadNow(
         _ descriptor: Int32,
-        _ parts: UnsafePointer<iovec>,
-        _ count: Int32,
-        _ offset: off_t,
-        _ flags: Int32
+        parts: UnsafePointer<iovec>,
+        count: Int32,
+        offset: off_t,
+        flags: Int32
     ) -> Int
 #endif
 
@@ -417,7 +430,7 @@ extension POSIXFileSystem {
     }
 
     public func syncDirectory(_ path: String) throws(FileSystemError) {
-        let file = try openDirectory("syncDirectory", path)
+        let file = try openDirectory("syncDirectory", path: path)
         defer { close(file) }
         do {
             try check("syncDirectory", path) { fsync(file.descriptor) }
@@ -437,7 +450,7 @@ extension POSIXFileSystem {
             wish.fst_posmode = F_PEOFPOSMODE
             wish.fst_length = off_t(clamping: size - present)
             if fcntl(file.descriptor, F_PREALLOCATE, &wish) < 0, errno == ENOSPC {
-                throw error("allocate", file)
+                throw error("allocate", file: file)
             }
             try truncate(file, to: size)
         #else

@@ -10,9 +10,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
         /// A short stable word, suitable as a metric label.
         public let description: String
 
-        private init(_ description: String) {
-            self.description = description
-        }
+        private init(_ description: String) { self.description = description }
 
         /// The store is closed.
         public static let closed = Code("closed")

@@ -11,9 +11,7 @@ public struct StoreKey: Hashable, Sendable {
     public let bytes: [UInt8]
 
     /// A key of these bytes.
-    public init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Passes the bytes to the hasher in one call; an array would pass them one by one.
     public func hash(into hasher: inout Hasher) {
@@ -32,9 +30,7 @@ public struct StoreInstant: Hashable, Comparable, Sendable {
     public var milliseconds: Int64
 
     /// The instant `milliseconds` after the epoch.
-    public init(milliseconds: Int64) {
-        self.milliseconds = milliseconds
-    }
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     /// Later than every other instant.
     public static let distantFuture = StoreInstant(milliseconds: .max)

@@ -63,13 +63,13 @@ enum SealedPart: Sendable, Hashable {
     /// One byte for the kind, then the numbers, little-endian and of fixed length, then the facts.
     var context: [UInt8] {
         switch self {
-        case .detail(let order, let facts): SealedPart.frame(1, order) + facts
-        case .body(let order): SealedPart.frame(2, order)
-        case .chunk(let blob, let index, let isLast): SealedPart.frame(isLast ? 4 : 3, blob, index)
+        case .detail(let order, let facts): SealedPart.frame(1, numbers: order) + facts
+        case .body(let order): SealedPart.frame(2, numbers: order)
+        case .chunk(let blob, let index, let isLast): SealedPart.frame(isLast ? 4 : 3, numbers: blob, index)
         }
     }
 
-    private static func frame(_ kind: UInt8, _ numbers: UInt64...) -> [UInt8] {
+    private static func frame(_ kind: UInt8, numbers: UInt64...) -> [UInt8] {
         [kind] + numbers.flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
     }
 }

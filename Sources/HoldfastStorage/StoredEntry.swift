@@ -45,9 +45,7 @@ public struct StoredEntry: Sendable, Hashable {
         public static let beingWritten = Version(number: .max)
 
         /// The version with this number; only stores make versions.
-        public init(number: UInt64) {
-            self.number = number
-        }
+        public init(number: UInt64) { self.number = number }
 
         public static func < (left: Version, right: Version) -> Bool { left.number < right.number }
     }
@@ -91,7 +89,7 @@ public struct StoredEntry: Sendable, Hashable {
         }
 
         /// The entry that a record holds, with its detail.
-        init(_ source: consuming RecordSource, _ detail: consuming RecordDetail, needsValidation: Bool) {
+        init(_ source: consuming RecordSource, detail: consuming RecordDetail, needsValidation: Bool) {
             key = detail.key
             variant = detail.variant
             version = Version(number: source.header.version)
@@ -130,9 +128,7 @@ public struct StoredEntry: Sendable, Hashable {
 
     let content: Content
 
-    init(_ content: Content) {
-        self.content = content
-    }
+    init(_ content: Content) { self.content = content }
 
     /// The primary key.
     public var key: StoreKey { content.key }

@@ -25,14 +25,10 @@ public struct CacheControl: Sendable, Hashable, CustomStringConvertible {
     public private(set) var directives: [Directive]
 
     /// Creates a field without directives.
-    public init() {
-        directives = []
-    }
+    public init() { directives = [] }
 
     /// Creates a field from directives that another field has given (RFC 9213 §2.1).
-    package init(directives: [Directive]) {
-        self.directives = directives
-    }
+    package init(directives: [Directive]) { self.directives = directives }
 
     /// Reads all Cache-Control lines of a message.
     public init(_ fields: HeaderFields) {

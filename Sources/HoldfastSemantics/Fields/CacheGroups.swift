@@ -19,9 +19,7 @@ public struct CacheGroups: Sendable, Hashable {
     ///
     /// - Parameter fields: the response's fields. Cache-Groups must be a List of Strings, otherwise it counts as absent. Parameters
     ///   are ignored; names beyond ``maximumCount`` or ``maximumLength`` are dropped. Linear time.
-    public init(_ fields: HeaderFields) {
-        names = CacheGroups.names(in: fields, .cacheGroups)
-    }
+    public init(_ fields: HeaderFields) { names = CacheGroups.names(in: fields, .cacheGroups) }
 
     /// The groups that a response invalidates (RFC 9875 §3).
     ///
@@ -47,9 +45,7 @@ public struct CacheGroups: Sendable, Hashable {
         return !Set(names).isDisjoint(with: other.names)
     }
 
-    private init(names: [String]) {
-        self.names = names
-    }
+    private init(names: [String]) { self.names = names }
 
     private static func names(in fields: HeaderFields, _ field: FieldName) -> [String] {
         guard let value = fields[field], let list = try? StructuredList(parsing: value) else { return [] }

@@ -10,9 +10,7 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     public var entries: [CacheStatusEntry]
 
     /// Creates a field from entries, the cache closest to the origin first.
-    public init(_ entries: [CacheStatusEntry] = []) {
-        self.entries = entries
-    }
+    public init(_ entries: [CacheStatusEntry] = []) { self.entries = entries }
 
     /// Parses a field value; linear time.
     ///

@@ -37,9 +37,7 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
     }
 
     /// A name that was stored, so that it has been checked.
-    init(stored name: String) {
-        self = FieldName(name) ?? FieldName.unreadable
-    }
+    init(stored name: String) { self = FieldName(name) ?? FieldName.unreadable }
 
     static let unreadable: FieldName = "Unreadable"
 

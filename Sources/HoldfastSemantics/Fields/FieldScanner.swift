@@ -10,9 +10,7 @@ package struct FieldScanner {
     private(set) package var position = 0
     private var hasUnclosedQuote = false
 
-    package init(_ text: String) {
-        bytes = Array(text.utf8)
-    }
+    package init(_ text: String) { bytes = Array(text.utf8) }
 
     package var isAtEnd: Bool { position >= bytes.count }
 

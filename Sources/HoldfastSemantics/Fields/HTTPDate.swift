@@ -234,9 +234,7 @@ struct DateReader {
     let bytes: [UInt8]
     var position = 0
 
-    init(bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    init(bytes: [UInt8]) { self.bytes = bytes }
 
     var isAtEnd: Bool { position == bytes.count }
 

@@ -25,9 +25,7 @@ public struct HeaderFields: Sendable, Hashable {
         }
 
         /// A line that was stored, so that its value has been cleaned.
-        init(stored name: FieldName, value: String) {
-            (self.name, self.value) = (name, value)
-        }
+        init(stored name: FieldName, value: String) { (self.name, self.value) = (name, value) }
     }
 
     /// Lines that are read where a cache has stored them; the others follow them.
@@ -46,16 +44,12 @@ public struct HeaderFields: Sendable, Hashable {
     }
 
     /// Creates an empty list of lines.
-    public init() {
-        others = []
-    }
+    public init() { others = [] }
 
     /// Creates the list from lines, in their order.
     ///
     /// - Parameter lines: any lines; duplicates stay.
-    public init(_ lines: some Sequence<Line>) {
-        others = Array(lines)
-    }
+    public init(_ lines: some Sequence<Line>) { others = Array(lines) }
 
     /// The list that a cache has stored, as frames of names and values (``encode(into:)``).
     ///

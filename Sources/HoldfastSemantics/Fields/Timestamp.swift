@@ -18,9 +18,7 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     /// Creates an instant from milliseconds since 1970.
     ///
     /// - Parameter millisecondsSinceEpoch: any value.
-    public init(millisecondsSinceEpoch: Int64) {
-        self.millisecondsSinceEpoch = millisecondsSinceEpoch
-    }
+    public init(millisecondsSinceEpoch: Int64) { self.millisecondsSinceEpoch = millisecondsSinceEpoch }
 
     /// Creates an instant from seconds since 1970.
     ///
@@ -106,9 +104,7 @@ public struct HybridTimestamp: Sendable, Hashable, Comparable {
         self.rawValue = rawValue
     }
 
-    private init(clamping rawValue: UInt64) {
-        self.rawValue = min(rawValue, HybridTimestamp.latest)
-    }
+    private init(clamping rawValue: UInt64) { self.rawValue = min(rawValue, HybridTimestamp.latest) }
 
     /// The instant of something that happens after this one, with the wall clock at `now`.
     public func next(at now: Timestamp) -> HybridTimestamp {

@@ -216,9 +216,7 @@ struct JSONReader {
     /// How many bytes have been read; after a failure, its position.
     private(set) var position = 0
 
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     var isAtEnd: Bool { position >= bytes.count }
 

@@ -10,9 +10,7 @@ package struct FramedBytes: Sendable, Hashable {
     package private(set) var bytes: [UInt8]
 
     /// Creates an empty list.
-    package init() {
-        bytes = []
-    }
+    package init() { bytes = [] }
 
     /// Creates an empty list with room for this many bytes.
     init(capacity: Int) {
@@ -50,9 +48,7 @@ package struct FramedBytes: Sendable, Hashable {
         package private(set) var position = 0
 
         /// Starts at the first frame.
-        package init(_ bytes: [UInt8]) {
-            self.bytes = bytes
-        }
+        package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
         /// Starts at a frame that begins there.
         package init(_ bytes: [UInt8], from position: Int) {

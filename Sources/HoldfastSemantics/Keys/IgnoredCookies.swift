@@ -30,9 +30,7 @@ public struct IgnoredCookies: Sendable, Hashable {
     ///
     /// - Parameter names: compared byte for byte, as in RFC 6265. A trailing `*` matches any rest; anywhere else it is an ordinary
     ///   character. A text that is not a token (RFC 9110 §5.6.2) is not a cookie's name and matches nothing.
-    public init(names: [String]) {
-        patterns = Patterns(names)
-    }
+    public init(names: [String]) { patterns = Patterns(names) }
 
     /// No cookies.
     public static let none = IgnoredCookies(names: [])

@@ -10,9 +10,7 @@ public struct SHA256Digest: Sendable, Hashable, CustomStringConvertible {
     public let bytes: [UInt8]
 
     /// Hashes a message; linear time.
-    public init(hashing message: [UInt8]) {
-        bytes = SHA256Digest.hash(message[...], after: [])
-    }
+    public init(hashing message: [UInt8]) { bytes = SHA256Digest.hash(message[...], after: []) }
 
     /// Computes HMAC-SHA256 (RFC 2104).
     ///
@@ -139,9 +137,7 @@ package struct KeyedHash: Sendable {
     private let keys: (UInt64, UInt64)
 
     /// - Parameter keys: the secret.
-    package init(keys: (UInt64, UInt64)) {
-        self.keys = keys
-    }
+    package init(keys: (UInt64, UInt64)) { self.keys = keys }
 
     /// The 64-bit hash of these bytes; about two nanoseconds per byte, no allocation.
     package func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {

@@ -25,9 +25,7 @@ public struct NoVarySearch: Sendable, Hashable {
     /// Reads the field from a response.
     ///
     /// - Parameter fields: the response's fields; several lines count as one (RFC 9651 §4.2).
-    public init(_ fields: HeaderFields) {
-        self.init(fieldValue: fields[.noVarySearch])
-    }
+    public init(_ fields: HeaderFields) { self.init(fieldValue: fields[.noVarySearch]) }
 
     /// Reads the combined field value.
     ///

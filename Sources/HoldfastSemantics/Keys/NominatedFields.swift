@@ -33,9 +33,7 @@ public struct NominatedFields: Sendable, Hashable {
     public var names: [String] { entries.map(\.name) }
 
     /// Creates the value for a response without Vary.
-    public init() {
-        self.init([], normalizes: true, written: [])
-    }
+    public init() { self.init([], normalizes: true, written: []) }
 
     private init(_ entries: [Entry], normalizes: Bool, written: [UInt8]) {
         self.entries = entries
@@ -96,9 +94,7 @@ public struct NominatedFields: Sendable, Hashable {
     ///
     /// - Parameter framed: bytes from a store; an empty array means no Vary.
     /// - Returns: nil if they are malformed.
-    public init?(framed: [UInt8]) {
-        self.init(framed: framed, written: [])
-    }
+    public init?(framed: [UInt8]) { self.init(framed: framed, written: []) }
 
     /// - Parameter written: ``written``; empty if it is not known.
     package init?(framed: [UInt8], written: [UInt8]) {

@@ -10,9 +10,7 @@ public struct ContentNormalizer: RawRepresentable, Sendable, Hashable {
     public let rawValue: String
 
     /// Creates a normalizer from a stable name; an unknown one works like ``raw``.
-    public init(rawValue: String) {
-        self.rawValue = rawValue
-    }
+    public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The bytes as sent; the default everywhere.
     public static let raw = ContentNormalizer(rawValue: "raw")

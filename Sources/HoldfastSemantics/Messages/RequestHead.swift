@@ -71,14 +71,10 @@ public struct RequestMethod: RawRepresentable, Sendable, Hashable, ExpressibleBy
     public let rawValue: String
 
     /// Accepts any text, valid or not; for methods from outside use ``init(validating:)``.
-    public init(rawValue: String) {
-        self.rawValue = rawValue
-    }
+    public init(rawValue: String) { self.rawValue = rawValue }
 
     /// Creates a method from a literal.
-    public init(stringLiteral value: String) {
-        rawValue = value
-    }
+    public init(stringLiteral value: String) { rawValue = value }
 
     /// Creates a method from text in a message.
     ///

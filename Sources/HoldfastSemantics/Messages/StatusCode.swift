@@ -11,19 +11,13 @@ public struct StatusCode: RawRepresentable, Sendable, Hashable, Comparable, Expr
     public let rawValue: Int
 
     /// Accepts any number.
-    public init(rawValue: Int) {
-        self.rawValue = rawValue
-    }
+    public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// Accepts any number.
-    public init(_ rawValue: Int) {
-        self.rawValue = rawValue
-    }
+    public init(_ rawValue: Int) { self.rawValue = rawValue }
 
     /// Accepts any number.
-    public init(integerLiteral value: Int) {
-        rawValue = value
-    }
+    public init(integerLiteral value: Int) { rawValue = value }
 
     /// The number as text.
     public var description: String { String(rawValue) }

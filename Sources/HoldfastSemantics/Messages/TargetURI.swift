@@ -52,9 +52,7 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameter text: an absolute IRI.
     /// - Throws: ``Rejection`` as ``init(_:)`` does.
-    public init(mapping text: String) throws(Rejection) {
-        try self.init(URIReference.mapped(text))
-    }
+    public init(mapping text: String) throws(Rejection) { try self.init(URIReference.mapped(text)) }
 
     /// Parses what a client sent or a person typed, and tolerates anything after the authority: like ``init(mapping:)``, and there
     /// it also percent-encodes brackets and a "%" without two hexadecimal digits, as browsers accept them.
@@ -156,9 +154,7 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
             public let rawValue: String
 
             /// Creates a reason from its stable text.
-            public init(rawValue: String) {
-                self.rawValue = rawValue
-            }
+            public init(rawValue: String) { self.rawValue = rawValue }
 
             /// There is no scheme.
             public static let notAbsolute = Reason(rawValue: "not-absolute")
@@ -212,9 +208,7 @@ struct URIReference {
     private(set) var query: ArraySlice<UInt8>?
     private(set) var fragment: ArraySlice<UInt8>?
 
-    init(_ text: String) {
-        self.init(bytes: Array(text.utf8))
-    }
+    init(_ text: String) { self.init(bytes: Array(text.utf8)) }
 
     init(bytes: [UInt8]) {
         var rest = bytes[...]

@@ -29,9 +29,7 @@ public struct AttemptFailure: Error, Sendable, Hashable {
         public let rawValue: String
 
         /// Creates a kind from its stable code.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The host name could not be resolved.
         public static let resolve = Kind(rawValue: "resolve")

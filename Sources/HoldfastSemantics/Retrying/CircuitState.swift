@@ -182,9 +182,7 @@ struct CircuitCounts: Sendable {
     private let bucketLength: Duration
     private var buckets = [Bucket](repeating: Bucket(), count: bucketCount)
 
-    init(window: Duration) {
-        bucketLength = max(window, .milliseconds(1)) / CircuitCounts.bucketCount
-    }
+    init(window: Duration) { bucketLength = max(window, .milliseconds(1)) / CircuitCounts.bucketCount }
 
     mutating func record(succeeded: Bool, now: Duration) {
         let number = bucketNumber(now)

@@ -20,9 +20,7 @@ public struct StopReason: RawRepresentable, Sendable, Hashable, CustomStringConv
     public var description: String { rawValue }
 
     /// Creates a reason from its stable code.
-    public init(rawValue: String) {
-        self.rawValue = rawValue
-    }
+    public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The outcome would be the same again.
     public static let notRetryable = StopReason(rawValue: "not-retryable")

@@ -121,9 +121,7 @@ public struct VendorHints: OptionSet, Sendable, Hashable {
     public let rawValue: Int
 
     /// Hints from raw bits.
-    public init(rawValue: Int) {
-        self.rawValue = rawValue
-    }
+    public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// `retry-after-ms` and `x-amz-retry-after`: milliseconds.
     public static let milliseconds = VendorHints(rawValue: 1)

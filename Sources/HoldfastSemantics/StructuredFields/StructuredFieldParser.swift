@@ -9,9 +9,7 @@ struct StructuredFieldParser {
     private let bytes: [UInt8]
     private(set) var position = 0
 
-    init(_ text: String) {
-        bytes = Array(text.utf8)
-    }
+    init(_ text: String) { bytes = Array(text.utf8) }
 
     var isAtEnd: Bool { position >= bytes.count }
 
@@ -316,9 +314,7 @@ public struct StructuredFieldError: Error, Sendable, Hashable, CustomStringConve
         public let rawValue: String
 
         /// Creates a code from its stable text.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// A key outside RFC 9651 §3.1.2.
         public static let key = Code(rawValue: "key")

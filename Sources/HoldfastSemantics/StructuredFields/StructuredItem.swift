@@ -108,9 +108,7 @@ public struct StructuredDecimal: Sendable, Hashable, Comparable {
     public let thousandths: Int64
 
     /// Creates a decimal from its thousandths; writing refuses more than twelve digits before the point.
-    public init(thousandths: Int64) {
-        self.thousandths = thousandths
-    }
+    public init(thousandths: Int64) { self.thousandths = thousandths }
 
     /// Creates the decimal nearest to a binary number; a half rounds to the even digit (RFC 9651 §4.1.5).
     ///

@@ -99,9 +99,7 @@ public struct StructuredList: Sendable, Hashable {
     public var members: [StructuredMember]
 
     /// Creates a list; empty by default.
-    public init(_ members: [StructuredMember] = []) {
-        self.members = members
-    }
+    public init(_ members: [StructuredMember] = []) { self.members = members }
 
     /// Parses a field that is a List (RFC 9651 §4.2); strict, linear time, without a limit of its own.
     ///

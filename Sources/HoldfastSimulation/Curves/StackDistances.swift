@@ -84,9 +84,7 @@ private struct FenwickTree {
     private var sums: [Int]
     private var total = 0
 
-    init(count: Int) {
-        sums = Array(repeating: 0, count: count + 1)
-    }
+    init(count: Int) { sums = Array(repeating: 0, count: count + 1) }
 
     mutating func add(_ value: Int, at place: Int) {
         total += value

@@ -217,9 +217,7 @@ struct RequestBatch: Sendable {
     var times = RequestTrace.Times()
 
     /// A batch of requests without lives.
-    init(_ requests: ArraySlice<RequestTrace.Request>) {
-        self.requests = requests
-    }
+    init(_ requests: ArraySlice<RequestTrace.Request>) { self.requests = requests }
 
     /// The first requests, and the rest.
     func split(after count: Int) -> (first: RequestBatch, rest: RequestBatch) {

@@ -45,14 +45,10 @@ public struct RequestTrace: Sendable {
     private var lastSizes: [UInt32] = []
 
     /// No requests.
-    public init() {
-        numbers = KeyNumbers()
-    }
+    public init() { numbers = KeyNumbers() }
 
     /// No requests, and fewer possible keys, for tests of exhausted numbers.
-    init(maximumKeys: Int) {
-        numbers = KeyNumbers(maximum: maximumKeys)
-    }
+    init(maximumKeys: Int) { numbers = KeyNumbers(maximum: maximumKeys) }
 
     /// How many keys there are.
     public var keyCount: Int { numbers.count }
@@ -187,9 +183,7 @@ struct KeyNumbers: Sendable {
     private let maximum: Int
 
     /// No numbers assigned yet; the largest 32-bit number is never assigned, since tables use it for "none".
-    init(maximum: Int = Int(UInt32.max)) {
-        self.maximum = maximum
-    }
+    init(maximum: Int = Int(UInt32.max)) { self.maximum = maximum }
 
     /// How many keys have a number.
     var count: Int { numbers.count }

@@ -97,9 +97,7 @@ public struct TraceError: LocalizedError, Sendable, CustomStringConvertible {
         /// A short stable word.
         public let description: String
 
-        private init(_ description: String) {
-            self.description = description
-        }
+        private init(_ description: String) { self.description = description }
 
         /// The file cannot be opened or read.
         public static let unreadable = Code("unreadable")
@@ -345,9 +343,7 @@ struct TraceLines: Sendable {
     private var mayBeHeader = true
 
     /// Nothing read yet; `path` is for error messages.
-    init(path: String) {
-        self.path = path
-    }
+    init(path: String) { self.path = path }
 
     /// Parses the next bytes and adds the requests of the complete lines, and at the end of the last line.
     mutating func append(

@@ -22,9 +22,7 @@ struct GDSFPolicy: StepwiseEviction {
     private var evictions = 0
 
     /// A policy with this capacity in bytes; a negative number means 0.
-    init(capacity: Int) {
-        self.capacity = max(0, capacity)
-    }
+    init(capacity: Int) { self.capacity = max(0, capacity) }
 
     var metadataBytes: Int { sizes.bytes + heap.bytes + uses.capacity * 2 }
 

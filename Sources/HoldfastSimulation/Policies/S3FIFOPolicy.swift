@@ -158,9 +158,7 @@ struct GhostQueue: Sendable {
     private var owed = 0
 
     /// Remembers this many bytes.
-    init(limit: Int) {
-        setLimit(limit)
-    }
+    init(limit: Int) { setLimit(limit) }
 
     /// The bytes of memory used.
     var bytes: Int { marks.capacity * 4 + stamps.capacity * 2 }

@@ -105,7 +105,7 @@ struct SegmentedPolicy: EvictionPolicy {
         }
         used -= Int(entries[Int(slot)].size)
         count -= 1
-        frequencies.noteGone(entries[Int(slot)].hash, entries[Int(slot)].mark)
+        frequencies.noteGone(entries[Int(slot)].hash, mark: entries[Int(slot)].mark)
         entries[Int(slot)].segment = nil
         segments[Int(segment)]?.live -= 1
         compact(segment)
@@ -213,7 +213,7 @@ struct SegmentedPolicy: EvictionPolicy {
                 // Segments may have become smaller: entries for which there is no segment left are evicted.
                 used -= Int(entries[Int(item)].size)
                 count -= 1
-                frequencies.noteGone(entries[Int(item)].hash, entries[Int(item)].mark)
+                frequencies.noteGone(entries[Int(item)].hash, mark: entries[Int(item)].mark)
                 entries[Int(item)].segment = nil
                 victims.append(item)
                 continue

@@ -143,9 +143,7 @@ struct LRUPolicy: StepwiseEviction {
     private var order = SlotList()
 
     /// A policy with this capacity in bytes; a negative number means 0.
-    init(capacity: Int) {
-        self.capacity = max(0, capacity)
-    }
+    init(capacity: Int) { self.capacity = max(0, capacity) }
 
     var metadataBytes: Int { sizes.bytes + order.bytes }
 
@@ -185,9 +183,7 @@ struct FIFOPolicy: StepwiseEviction {
     private var order = SlotList()
 
     /// A policy with this capacity in bytes; a negative number means 0.
-    init(capacity: Int) {
-        self.capacity = max(0, capacity)
-    }
+    init(capacity: Int) { self.capacity = max(0, capacity) }
 
     var metadataBytes: Int { sizes.bytes + order.bytes }
 
@@ -225,9 +221,7 @@ struct SievePolicy: StepwiseEviction {
     private var hand: Slot?
 
     /// A policy with this capacity in bytes; a negative number means 0.
-    init(capacity: Int) {
-        self.capacity = max(0, capacity)
-    }
+    init(capacity: Int) { self.capacity = max(0, capacity) }
 
     var metadataBytes: Int { sizes.bytes + links.bytes + isUsed.capacity }
 

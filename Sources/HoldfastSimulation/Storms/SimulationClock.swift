@@ -186,9 +186,7 @@ final class SimulationExecutor: TaskExecutor {
 struct SimulationNumbers {
     private var generator: SplitMix64
 
-    init(seed: UInt64) {
-        generator = SplitMix64(seed: seed)
-    }
+    init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
     /// A seed for another generator.
     mutating func seed() -> UInt64 {
@@ -237,9 +235,7 @@ struct SimulationNumbers {
 struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    init(seed: UInt64) {
-        state = seed
-    }
+    init(seed: UInt64) { state = seed }
 
     mutating func next() -> UInt64 {
         defer { state &+= SplitMix64.step }
@@ -272,9 +268,7 @@ extension RetrierFactory where Self == BackoffRetrier.Factory {
 private final class SharedGenerator: Sendable {
     private let generator: Mutex<SplitMix64>
 
-    init(seed: UInt64) {
-        generator = Mutex(SplitMix64(seed: seed))
-    }
+    init(seed: UInt64) { generator = Mutex(SplitMix64(seed: seed)) }
 
     func next() -> UInt64 {
         generator.withLock { $0.next() }

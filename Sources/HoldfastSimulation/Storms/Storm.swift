@@ -26,9 +26,7 @@ public struct Storm: Sendable {
     public let scenario: StormScenario
 
     /// A storm with a scenario.
-    public init(_ scenario: StormScenario) {
-        self.scenario = scenario
-    }
+    public init(_ scenario: StormScenario) { self.scenario = scenario }
 
     /// Runs the retriers of `makeFactory` once for each seed of the scenario, one after another, each on its own thread.
     ///

@@ -429,9 +429,7 @@ public struct StormFault: Sendable, Hashable, Codable {
         public let rawValue: String
 
         /// A kind from its word.
-        public init(rawValue: String) {
-            self.rawValue = rawValue
-        }
+        public init(rawValue: String) { self.rawValue = rawValue }
 
         /// Every request is refused at once.
         public static let down = Kind(rawValue: "down")

@@ -47,7 +47,7 @@ final class DiskEngine: Sendable {
     var ledger: SpaceLedger { log.ledger }
 
     /// What identifies an entry in the index.
-    func identity(_ key: StoreKey, _ variant: StoreKey) -> EntryIdentity {
+    func identity(_ key: StoreKey, variant: StoreKey) -> EntryIdentity {
         EntryIdentity(primary: hashing.primary(key), variant: hashing.variant(variant, of: key))
     }
 

@@ -94,7 +94,7 @@ extension DiskStore {
     /// Waits until certain records are no longer being written.
     private func settling(
         _ shard: IndexShard,
-        _ isMeant: @Sendable (PendingWrite) -> Bool
+        isMeant: @Sendable (PendingWrite) -> Bool
     ) async throws(StoreError) {
         while shard.state.withLock({ $0.pending.contains(where: isMeant) }) {
             await Task.yield()
@@ -117,7 +117,7 @@ extension DiskStore {
                 return page
             }
             for (row, found) in page {
-                count += try await remove(found, row, shard: from.shard, takes) ? 1 : 0
+                count += try await remove(found, row: row, shard: from.shard, takes: takes) ? 1 : 0
             }
             place.pass(page.map(\.0), limit: Self.page)
         }
@@ -131,9 +131,9 @@ extension DiskStore {
     /// Removes an entry, even if it is freshened or pinned between the check and the removal.
     private func remove(
         _ found: Found?,
-        _ row: IndexRow,
+        row: IndexRow,
         shard number: Int,
-        _ takes: (StoredEntry?) -> Bool
+        takes: (StoredEntry?) -> Bool
     ) async throws(StoreError) -> Bool {
         let engine = engine
         let primary = ShardedIndex.primary(shard: number, row.fragment)
@@ -171,7 +171,7 @@ extension DiskStore: InspectableStore {
                 }
                 return page
             }
-            for (_, check) in page { report.add(check, &done) }
+            for (_, check) in page { report.add(check, done: &done) }
             place.pass(page.map(\.0), limit: 32)
             progress(done)
         }
@@ -220,7 +220,7 @@ extension StoreError {
 
 extension VerificationReport {
     /// Counts the result of checking an entry.
-    mutating func add(_ check: EntryCheck, _ done: inout VerificationProgress) {
+    mutating func add(_ check: EntryCheck, done: inout VerificationProgress) {
         done.entries += 1
         done.bytesRead += check.bytesRead
         switch check.outcome {
@@ -283,7 +283,7 @@ extension Lookup {
     private func checkBlob(_ source: RecordSource) throws(StoreError) {
         let file = try blob(of: source)
         do throws(StoreError) {
-            try BlobReader(host: self).check(source, file)
+            try BlobReader(host: self).check(source, of: file)
         } catch {
             // An entry that was removed meanwhile is not damage.
             throw error.code == .corrupt && !dropDamaged(source) ? StoreError.gone : error

@@ -152,12 +152,12 @@ public final class DiskStore: CacheStore {
     ) async throws(StoreError) -> any EntryWriter {
         try health.admit(now: now)
         let description = description.kept
-        let overhead = writer.size(key, variant, description)
+        let overhead = writer.size(key, variant: variant, description: description)
         let (size, overflow) = overhead.addingReportingOverflow(max(0, expectedLength ?? 0))
         guard !overflow, size <= writer.maximumEntrySize, overhead <= engine.log.geometry.recordLimit else {
             throw writer.tooLarge
         }
-        let identity = engine.identity(key, variant)
+        let identity = engine.identity(key, variant: variant)
         let since = engine.orders.last
         let id = engine.index.shard(of: identity.primary).state.withLock { shard in
             shard.writers.begin(.init(key: key, variant: variant, description: description, reserved: 0))
@@ -184,7 +184,7 @@ public final class DiskStore: CacheStore {
     ) async throws(StoreError) -> StoredEntry {
         try health.admit(now: now)
         let description = description.kept
-        let overhead = writer.size(key, variant, description)
+        let overhead = writer.size(key, variant: variant, description: description)
         guard overhead <= engine.log.geometry.recordLimit, body.count <= writer.maximumEntrySize - overhead
         else {
             throw writer.tooLarge
@@ -192,7 +192,7 @@ public final class DiskStore: CacheStore {
         let draft = EntryDraft(
             key: key,
             variant: variant,
-            identity: engine.identity(key, variant),
+            identity: engine.identity(key, variant: variant),
             description: description,
             body: .inline(body),
             storedAt: now,
@@ -200,16 +200,15 @@ public final class DiskStore: CacheStore {
         )
         // Taken before a blob is written: a later mark purges the entry.
         let since = engine.orders.last
-        if body.count > engine.log.geometry.inlineLimit { return try await putLong(draft, body, since: since) }
-        guard let stored = try await writer.store(draft, isPinned: nil, .put(since: since)) else {
+        if body.count > engine.log.geometry.inlineLimit { return try await putLong(draft, whole: body, since: since) }
+        guard let stored = try await writer.store(draft, isPinned: nil, purpose: .put(since: since)) else {
             throw StoreError.superseded
         }
         return stored
     }
 
     /// Writes a new entry whose whole body is in memory and needs a blob.
-    private func putLong(_ draft: EntryDraft, _ whole: ByteChunk, since: UInt64) async throws(StoreError) -> StoredEntry
-    {
+    private func putLong(_ draft: EntryDraft, whole: ByteChunk, since: UInt64) async throws(StoreError) -> StoredEntry {
         // It takes a while: an invalidation meanwhile must find the writer.
         let shard = engine.index.shard(of: draft.identity.primary)
         let id = shard.state.withLock { $0.writers.begin(draft) }
@@ -220,7 +219,7 @@ public final class DiskStore: CacheStore {
             var draft = draft
             draft.body = place
             let purpose = Writer.Purpose.commit(writer: id, since: since)
-            guard let stored = try await writer.store(draft, isPinned: nil, body: body, purpose) else {
+            guard let stored = try await writer.store(draft, isPinned: nil, body: body, purpose: purpose) else {
                 throw StoreError.superseded
             }
             body.letGo()
@@ -239,7 +238,7 @@ public final class DiskStore: CacheStore {
         now: StoreInstant
     ) async throws(StoreError) -> StoredEntry? {
         try health.admit(now: now)
-        return try await writer.rewrite(entry, description.kept, isPinned: nil)
+        return try await writer.rewrite(entry, description: description.kept, isPinned: nil)
     }
 
     public func remove(_ entry: StoredEntry) async throws(StoreError) {
@@ -290,7 +289,7 @@ public final class DiskStore: CacheStore {
         let identity = EntryIdentity(primary: source.header.primary, variant: source.header.variant)
         if pinned, !engine.pins.pin(identity, weight: writer.pinWeight(source.header)) { return false }
         do throws(StoreError) {
-            if try await writer.rewrite(entry, nil, isPinned: pinned) != nil {
+            if try await writer.rewrite(entry, description: nil, isPinned: pinned) != nil {
                 if !pinned { engine.pins.release(identity) }
                 return true
             }

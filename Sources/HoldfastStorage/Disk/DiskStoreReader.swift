@@ -48,7 +48,7 @@ public final class DiskStoreReader: CacheStore {
             let layout = StoreLayout(root: directory)
             let files = try StoreDirectory(layout: layout, files: fileSystem).held()
             let taking = SnapshotTaking(layout: layout, files: files, seal: seal)
-            return DiskStoreReader(ReaderEngine(taking, try taking.take(), threads: threads))
+            return DiskStoreReader(ReaderEngine(taking, snapshot: try taking.take(), threads: threads))
         }
     }
 
@@ -188,7 +188,7 @@ extension DiskStoreReader {
     private func refusal() -> StoreError {
         let root = engine.layout.root
         // Reads the holder again: the one found at the last reading may be gone.
-        let next = (holder == nil ? nil : HolderNote.read(engine.layout, engine.files))
+        let next = (holder == nil ? nil : HolderNote.read(engine.layout, files: engine.files))
             .map { "process \($0) has it open and can change it." }
         return StoreError(
             .readOnly,
@@ -210,7 +210,7 @@ extension DiskStoreReader: InspectableStore {
                     row,
                     snapshot,
                     handles throws(StoreError) -> ListedEntry?? in
-                    try engine.listed(row, snapshot, handles)
+                    try engine.listed(row, snapshot: snapshot, handles: handles)
                 }
             }
             listed += page.values.compactMap(\.self)
@@ -236,10 +236,10 @@ extension DiskStoreReader: InspectableStore {
             let from = place
             let page = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in
                 try engine.page(from: from, limit: 32) { row, snapshot, handles throws(StoreError) -> EntryCheck? in
-                    try engine.check(row, snapshot, handles)
+                    try engine.check(row, snapshot: snapshot, handles: handles)
                 }
             }
-            for check in page.values { report.add(check, &done) }
+            for check in page.values { report.add(check, done: &done) }
             progress(done)
             place = page.next
         }
@@ -268,15 +268,15 @@ extension ReaderEngine {
     /// What a list shows for a row: nil if it has moved; a nil entry if it is purged, sealed, or damaged.
     fileprivate func listed(
         _ row: IndexRow,
-        _ snapshot: StoreSnapshot,
-        _ handles: SegmentHandles
+        snapshot: StoreSnapshot,
+        handles: SegmentHandles
     ) throws(StoreError) -> ListedEntry?? {
-        switch try read(row, in: snapshot, handles) {
+        switch try read(row, in: snapshot, handles: handles) {
         case .moved: return nil
         case .damaged: return .some(nil)
         case .record(let source):
             do throws(StoreError) {
-                guard let entry = try snapshot.entry(source, nil, seal: seal) else {
+                guard let entry = try snapshot.entry(source, key: nil, seal: seal) else {
                     if source.header.keyID != 0, try source.detail(key: nil, seal: seal) == nil {
                         sealedListed.add(1, ordering: .relaxed)
                     }
@@ -295,24 +295,24 @@ extension ReaderEngine {
     /// Reads one entry completely and checks it; nil if it has moved.
     fileprivate func check(
         _ row: IndexRow,
-        _ snapshot: StoreSnapshot,
-        _ handles: SegmentHandles
+        snapshot: StoreSnapshot,
+        handles: SegmentHandles
     ) throws(StoreError) -> EntryCheck? {
         var check = EntryCheck(outcome: .gone, bytesRead: Int(row.place.units) * Geometry.unit)
         var key: StoreKey?
         do throws(StoreError) {
-            switch try read(row, in: snapshot, handles) {
+            switch try read(row, in: snapshot, handles: handles) {
             case .moved: return nil
             case .damaged: throw damaged()
             case .record(let source):
-                let entry = try snapshot.entry(source, nil, seal: seal)
+                let entry = try snapshot.entry(source, key: nil, seal: seal)
                 key = entry?.key
                 // Without its key, a record's checksums can still be checked.
                 let detail = entry == nil ? try source.detail(key: nil, seal: seal) : nil
                 let isSealed = source.header.keyID != 0 && entry == nil && detail == nil
                 if entry == nil, !isSealed { return check }
                 if source.header.hasBlob {
-                    try BlobReader(host: self, opens: !isSealed).check(source, try blob(of: source))
+                    try BlobReader(host: self, opens: !isSealed).check(source, of: try blob(of: source))
                     check.bytesRead += source.header.bodyLength
                 } else {
                     try checkInline(source)

@@ -63,11 +63,13 @@ final class IOThreads: Sendable {
     ) async throws(StoreError) -> Value {
         let answer = OneAnswer<Value>()
         guard lane == .reads else {
-            return try await answer.value { enqueue(lane, isUrgent: isUrgent, work, answer) }
+            return try await answer.value { enqueue(lane, isUrgent: isUrgent, work: work, answer: answer) }
         }
         let result: Result<Value, StoreError> = await withTaskCancellationHandler {
             do throws(StoreError) {
-                return .success(try await answer.value { enqueue(lane, isUrgent: isUrgent, work, answer) })
+                return .success(
+                    try await answer.value { enqueue(lane, isUrgent: isUrgent, work: work, answer: answer) }
+                )
             } catch {
                 return .failure(error)
             }
@@ -80,8 +82,8 @@ final class IOThreads: Sendable {
     private func enqueue<Value: Sendable>(
         _ lane: Lane,
         isUrgent: Bool,
-        _ work: @escaping @Sendable () throws(StoreError) -> Value,
-        _ answer: OneAnswer<Value>
+        work: @escaping @Sendable () throws(StoreError) -> Value,
+        answer: OneAnswer<Value>
     ) {
         let outcome = lanes[lane.rawValue].enqueue(isUrgent: isUrgent) {
             do throws(StoreError) {
@@ -103,7 +105,7 @@ final class IOThreads: Sendable {
     ///
     /// - Returns: false if the threads have been stopped; then nothing runs.
     @discardableResult
-    func later(_ lane: Lane, _ work: @escaping @Sendable () -> Void) -> Bool {
+    func later(_ lane: Lane, work: @escaping @Sendable () -> Void) -> Bool {
         lanes[lane.rawValue].enqueue(isUrgent: true, work) == .taken
     }
 

@@ -71,7 +71,8 @@ final class Lookup: Sendable {
             let before = purgeMoment
             let (found, segment) = shard.state.withLock { shard -> (RowMatches, Segment?) in
                 let found =
-                    asker == .caller ? shard.table.useRows(fragment, &shard.frequencies) : shard.table.rows(fragment)
+                    asker == .caller
+                    ? shard.table.useRows(fragment, frequencies: &shard.frequencies) : shard.table.rows(fragment)
                 guard case .one(let row) = found else { return (found, nil) }
                 return (found, slots.underLock(row.place.slot))
             }
@@ -79,7 +80,7 @@ final class Lookup: Sendable {
             case .none:
                 return []
             case .one(let row):
-                switch try hit(row, segment, key, primary: primary, waits: waits, for: asker) {
+                switch try hit(row, segment: segment, key: key, primary: primary, waits: waits, for: asker) {
                 case .entry(let entry): return [entry]
                 case .nothing: return []
                 case .moved:
@@ -92,7 +93,7 @@ final class Lookup: Sendable {
                     throw StoreError.damaged
                 }
             case .many(let rows):
-                let entries = try look(rows, key, primary: primary, waits: waits, for: asker)
+                let entries = try look(rows, key: key, primary: primary, waits: waits, for: asker)
                 if asker == .caller { asker = .callerAgain }
                 if let entries {
                     // A purge between two reads would leave only some of the variants.
@@ -118,13 +119,13 @@ final class Lookup: Sendable {
     @inline(__always)
     private func hit(
         _ row: IndexRow,
-        _ segment: Segment?,
-        _ key: StoreKey,
+        segment: Segment?,
+        key: StoreKey,
         primary: UInt64,
         waits: Bool,
         for asker: Asker
     ) throws(StoreError) -> Hit {
-        guard let segment, !isSealed else { return try hit(row, key, primary: primary, waits: waits, for: asker) }
+        guard let segment, !isSealed else { return try hit(row, key: key, primary: primary, waits: waits, for: asker) }
         guard let bytes = try bytes(of: row, in: segment, waits: waits) else { return .notCached }
         let found = bytes.withUnsafeBytes { bytes -> (RecordHeader, RecordDetail.Layout?)? in
             guard let header = RecordHeader.decode(bytes, seed: seed), header.kind == .entry,
@@ -134,7 +135,7 @@ final class Lookup: Sendable {
             return (header, header.keyID == 0 ? RecordDetail.Layout(detail, of: key) : nil)
         }
         guard let (header, layout) = found else {
-            if case .damaged = stillThere(row, primary, segment) { return .damaged }
+            if case .damaged = stillThere(row, primary: primary, segment: segment) { return .damaged }
             return .moved
         }
         if asker != .store, trials.samples(row.keyHash) { tryOut(row, primary: primary, size: header.bytesTaken) }
@@ -149,7 +150,7 @@ final class Lookup: Sendable {
     @inline(never)
     private func hit(
         _ row: IndexRow,
-        _ key: StoreKey,
+        key: StoreKey,
         primary: UInt64,
         waits: Bool,
         for asker: Asker
@@ -177,7 +178,7 @@ final class Lookup: Sendable {
     /// Several rows: nil if one has moved, so that all must be looked up again; an empty list if one is not cached.
     private func look(
         _ rows: [IndexRow],
-        _ key: StoreKey,
+        key: StoreKey,
         primary: UInt64,
         waits: Bool,
         for asker: Asker
@@ -218,11 +219,11 @@ final class Lookup: Sendable {
 
     /// Reads the record of a row and checks its head.
     func read(_ row: IndexRow, primary: UInt64, waits: Bool) throws(StoreError) -> RecordRead {
-        guard let segment = slots[row.place.slot] else { return stillThere(row, primary, nil) }
+        guard let segment = slots[row.place.slot] else { return stillThere(row, primary: primary, segment: nil) }
         guard let bytes = try bytes(of: row, in: segment, waits: waits) else { return .notCached }
         let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
         guard let header, header.kind == .entry, header.segment == segment.number, header.order == row.order else {
-            return stillThere(row, primary, segment)
+            return stillThere(row, primary: primary, segment: segment)
         }
         return .record(RecordSource(row: row, epoch: segment.epoch, header: header, bytes: ByteChunk(bytes)))
     }
@@ -246,7 +247,7 @@ final class Lookup: Sendable {
     }
 
     /// A record that does not match its row is damaged, unless the row has moved or its segment is gone.
-    private func stillThere(_ row: IndexRow, _ primary: UInt64, _ segment: Segment?) -> RecordRead {
+    private func stillThere(_ row: IndexRow, primary: UInt64, segment: Segment?) -> RecordRead {
         let isThere = index.shard(of: primary).state.withLock { shard in
             shard.table.row(row.fragment, variant: row.variant)?.place == row.place
         }
@@ -449,7 +450,7 @@ extension RecordSource {
     /// The entry made from the record and its detail.
     func entry(_ detail: RecordDetail, suspectBefore: UInt64) -> StoredEntry {
         // Pinning or unpinning makes a new record of an old version.
-        StoredEntry(StoredEntry.Content(self, detail, needsValidation: header.version < suspectBefore))
+        StoredEntry(StoredEntry.Content(self, detail: detail, needsValidation: header.version < suspectBefore))
     }
 
     /// The decrypted inline body; the caller has checked its checksum.

@@ -26,7 +26,7 @@ final class ReaderEngine: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ taking: SnapshotTaking, _ snapshot: StoreSnapshot, threads: IOThreads) {
+    init(_ taking: SnapshotTaking, snapshot: StoreSnapshot, threads: IOThreads) {
         layout = taking.layout
         files = taking.files
         seal = taking.seal
@@ -94,7 +94,7 @@ final class ReaderEngine: Sendable {
     func read(
         _ row: IndexRow,
         in snapshot: StoreSnapshot,
-        _ handles: SegmentHandles
+        handles: SegmentHandles
     ) throws(StoreError) -> Found {
         guard let number = snapshot.segment(of: row) else { return .moved }
         let (offset, count) = (Int(row.place.unit) * Geometry.unit, Int(row.place.units) * Geometry.unit)
@@ -175,13 +175,13 @@ extension ReaderEngine {
     func look(_ key: StoreKey) throws(StoreError) -> [StoredEntry] {
         for attempt in 1...Self.tries {
             let snapshot = snapshot
-            let handles = SegmentHandles(layout, files)
+            let handles = SegmentHandles(layout, files: files)
             var entries: [StoredEntry] = []
             var (isDamaged, hasMoved) = (false, false)
             for row in snapshot.index.rows(of: snapshot.hashing.primary(key)).all {
-                switch try read(row, in: snapshot, handles) {
+                switch try read(row, in: snapshot, handles: handles) {
                 case .record(let source):
-                    if let entry = try snapshot.entry(source, key, seal: seal) { entries.append(entry) }
+                    if let entry = try snapshot.entry(source, key: key, seal: seal) { entries.append(entry) }
                 case .damaged: isDamaged = true
                 case .moved: hasMoved = true
                 }
@@ -213,7 +213,7 @@ extension ReaderEngine {
         var tries = Self.tries
         again: while true {
             let snapshot = snapshot
-            let handles = SegmentHandles(layout, files)
+            let handles = SegmentHandles(layout, files: files)
             let wanted = limit - values.count
             let rows = snapshot.index.rows(from: place, limit: wanted)
             for row in rows {
@@ -244,7 +244,7 @@ final class SegmentHandles {
     private let files: any FileSystem
     private var open: [UInt64: OpenFile] = [:]
 
-    init(_ layout: StoreLayout, _ files: any FileSystem) {
+    init(_ layout: StoreLayout, files: any FileSystem) {
         self.layout = layout
         self.files = files
     }
@@ -288,7 +288,7 @@ final class StoreSnapshot: Sendable {
     /// The process that has the directory open, if that can be determined.
     let holder: Int32?
 
-    init(_ found: RecoveredStore, _ format: StoreFormat, _ index: ShardedIndex, holder: Int32?) {
+    init(_ found: RecoveredStore, format: StoreFormat, index: ShardedIndex, holder: Int32?) {
         self.format = format
         self.index = index
         self.holder = holder
@@ -312,7 +312,7 @@ final class StoreSnapshot: Sendable {
     }
 
     /// The entry in a record, if it belongs to this key and is not purged.
-    func entry(_ source: RecordSource, _ key: StoreKey?, seal: (any StoreSeal)?) throws(StoreError) -> StoredEntry? {
+    func entry(_ source: RecordSource, key: StoreKey?, seal: (any StoreSeal)?) throws(StoreError) -> StoredEntry? {
         guard let detail = try source.detail(key: key, seal: seal) else { return nil }
         let isTaken = marks.takes(order: source.header.order, tags: detail.tags, key: detail.key, hashing: hashing)
         return isTaken ? nil : source.entry(detail, suspectBefore: suspectBefore)
@@ -350,7 +350,7 @@ struct SnapshotTaking: Sendable {
         // A store that was closed cleanly does not change unless its format file does.
         var cut: UInt64? = format.isClean ? .max : nil
         for _ in 0..<Self.looks {
-            let look = try disk { () throws(FileSystemError) in try self.look(format, &known) }
+            let look = try disk { () throws(FileSystemError) in try self.look(format, known: &known) }
             let next = try readFormat()
             let isSame =
                 format.isClean
@@ -367,7 +367,7 @@ struct SnapshotTaking: Sendable {
                 cut = look.highestOrder
                 continue
             }
-            if look.isWhole { return try settle(look, manifest, isStill: isStill, upTo: bound) }
+            if look.isWhole { return try settle(look, manifest: manifest, isStill: isStill, upTo: bound) }
             cut = max(bound, look.highestOrder)
         }
         throw StoreError(.resting, "\(layout.root) changes faster than it can be read; try again when it is less busy.")
@@ -386,7 +386,7 @@ struct SnapshotTaking: Sendable {
         var isWhole = true
     }
 
-    private func look(_ format: StoreFormat, _ known: inout [UInt64: Known]) throws(FileSystemError) -> Look {
+    private func look(_ format: StoreFormat, known: inout [UInt64: Known]) throws(FileSystemError) -> Look {
         let reader = SegmentReader(files: files, format: format, seal: seal, passesSealed: true)
         var look = Look()
         let listed = try Recovery.sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix, files)
@@ -421,11 +421,11 @@ struct SnapshotTaking: Sendable {
 
     private func settle(
         _ look: Look,
-        _ manifest: FormatFile,
+        manifest: FormatFile,
         isStill: Bool,
         upTo cut: UInt64
     ) throws(StoreError) -> StoreSnapshot {
-        let holder = manifest.format.isClean ? nil : HolderNote.read(layout, files)
+        let holder = manifest.format.isClean ? nil : HolderNote.read(layout, files: files)
         var found = look.found
         let renewed = SnapshotTaking.renewed(found, since: cut)
         for index in found.indices {
@@ -445,7 +445,7 @@ struct SnapshotTaking: Sendable {
         }
         // A blob that is missing while the store is in use went with its entry.
         if isHeld { store.damage.entries = 0 }
-        return StoreSnapshot(store, manifest.format, index, holder: holder)
+        return StoreSnapshot(store, format: manifest.format, index: index, holder: holder)
     }
 
     private struct Identity: Hashable {
@@ -477,7 +477,7 @@ struct SnapshotTaking: Sendable {
     private func readFormat() throws(StoreError) -> FormatFile {
         // A copy may be read half written, but hardly ever both, and not again and again.
         for _ in 0..<8 {
-            let file = try disk { () throws(FileSystemError) in try StoreDirectory.content(layout, files) }
+            let file = try disk { () throws(FileSystemError) in try StoreDirectory.content(layout, files: files) }
             if let file { return file }
         }
         guard try disk({ () throws(FileSystemError) in try files.attributesIfThere(layout.format) }) != nil else {

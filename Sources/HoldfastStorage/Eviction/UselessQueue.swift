@@ -17,7 +17,7 @@ struct UselessQueue: Sendable {
     private var count = 0
 
     /// Adds `slot`, or changes its instant; `.distantFuture` removes it.
-    mutating func set(_ slot: Int, _ instant: StoreInstant) {
+    mutating func set(_ slot: Int, instant: StoreInstant) {
         if instant == .distantFuture { return remove(slot) }
         while instants.count <= slot { instants.append(.distantFuture) }
         let old = instants[slot]

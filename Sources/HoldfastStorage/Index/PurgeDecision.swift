@@ -21,9 +21,7 @@ struct PurgeDecision: Sendable {
     private var written: [UInt64: Bool] = [:]
     private var rounds = 0
 
-    init(_ selection: PurgeSelection) {
-        self.selection = selection
-    }
+    init(_ selection: PurgeSelection) { self.selection = selection }
 
     /// Whether entries must be passed to ``unknown(in:_:now:)``.
     var asks: Bool {
@@ -59,13 +57,13 @@ struct PurgeDecision: Sendable {
 
     /// Whether the purge removes a committed entry.
     func takes(_ entry: StoredEntry) -> Bool {
-        selection.takes(entry.key, entry.description) ?? committed[entry.version] ?? false
+        selection.takes(entry.key, description: entry.description) ?? committed[entry.version] ?? false
     }
 
     /// The writers whose entries the purge removes.
     func superseded(in writers: WritersInFlight) -> [UInt64] {
         writers.all.compactMap { id, writer in
-            (selection.takes(writer.key, writer.description) ?? written[id] ?? false) ? id : nil
+            (selection.takes(writer.key, description: writer.description) ?? written[id] ?? false) ? id : nil
         }
     }
 }
@@ -111,7 +109,7 @@ extension StoredEntry {
 
 extension PurgeSelection {
     /// Whether the selection includes an entry with this key and description; nil if only its predicate can tell.
-    func takes(_ key: StoreKey, _ description: EntryDescription) -> Bool? {
+    func takes(_ key: StoreKey, description: EntryDescription) -> Bool? {
         switch form {
         case .all: true
         case .tag(let tag): description.tags.contains(tag)

@@ -25,9 +25,7 @@ struct RowTable: ~Copyable {
     private let limit: Int
 
     /// An empty table, which takes no memory yet and never takes more than `limit` bytes.
-    init(limit: Int = .max) {
-        self.limit = limit
-    }
+    init(limit: Int = .max) { self.limit = limit }
 
     /// The bytes of memory held, in whole pages.
     var bytes: Int { pages.bytes }
@@ -41,7 +39,7 @@ struct RowTable: ~Copyable {
 
     /// The row of a fragment and variant.
     func row(_ fragment: UInt64, variant: UInt32) -> IndexRow? {
-        slot(fragment, variant).map { pages[$0].row }
+        slot(fragment, variant: variant).map { pages[$0].row }
     }
 
     /// Calls `body` with every row, by ascending fragment and variant.
@@ -120,10 +118,10 @@ struct RowTable: ~Copyable {
         _ fragment: UInt64,
         variant: UInt32,
         at place: RecordPlace,
-        _ change: (inout IndexRow) -> Void
+        change: (inout IndexRow) -> Void
     ) -> Bool {
-        guard let slot = slot(fragment, variant), pages[slot].place == place else { return false }
-        replace(slot, change)
+        guard let slot = slot(fragment, variant: variant), pages[slot].place == place else { return false }
+        replace(slot, change: change)
         return true
     }
 
@@ -131,14 +129,14 @@ struct RowTable: ~Copyable {
     ///
     /// The change must not set another fragment or variant.
     @discardableResult
-    mutating func change(_ fragment: UInt64, variant: UInt32, _ change: (inout IndexRow) -> Void) -> Bool {
-        guard let slot = slot(fragment, variant) else { return false }
-        replace(slot, change)
+    mutating func change(_ fragment: UInt64, variant: UInt32, change: (inout IndexRow) -> Void) -> Bool {
+        guard let slot = slot(fragment, variant: variant) else { return false }
+        replace(slot, change: change)
         return true
     }
 
     /// Counts a use of each row of a fragment and returns the updated rows.
-    mutating func useRows(_ fragment: UInt64, _ frequencies: inout KeyFrequencies) -> RowMatches {
+    mutating func useRows(_ fragment: UInt64, frequencies: inout KeyFrequencies) -> RowMatches {
         let first = pages.firstSlot(notBelow: PackedRow.Key(fragment: fragment, variant: 0))
         var slot = first
         while isRow(slot, of: fragment) {
@@ -151,7 +149,7 @@ struct RowTable: ~Copyable {
     /// Removes the row of a fragment and variant if it is still at a place, and returns it.
     @discardableResult
     mutating func remove(_ fragment: UInt64, variant: UInt32, at place: RecordPlace) -> IndexRow? {
-        guard let slot = slot(fragment, variant), pages[slot].place == place else { return nil }
+        guard let slot = slot(fragment, variant: variant), pages[slot].place == place else { return nil }
         let row = pages[slot].row
         pages.remove(at: slot)
         count -= 1
@@ -232,7 +230,7 @@ extension RowTable {
         "There is no memory for more index entries; lower the store's capacity, or give the process more memory."
     )
 
-    private func slot(_ fragment: UInt64, _ variant: UInt32) -> Int? {
+    private func slot(_ fragment: UInt64, variant: UInt32) -> Int? {
         let key = PackedRow.Key(fragment: fragment, variant: variant)
         let slot = pages.firstSlot(notBelow: key)
         let found = pages[slot]
@@ -257,7 +255,7 @@ extension RowTable {
         return .many(rows)
     }
 
-    private mutating func replace(_ slot: Int, _ change: (inout IndexRow) -> Void) {
+    private mutating func replace(_ slot: Int, change: (inout IndexRow) -> Void) {
         let old = pages[slot].row
         var row = old
         change(&row)

@@ -28,7 +28,7 @@ struct Shard: ~Copyable {
     @discardableResult
     mutating func remove(_ fragment: UInt64, variant: UInt32, at place: RecordPlace) -> IndexRow? {
         guard let gone = table.remove(fragment, variant: variant, at: place) else { return nil }
-        frequencies.noteGone(gone.keyHash, gone.mark)
+        frequencies.noteGone(gone.keyHash, mark: gone.mark)
         return gone
     }
 
@@ -42,9 +42,7 @@ struct Shard: ~Copyable {
 final class IndexShard: Sendable {
     let state: Mutex<Shard>
 
-    init(seed: UInt64) {
-        state = Mutex(Shard(seed: seed))
-    }
+    init(seed: UInt64) { state = Mutex(Shard(seed: seed)) }
 }
 
 /// The index of a disk store in 64 shards: an entry's shard follows from the hash of its primary key.
@@ -59,9 +57,7 @@ final class ShardedIndex: Sendable {
     let shards: [IndexShard]
 
     /// An empty index.
-    init() {
-        shards = (0..<Self.count).map { IndexShard(seed: UInt64($0)) }
-    }
+    init() { shards = (0..<Self.count).map { IndexShard(seed: UInt64($0)) } }
 
     /// The number of the shard that contains everything about a primary key.
     static func number(of primary: UInt64) -> Int {

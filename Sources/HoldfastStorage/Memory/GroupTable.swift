@@ -10,7 +10,7 @@ struct MemoryRecord: Sendable {
     /// Its ticket in ``MemoryLedger``.
     var ticket: SlotTicket { held.ticket }
 
-    init(_ entry: StoredEntry, _ held: HeldBody) {
+    init(_ entry: StoredEntry, held: HeldBody) {
         self.entry = entry.changed(held: held)
         self.held = held
     }
@@ -94,9 +94,9 @@ struct GroupTable: Sendable {
     }
 
     /// Replaces all records of the key; none: the key is removed.
-    mutating func replace(_ key: StoreKey, _ hash: UInt64, with records: [MemoryRecord]) {
+    mutating func replace(_ key: StoreKey, hash: UInt64, with records: [MemoryRecord]) {
         if let place = place(of: key, hash) {
-            if records.isEmpty { return remove(place, hash) }
+            if records.isEmpty { return remove(place, hash: hash) }
             groups[place] = Group(key: groups[place].key, hash: hash, records: records)
         } else if !records.isEmpty {
             let group = Group(key: key, hash: hash, records: records)
@@ -104,7 +104,7 @@ struct GroupTable: Sendable {
             if place == groups.count { groups.append(group) } else { groups[place] = group }
             keys += 1
             // At least half of the buckets stay empty, so that a search is short.
-            if 2 * keys > buckets.count { grow() } else { enter(place, hash) }
+            if 2 * keys > buckets.count { grow() } else { enter(place, hash: hash) }
         }
     }
 
@@ -113,7 +113,7 @@ struct GroupTable: Sendable {
         self = GroupTable()
     }
 
-    private mutating func remove(_ place: Int, _ hash: UInt64) {
+    private mutating func remove(_ place: Int, hash: UInt64) {
         groups[place] = .free
         free.append(place)
         keys -= 1
@@ -138,10 +138,10 @@ struct GroupTable: Sendable {
         let count = max(16, 2 * buckets.count)
         buckets = [UInt64](repeating: Self.empty, count: count)
         mask = count - 1
-        for place in groups.indices where !groups[place].entries.isEmpty { enter(place, groups[place].hash) }
+        for place in groups.indices where !groups[place].entries.isEmpty { enter(place, hash: groups[place].hash) }
     }
 
-    private mutating func enter(_ place: Int, _ hash: UInt64) {
+    private mutating func enter(_ place: Int, hash: UInt64) {
         var index = Int(truncatingIfNeeded: hash) & mask
         while buckets[index] != Self.empty { index = (index + 1) & mask }
         buckets[index] = Self.fragment(hash) | UInt64(truncatingIfNeeded: place + 1)

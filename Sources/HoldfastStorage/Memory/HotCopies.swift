@@ -29,7 +29,7 @@ struct HotCopiesState: Sendable {
     private(set) var lookups = 0
 
     /// What a lookup finds here; nil if nothing here is as good as the shard's table.
-    mutating func lookUp(_ key: StoreKey, _ hash: UInt64, change: Int, now: StoreInstant) -> ShardState.Found? {
+    mutating func lookUp(_ key: StoreKey, hash: UInt64, change: Int, now: StoreInstant) -> ShardState.Found? {
         let place = Self.place(hash)
         guard copies[place]?.hash == hash, copies[place]?.change == change, let copy = copies[place],
             GroupTable.areEqual(copy.key, key)
@@ -48,14 +48,14 @@ struct HotCopiesState: Sendable {
     }
 
     /// Adds a copy of what a lookup found.
-    mutating func add(_ key: StoreKey, _ hash: UInt64, change: Int, _ entries: [StoredEntry]) {
+    mutating func add(_ key: StoreKey, hash: UInt64, change: Int, entries: [StoredEntry]) {
         let records = entries.compactMap { MemoryRecord($0) }
         guard !records.isEmpty, records.count == entries.count else { return }
         copies[Self.place(hash)] = Copy(
             hash: hash,
             key: StoreKey(key.bytes.map { $0 }),
             change: change,
-            entries: records.map { MemoryRecord($0.entry, HeldBody(copying: $0.held)).entry },
+            entries: records.map { MemoryRecord($0.entry, held: HeldBody(copying: $0.held)).entry },
             ticket: records.count == 1 ? records[0].ticket : .none
         )
     }
@@ -97,10 +97,10 @@ struct HotCopies: ~Copyable, Sendable {
     }
 
     /// Like ``HotCopiesState/add(_:_:change:_:)``, but only from the second time that the key's lock was found taken.
-    func add(_ key: StoreKey, _ hash: UInt64, change: Int, _ entries: [StoredEntry]) {
+    func add(_ key: StoreKey, hash: UInt64, change: Int, entries: [StoredEntry]) {
         state.withLock { state in
             guard state.isWorth(hash) else { return }
-            state.add(key, hash, change: change, entries)
+            state.add(key, hash: hash, change: change, entries: entries)
             isUsed.store(true, ordering: .relaxed)
         }
     }

@@ -61,9 +61,7 @@ final class GrowingBody: StoredBody {
     private let onRead: @Sendable (Int) -> Void
 
     /// An empty body; `onRead` is called with the number of bytes that each read returned.
-    init(onRead: @escaping @Sendable (Int) -> Void) {
-        self.onRead = onRead
-    }
+    init(onRead: @escaping @Sendable (Int) -> Void) { self.onRead = onRead }
 
     var length: Int? { progress.wholeLength }
 
@@ -136,9 +134,7 @@ package struct MemoryBody: StoredBody {
     private let bytes: ByteChunk
 
     /// A body of these bytes.
-    package init(_ bytes: ByteChunk) {
-        self.bytes = bytes
-    }
+    package init(_ bytes: ByteChunk) { self.bytes = bytes }
 
     package var length: Int? { bytes.count }
     package var bytesInMemory: ByteChunk? { bytes }
@@ -180,7 +176,7 @@ final class MemoryWriter: EntryWriter {
         // Followers get the whole body whether or not it may be stored, since they requested it.
         let whole = body.finish()
         do {
-            return try store.commit(id, description, body: whole, now: now)
+            return try store.commit(id, newDescription: description, body: whole, now: now)
         } catch {
             store.abandon(id)
             throw error

@@ -15,9 +15,7 @@ struct MemoryBook: Sendable {
     private var lastVersion: UInt64 = 0
 
     /// An empty book.
-    init(ledger: MemoryLedger) {
-        self.ledger = ledger
-    }
+    init(ledger: MemoryLedger) { self.ledger = ledger }
 
     /// Returns the records removed since the last call; from now on, no snapshot opens their bodies.
     mutating func takeGone() -> [MemoryRecord] {
@@ -34,10 +32,10 @@ struct MemoryBook: Sendable {
 
     /// Reports the uses that a shard noted to the policy.
     mutating func passOn(_ noted: MemoryShards.NotePlace, of shards: MemoryShards) {
-        if let now = shards.takeNotes(noted, &tickets) { ledger.latestNow = max(ledger.latestNow, now) }
+        if let now = shards.takeNotes(noted, tickets: &tickets) { ledger.latestNow = max(ledger.latestNow, now) }
         // Most places have nothing to tell.
         guard !tickets.isEmpty else { return }
-        for ticket in tickets { ledger.use(ticket, &leaving) }
+        for ticket in tickets { ledger.use(ticket, leaving: &leaving) }
         tickets.removeAll(keepingCapacity: true)
     }
 }
@@ -58,13 +56,13 @@ struct MemoryLimits: Sendable {
     var pins: Int { capacity / 2 }
 
     /// The cost of an entry in bytes.
-    static func cost(_ key: StoreKey, _ variant: StoreKey, _ description: EntryDescription, body: Int) -> Int {
+    static func cost(_ key: StoreKey, variant: StoreKey, description: EntryDescription, body: Int) -> Int {
         MemoryStore.overhead + key.bytes.count + variant.bytes.count + description.byteCount + body
     }
 
     /// The cost of an entry in bytes.
     static func cost(_ entry: StoredEntry) -> Int {
-        cost(entry.key, entry.variant, entry.description, body: entry.bodyLength)
+        cost(entry.key, variant: entry.variant, description: entry.description, body: entry.bodyLength)
     }
 
     /// Throws `.tooLarge` if an entry may not take this many bytes; neither number is negative.

@@ -91,7 +91,7 @@ struct MemoryLedger: Sendable {
         let slot = free.popLast() ?? newSlot()
         let life = owners[Int(slot)].life &+ 1
         owners[Int(slot)] = Owner(hash: hash, policyKey: policyKey, cost: cost, life: life, standing: .free)
-        place(slot, isPinned: isPinned, uselessAfter: uselessAfter, &leaving)
+        place(slot, isPinned: isPinned, uselessAfter: uselessAfter, leaving: &leaving)
         return SlotTicket(slot: slot, life: life)
     }
 
@@ -101,16 +101,16 @@ struct MemoryLedger: Sendable {
         cost: Int,
         uselessAfter: StoreInstant,
         isPinned: Bool,
-        _ leaving: inout [Leaving]
+        leaving: inout [Leaving]
     ) {
         guard let owner = owner(of: ticket) else { return }
         let slot = ticket.slot
         guard owner.standing == .kept, !isPinned else {
             lift(slot)
             owners[Int(slot)].cost = cost
-            return place(slot, isPinned: isPinned, uselessAfter: uselessAfter, &leaving)
+            return place(slot, isPinned: isPinned, uselessAfter: uselessAfter, leaving: &leaving)
         }
-        useless.set(Int(slot), uselessAfter)
+        useless.set(Int(slot), instant: uselessAfter)
         policy.use(slot)
         evictUseless(for: cost - owner.cost, sparing: slot, &leaving)
         owners[Int(slot)].cost = cost
@@ -122,13 +122,13 @@ struct MemoryLedger: Sendable {
     /// Pins or unpins an entry.
     mutating func setPinned(
         _ isPinned: Bool,
-        _ ticket: SlotTicket,
+        ticket: SlotTicket,
         uselessAfter: StoreInstant,
-        _ leaving: inout [Leaving]
+        leaving: inout [Leaving]
     ) {
         guard owner(of: ticket) != nil else { return }
         lift(ticket.slot)
-        place(ticket.slot, isPinned: isPinned, uselessAfter: uselessAfter, &leaving)
+        place(ticket.slot, isPinned: isPinned, uselessAfter: uselessAfter, leaving: &leaving)
     }
 
     /// Removes an entry that the store gave up.
@@ -139,7 +139,7 @@ struct MemoryLedger: Sendable {
     }
 
     /// Counts a use; a guest that is used is offered to the policy again, as if it had been fetched again.
-    mutating func use(_ ticket: SlotTicket, _ leaving: inout [Leaving]) {
+    mutating func use(_ ticket: SlotTicket, leaving: inout [Leaving]) {
         guard let owner = owner(of: ticket) else { return }
         switch owner.standing {
         case .kept: policy.use(ticket.slot)
@@ -173,7 +173,7 @@ struct MemoryLedger: Sendable {
         _ slot: Slot,
         isPinned: Bool,
         uselessAfter: StoreInstant,
-        _ leaving: inout [Leaving]
+        leaving: inout [Leaving]
     ) {
         let owner = owners[Int(slot)]
         if isPinned {
@@ -184,7 +184,7 @@ struct MemoryLedger: Sendable {
         }
         fit(&leaving)
         evictUseless(for: owner.cost, sparing: slot, &leaving)
-        useless.set(Int(slot), uselessAfter)
+        useless.set(Int(slot), instant: uselessAfter)
         owners[Int(slot)].standing = .kept
         policy.insert(slot, key: owner.policyKey, size: owner.cost, victims: &victims)
         settle(offered: slot, &leaving)
@@ -206,7 +206,7 @@ struct MemoryLedger: Sendable {
     }
 
     /// Makes the store remove a slot's entry, and frees the slot.
-    mutating func evict(_ slot: Slot, _ leaving: inout [Leaving]) {
+    mutating func evict(_ slot: Slot, leaving: inout [Leaving]) {
         lift(slot)
         let owner = owners[Int(slot)]
         leaving.append(Leaving(ticket: SlotTicket(slot: slot, life: owner.life), hash: owner.hash))
@@ -234,7 +234,7 @@ struct MemoryLedger: Sendable {
                 guestCount += 1
             } else {
                 // The policy has already dropped it.
-                evict(slot, &leaving)
+                evict(slot, leaving: &leaving)
             }
         }
         victims.removeAll(keepingCapacity: true)
@@ -248,16 +248,16 @@ extension MemoryLedger {
     /// Nothing leaves in vain: if there cannot be enough room, all entries stay.
     ///
     /// - Throws: `.noSpace` if pins and writers leave too little.
-    mutating func makeRoom(_ count: Int, _ leaving: inout [Leaving]) throws(StoreError) {
+    mutating func makeRoom(_ count: Int, leaving: inout [Leaving]) throws(StoreError) {
         guard count > 0 else { return }
         guard count <= capacity - writers.reserved - pinnedBytes else {
             throw StoreError(.noSpace, "Pinned entries and entries being written leave no room; try again later.")
         }
         let target = target(inFlight: writers.reserved + count)
         while used > capacity - count || policy.used > target, let slot = useless.first(before: latestNow) {
-            evict(Slot(truncatingIfNeeded: slot), &leaving)
+            evict(Slot(truncatingIfNeeded: slot), leaving: &leaving)
         }
-        setPolicyCapacity(target, &leaving)
+        setPolicyCapacity(target, leaving: &leaving)
         evictGuests(until: capacity - count, &leaving)
     }
 
@@ -278,20 +278,20 @@ extension MemoryLedger {
     /// Evicts until at most `bytes` are held, as far as pins and writers allow.
     mutating func trim(to bytes: Int, _ leaving: inout [Leaving]) {
         while used > bytes, let slot = useless.first(before: latestNow) {
-            evict(Slot(truncatingIfNeeded: slot), &leaving)
+            evict(Slot(truncatingIfNeeded: slot), leaving: &leaving)
         }
         evictGuests(until: bytes, &leaving)
         if used > bytes {
             // In two steps, in case `bytes` is far below zero.
             let rest = max(0, bytes - (used - policy.used))
-            setPolicyCapacity(min(rest, policy.used), &leaving)
+            setPolicyCapacity(min(rest, policy.used), leaving: &leaving)
         }
         fit(&leaving)
     }
 
     /// Sets the policy's capacity to its current share.
     mutating func fit(_ leaving: inout [Leaving]) {
-        setPolicyCapacity(target(inFlight: writers.reserved), &leaving)
+        setPolicyCapacity(target(inFlight: writers.reserved), leaving: &leaving)
         evictGuests(until: capacity, &leaving)
     }
 
@@ -299,7 +299,7 @@ extension MemoryLedger {
     mutating func evictUseless(for count: Int, sparing spared: Slot, _ leaving: inout [Leaving]) {
         while count > policy.capacity - policy.used, let slot = useless.first(before: latestNow) {
             if slot == Int(spared) { return }
-            evict(Slot(truncatingIfNeeded: slot), &leaving)
+            evict(Slot(truncatingIfNeeded: slot), leaving: &leaving)
         }
     }
 
@@ -307,14 +307,14 @@ extension MemoryLedger {
         max(0, capacity - pinnedBytes - max(bytes, headroom.bytes))
     }
 
-    private mutating func setPolicyCapacity(_ bytes: Int, _ leaving: inout [Leaving]) {
+    private mutating func setPolicyCapacity(_ bytes: Int, leaving: inout [Leaving]) {
         guard bytes != policy.capacity else { return }
         policy.setCapacity(bytes, victims: &victims)
         settle(offered: nil, &leaving)
     }
 
     private mutating func evictGuests(until bytes: Int, _ leaving: inout [Leaving]) {
-        while used > bytes, let slot = guests.last { evict(slot, &leaving) }
+        while used > bytes, let slot = guests.last { evict(slot, leaving: &leaving) }
     }
 }
 
@@ -332,9 +332,7 @@ struct Headroom: Sendable {
     private var begun = 0
 
     /// No headroom yet, for a store with this capacity.
-    init(capacity: Int) {
-        limit = max(0, capacity) / 8
-    }
+    init(capacity: Int) { limit = max(0, capacity) / 8 }
 
     /// The bytes to keep free.
     var bytes: Int { max(current, previous) }

@@ -45,20 +45,20 @@ final class MemoryShards: Sendable {
     @inline(__always)
     func withLock<Result: Sendable, Failure: Error>(
         _ number: Int,
-        _ body: (inout ShardState) throws(Failure) -> Result
+        body: (inout ShardState) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try place(number).pointee.withLock(body)
     }
 
     /// Like ``withLock(_:_:)``, for code that may note hits.
     @inline(__always)
-    func reading<Result: Sendable>(_ number: Int, _ body: (inout ShardState) -> Result) -> Result {
+    func reading<Result: Sendable>(_ number: Int, body: (inout ShardState) -> Result) -> Result {
         place(number).pointee.reading(body).result
     }
 
     /// Like ``withLock(_:_:)``, for code that changes the table: earlier copies are outdated from now on.
     @inline(__always)
-    func changing<Result: Sendable>(_ number: Int, _ body: (inout ShardState) -> Result) -> Result {
+    func changing<Result: Sendable>(_ number: Int, body: (inout ShardState) -> Result) -> Result {
         place(number).pointee.withLock { state in
             changes(number).pointee.add(1, ordering: .releasing)
             return body(&state)
@@ -66,21 +66,21 @@ final class MemoryShards: Sendable {
     }
 
     /// The variants of a key, and the shard or stripe where the hit was noted if it is time to pass the notes on.
-    func lookUp(_ key: StoreKey, _ hash: UInt64, now: StoreInstant) -> (found: ShardState.Found, due: NotePlace?) {
+    func lookUp(_ key: StoreKey, hash: UInt64, now: StoreInstant) -> (found: ShardState.Found, due: NotePlace?) {
         let number = Self.number(of: hash)
         let stripe = ThreadStripe.current(of: Self.stripes)
         let hot = copies(stripe)
         if hot.pointee.mayHold {
             let change = changes(number).pointee.load(ordering: .acquiring)
-            if let found = hot.pointee.withLock({ $0.lookUp(key, hash, change: change, now: now) }) {
+            if let found = hot.pointee.withLock({ $0.lookUp(key, hash: hash, change: change, now: now) }) {
                 return (found, found.isDue ? .stripe(stripe) : nil)
             }
         }
         let ((found, change), wasTaken) = place(number).pointee.reading { state in
-            (state.lookUp(key, hash, now: now), changes(number).pointee.load(ordering: .relaxed))
+            (state.lookUp(key, hash: hash, now: now), changes(number).pointee.load(ordering: .relaxed))
         }
         if wasTaken, !found.entries.isEmpty {
-            hot.pointee.add(key, hash, change: change, found.entries)
+            hot.pointee.add(key, hash: hash, change: change, entries: found.entries)
             // A thread that changed the shard meanwhile may have dropped copies before this one was added.
             if changes(number).pointee.load(ordering: .acquiring) != change { dropCopies() }
         }
@@ -111,7 +111,7 @@ final class MemoryShards: Sendable {
     }
 
     /// See ``MemoryShard/takeNotes(_:)``.
-    func takeNotes(_ noted: NotePlace, _ tickets: inout [SlotTicket]) -> StoreInstant? {
+    func takeNotes(_ noted: NotePlace, tickets: inout [SlotTicket]) -> StoreInstant? {
         switch noted {
         case .shard(let number): return place(number).pointee.takeNotes(&tickets)
         case .stripe(let stripe):
@@ -162,7 +162,7 @@ struct ShardState: Sendable {
     private(set) var isClosed = false
 
     /// The variants of a key; a hit of an only variant counts as its use.
-    mutating func lookUp(_ key: StoreKey, _ hash: UInt64, now: StoreInstant) -> Found {
+    mutating func lookUp(_ key: StoreKey, hash: UInt64, now: StoreInstant) -> Found {
         latestNow = now
         lookups &+= 1
         guard let place = table.place(of: key, hash) else {
@@ -184,12 +184,12 @@ struct ShardState: Sendable {
     mutating func note(_ ticket: SlotTicket) -> Bool { buffer.note(ticket) }
 
     /// Removes the record with this ticket, which the ledger has removed.
-    mutating func remove(_ ticket: SlotTicket, _ hash: UInt64) -> MemoryRecord? {
+    mutating func remove(_ ticket: SlotTicket, hash: UInt64) -> MemoryRecord? {
         for place in table.places(hash: hash) {
             var records = table.groups[place].records
             guard let index = records.firstIndex(where: { $0.ticket == ticket }) else { continue }
             let gone = records.remove(at: index)
-            table.replace(table.groups[place].key, hash, with: records)
+            table.replace(table.groups[place].key, hash: hash, with: records)
             return gone
         }
         return nil

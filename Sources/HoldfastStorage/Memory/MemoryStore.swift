@@ -102,7 +102,7 @@ public final class MemoryStore: CacheStore {
         guard let held = held(of: entry), !held.isGone else { return nil }
         if held.hasSiblings {
             let shard = MemoryShards.number(of: hash(of: entry.key))
-            if shards.reading(shard, { $0.note(held.ticket) }) { passOn(.shard(shard)) }
+            if shards.reading(shard, body: { $0.note(held.ticket) }) { passOn(.shard(shard)) }
         }
         bytesRead.add(held.bytes.count)
         return held.bytes
@@ -178,12 +178,12 @@ public final class MemoryStore: CacheStore {
 
     /// Runs `body` with the lock of the shard that contains everything about a primary key.
     func withShard<Result: Sendable>(of hash: UInt64, _ body: (inout ShardState) -> Result) -> Result {
-        shards.withLock(MemoryShards.number(of: hash), body)
+        shards.withLock(MemoryShards.number(of: hash), body: body)
     }
 
     /// Like ``withShard(of:_:)``, for changes of the table.
     func changeShard<Result: Sendable>(of hash: UInt64, _ body: (inout ShardState) -> Result) -> Result {
-        shards.changing(MemoryShards.number(of: hash), body)
+        shards.changing(MemoryShards.number(of: hash), body: body)
     }
 
     /// Runs a change with the book locked and all uses so far passed to the policy. Evicted entries are removed from the shards
@@ -211,7 +211,7 @@ public final class MemoryStore: CacheStore {
     /// Removes from the shards what has left the ledger.
     func takeOut(_ book: inout MemoryBook) {
         for leaving in book.leaving {
-            let record = changeShard(of: leaving.hash) { $0.remove(leaving.ticket, leaving.hash) }
+            let record = changeShard(of: leaving.hash) { $0.remove(leaving.ticket, hash: leaving.hash) }
             if let record { book.gone.append(record) }
         }
         book.leaving.removeAll(keepingCapacity: true)
@@ -219,7 +219,7 @@ public final class MemoryStore: CacheStore {
 
     private func lookUp(_ key: StoreKey, now: StoreInstant) -> ShardState.Found {
         let hash = hash(of: key)
-        let (found, due) = shards.lookUp(key, hash, now: now)
+        let (found, due) = shards.lookUp(key, hash: hash, now: now)
         if let due { passOn(due) }
         return found
     }
@@ -247,10 +247,10 @@ extension MemoryStore {
         now: StoreInstant
     ) async throws(StoreError) -> any EntryWriter {
         let description = description.kept
-        let cost = MemoryLimits.cost(key, variant, description, body: 0)
+        let cost = MemoryLimits.cost(key, variant: variant, description: description, body: 0)
         let id = try change(now: now) { book throws(StoreError) in
             try limits.check(cost, and: max(0, expectedLength ?? 0))
-            try book.ledger.makeRoom(cost, &book.leaving)
+            try book.ledger.makeRoom(cost, leaving: &book.leaving)
             return book.ledger.begin(.init(key: key, variant: variant, description: description, reserved: cost))
         }
         return MemoryWriter(store: self, id: id)
@@ -266,12 +266,17 @@ extension MemoryStore {
         let hash = hash(of: entry.key)
         return try change(now: now) { book throws(StoreError) in
             guard let old = record(of: entry, hash) else { return nil }
-            let cost = MemoryLimits.cost(entry.key, entry.variant, description, body: old.entry.bodyLength)
+            let cost = MemoryLimits.cost(
+                entry.key,
+                variant: entry.variant,
+                description: description,
+                body: old.entry.bodyLength
+            )
             try limits.check(cost)
             let growth = cost - MemoryLimits.cost(old.entry)
             // Counts as used, so that it leaves last and other entries make room.
-            book.ledger.use(old.ticket, &book.leaving)
-            try book.ledger.makeRoom(growth, &book.leaving)
+            book.ledger.use(old.ticket, leaving: &book.leaving)
+            try book.ledger.makeRoom(growth, leaving: &book.leaving)
             guard book.ledger.owner(of: old.ticket) != nil else {
                 throw StoreError(.noSpace, "There is no room for the longer description; the entry was evicted.")
             }
@@ -282,10 +287,10 @@ extension MemoryStore {
                 cost: cost,
                 uselessAfter: description.uselessAfter,
                 isPinned: isPinned,
-                &book.leaving
+                leaving: &book.leaving
             )
-            let record = MemoryRecord(changed, HeldBody(old.held.bytes, ticket: old.ticket, in: shards))
-            publish(record, hash, &book)
+            let record = MemoryRecord(changed, held: HeldBody(old.held.bytes, ticket: old.ticket, in: shards))
+            publish(record, hash: hash, book: &book)
             return record.entry
         }
     }
@@ -299,17 +304,17 @@ extension MemoryStore {
             if pinned, book.ledger.pinnedBytes + MemoryLimits.cost(old.entry) > limits.pins { return false }
             book.ledger.setPinned(
                 pinned,
-                old.ticket,
+                ticket: old.ticket,
                 uselessAfter: old.entry.description.uselessAfter,
-                &book.leaving
+                leaving: &book.leaving
             )
             let changed = old.entry.changed(isPinned: pinned)
             takeOut(&book)
             changeShard(of: hash) { state in
                 var records = state.table.records(of: entry.key, hash)
                 guard let place = records.firstIndex(where: { $0.ticket == old.ticket }) else { return }
-                records[place] = MemoryRecord(changed, old.held)
-                state.table.replace(entry.key, hash, with: records)
+                records[place] = MemoryRecord(changed, held: old.held)
+                state.table.replace(entry.key, hash: hash, with: records)
             }
             return true
         }
@@ -321,7 +326,7 @@ extension MemoryStore {
             guard let old = record(of: entry, hash) else { return }
             book.ledger.remove(old.ticket)
             book.counts.entriesRemoved &+= 1
-            if let gone = changeShard(of: hash, { $0.remove(old.ticket, hash) }) { book.gone.append(gone) }
+            if let gone = changeShard(of: hash, { $0.remove(old.ticket, hash: hash) }) { book.gone.append(gone) }
         }
     }
 
@@ -331,7 +336,7 @@ extension MemoryStore {
             book.ledger.writers.supersede(key)
             let records = changeShard(of: hash) { state in
                 let records = state.table.records(of: key, hash)
-                state.table.replace(key, hash, with: [])
+                state.table.replace(key, hash: hash, with: [])
                 return records
             }
             for record in records { book.ledger.remove(record.ticket) }
@@ -346,14 +351,14 @@ extension MemoryStore {
         try change { book throws(StoreError) in
             guard let writer = book.ledger.writers[id] else { throw StoreError.ended }
             try limits.check(writer.reserved, and: count)
-            try book.ledger.makeRoom(count, &book.leaving)
+            try book.ledger.makeRoom(count, leaving: &book.leaving)
             book.ledger.reserve(count, for: id)
         }
     }
 
     func commit(
         _ id: UInt64,
-        _ newDescription: EntryDescription?,
+        newDescription: EntryDescription?,
         body: ByteChunk,
         now: StoreInstant
     ) throws(StoreError) -> StoredEntry {
@@ -361,9 +366,14 @@ extension MemoryStore {
             guard let writer = book.ledger.writers[id] else { throw StoreError.ended }
             if writer.isSuperseded { throw StoreError.superseded }
             let description = newDescription?.kept ?? writer.description
-            let cost = MemoryLimits.cost(writer.key, writer.variant, description, body: body.count)
+            let cost = MemoryLimits.cost(
+                writer.key,
+                variant: writer.variant,
+                description: description,
+                body: body.count
+            )
             try limits.check(cost)
-            try book.ledger.makeRoom(cost - writer.reserved, &book.leaving)
+            try book.ledger.makeRoom(cost - writer.reserved, leaving: &book.leaving)
             takeOut(&book)
             let hash = hash(of: writer.key)
             var others = withShard(of: hash) { $0.table.records(of: writer.key, hash) }
@@ -376,11 +386,19 @@ extension MemoryStore {
                 }
             }
             book.ledger.writers.end(id)
-            if let tooMany { book.ledger.evict(tooMany.slot, &book.leaving) }
+            if let tooMany { book.ledger.evict(tooMany.slot, leaving: &book.leaving) }
             // A pin applies to the resource, so it outlives a version as far as there is room for pins.
             let olderPins = older.map { $0.entry.isPinned ? MemoryLimits.cost($0.entry) : 0 } ?? 0
             let isPinned = olderPins > 0 && book.ledger.pinnedBytes - olderPins + cost <= limits.pins
-            let ticket = enter(writer, hash, older, cost, description.uselessAfter, isPinned, &book)
+            let ticket = enter(
+                writer,
+                hash: hash,
+                older: older,
+                cost: cost,
+                uselessAfter: description.uselessAfter,
+                isPinned: isPinned,
+                book: &book
+            )
             let entry = StoredEntry(
                 key: writer.key,
                 variant: writer.variant,
@@ -390,8 +408,8 @@ extension MemoryStore {
                 storedAt: now,
                 isPinned: isPinned
             )
-            let record = MemoryRecord(entry, HeldBody(body, ticket: ticket, in: shards))
-            publish(record, hash, &book)
+            let record = MemoryRecord(entry, held: HeldBody(body, ticket: ticket, in: shards))
+            publish(record, hash: hash, book: &book)
             book.counts.entriesWritten &+= 1
             book.counts.bytesWritten &+= body.count
             return record.entry
@@ -412,12 +430,12 @@ extension MemoryStore {
     /// Enters a new version into the ledger, in the slot of the older one if there is one.
     private func enter(
         _ writer: WritersInFlight.Writer,
-        _ hash: UInt64,
-        _ older: MemoryRecord?,
-        _ cost: Int,
-        _ uselessAfter: StoreInstant,
-        _ isPinned: Bool,
-        _ book: inout MemoryBook
+        hash: UInt64,
+        older: MemoryRecord?,
+        cost: Int,
+        uselessAfter: StoreInstant,
+        isPinned: Bool,
+        book: inout MemoryBook
     ) -> SlotTicket {
         if let older {
             book.ledger.change(
@@ -425,7 +443,7 @@ extension MemoryStore {
                 cost: cost,
                 uselessAfter: uselessAfter,
                 isPinned: isPinned,
-                &book.leaving
+                leaving: &book.leaving
             )
             return older.ticket
         }
@@ -440,14 +458,14 @@ extension MemoryStore {
     }
 
     /// Shows a record in place of the older one of its variant, as the newest; first removes what left the ledger.
-    private func publish(_ record: MemoryRecord, _ hash: UInt64, _ book: inout MemoryBook) {
+    private func publish(_ record: MemoryRecord, hash: UInt64, book: inout MemoryBook) {
         takeOut(&book)
         let key = record.entry.key
         let older = changeShard(of: hash) { state in
             var records = state.table.records(of: key, hash)
             let place = records.firstIndex { $0.entry.variant == record.entry.variant }
             let older = place.map { records.remove(at: $0) }
-            state.table.replace(key, hash, with: [record] + records)
+            state.table.replace(key, hash: hash, with: [record] + records)
             return older
         }
         if let older { book.gone.append(older) }
@@ -481,7 +499,7 @@ extension MemoryStore {
                 let unknown = judged.unknown(in: judged.asks ? entries : [], book.ledger.writers, now: now)
                 if !unknown.isEmpty { return (0, unknown) }
                 book.ledger.writers.supersede(ids: judged.superseded(in: book.ledger.writers))
-                return (take(cuts { judged.takes($0) }, &book), unknown)
+                return (take(cuts { judged.takes($0) }, book: &book), unknown)
             }
             if unknown.isEmpty { return removed }
             // The caller's predicate runs here, outside the lock.
@@ -523,7 +541,7 @@ extension MemoryStore {
         return cuts[...]
     }
 
-    private func take(_ cuts: ArraySlice<(Int, [Cut])>, _ book: inout MemoryBook) -> Int {
+    private func take(_ cuts: ArraySlice<(Int, [Cut])>, book: inout MemoryBook) -> Int {
         removeTogether(cuts)
         var count = 0
         for (_, cuts) in cuts {
@@ -543,7 +561,7 @@ extension MemoryStore {
         // All shards count as changed before the first change, so that no copy shows what an earlier lookup found gone.
         shards.changing(shard) { state in
             removeTogether(cuts.dropFirst())
-            for cut in first { state.table.replace(cut.key, cut.hash, with: cut.left) }
+            for cut in first { state.table.replace(cut.key, hash: cut.hash, with: cut.left) }
         }
     }
 }

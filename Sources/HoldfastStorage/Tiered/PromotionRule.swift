@@ -81,9 +81,10 @@ struct HitSketch: Sendable {
         let fingerprint = UInt16(truncatingIfNeeded: hash >> 48) | 4
         let before = min(
             HitSketch.maximumCount,
-            HitSketch.count(current[place], fingerprint) + HitSketch.count(previous[place], fingerprint)
+            HitSketch.count(current[place], fingerprint: fingerprint)
+                + HitSketch.count(previous[place], fingerprint: fingerprint)
         )
-        let here = HitSketch.count(current[place], fingerprint)
+        let here = HitSketch.count(current[place], fingerprint: fingerprint)
         current[place] = (fingerprint & ~3) | min(HitSketch.maximumCount, here + 1)
         noted += 1
         if noted >= window {
@@ -94,7 +95,7 @@ struct HitSketch: Sendable {
         return Int(before)
     }
 
-    private static func count(_ cell: UInt16, _ fingerprint: UInt16) -> UInt16 {
+    private static func count(_ cell: UInt16, fingerprint: UInt16) -> UInt16 {
         cell & ~3 == fingerprint & ~3 ? cell & 3 : 0
     }
 }

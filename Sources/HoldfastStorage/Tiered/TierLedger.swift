@@ -22,9 +22,7 @@ struct TierLedger: Sendable {
     private var promotions: [StoreKey: Promotion] = [:]
     private(set) var bytes = 0
 
-    init(maximumBytes: Int) {
-        self.maximumBytes = maximumBytes
-    }
+    init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
 
     /// Whether nothing is being promoted.
     var isIdle: Bool { promotions.isEmpty }

@@ -349,9 +349,7 @@ private final class PurgeVerdicts: Sendable {
     /// For each version in the upper tier: the predicate's result, or nil if it was not called.
     private let verdicts = Mutex<[StoredEntry.Version: Bool?]>([:])
 
-    init(_ predicate: @escaping @Sendable (StoredEntry) -> Bool) {
-        self.predicate = predicate
-    }
+    init(_ predicate: @escaping @Sendable (StoredEntry) -> Bool) { self.predicate = predicate }
 
     /// Records what the upper tier has, and removes nothing.
     var noting: PurgeSelection {
@@ -416,7 +414,7 @@ extension TieredStore {
             return
         }
         Task {
-            let isDone = (try? await promote(entry, bytes, or: body)) ?? false
+            let isDone = (try? await promote(entry, captured: bytes, or: body)) ?? false
             if isDone {
                 promotions.add(1, ordering: .relaxed)
                 bytesPromoted.add(entry.bodyLength, ordering: .relaxed)
@@ -469,7 +467,7 @@ extension TieredStore {
 
     private func promote(
         _ entry: StoredEntry,
-        _ captured: ByteChunk?,
+        captured: ByteChunk?,
         or body: (any StoredBody)?
     ) async throws(StoreError) -> Bool {
         let now = now
@@ -482,7 +480,7 @@ extension TieredStore {
         }
         guard below.count <= TieredStore.maximumVariants,
             below.contains(where: { $0.version == entry.version && $0.variant == entry.variant }),
-            let bytes = try await whole(entry, captured, body)
+            let bytes = try await whole(entry, captured: captured, body: body)
         else { return false }
         let held = PromotedEntry.group(upper.peek(entry.key, now: now) ?? [], generation: life)
         let isHeld = held?.map(\.entry) == below
@@ -519,8 +517,8 @@ extension TieredStore {
 
     private func whole(
         _ entry: StoredEntry,
-        _ captured: ByteChunk?,
-        _ body: (any StoredBody)?
+        captured: ByteChunk?,
+        body: (any StoredBody)?
     ) async throws(StoreError) -> ByteChunk? {
         if let captured { return captured.count == entry.bodyLength ? captured : nil }
         guard let body else { return nil }

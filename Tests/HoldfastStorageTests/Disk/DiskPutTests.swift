@@ -30,7 +30,7 @@ struct DiskPutTests {
         let engine = store.engine
         let key = StoreKey("k")
         // What a put is between the reservation of its place and its publication, made by hand.
-        let identity = engine.identity(key, StoreKey(""))
+        let identity = engine.identity(key, variant: StoreKey(""))
         var draft = EntryDraft(
             key: key,
             variant: StoreKey(""),
@@ -50,12 +50,12 @@ struct DiskPutTests {
         // The first place in a log makes its segment.
         _ = try await Self.put(store, "other", 10)
         let bytes = RecordBytes(draft, isSealed: false)
-        let reserved = try engine.writer.reserve(draft, bytes, tags: [], isPinned: nil, &purpose)
+        let reserved = try engine.writer.reserve(draft, bytes: bytes, tags: [], isPinned: nil, purpose: &purpose)
         guard case .done(let record?) = reserved else {
             Issue.record("\(reserved)")
             return
         }
-        try engine.writer.write(record, bytes)
+        try engine.writer.write(record, bytes: bytes)
         // A purge by a predicate waits for what is being put, and takes it then.
         let purge = Task {
             switch form {
@@ -65,7 +65,7 @@ struct DiskPutTests {
             }
         }
         if form != "predicate" { try await purge.value }
-        let published = engine.writer.publish(record, isWritten: true, lingers: false, purpose)
+        let published = engine.writer.publish(record, isWritten: true, lingers: false, purpose: purpose)
         if form != "predicate" { #expect(!published.isIn) }
         try await purge.value
         #expect(try await store.entries(for: key, now: .at(1)).isEmpty)

@@ -33,7 +33,7 @@ struct LogStateTests {
         log.carriedSpare = try segment()
         let alone = log.roomAhead
         #expect(alone == size - SegmentHeader.size - SegmentTable.size(rows: 0, blobs: 0))
-        log.begin(LogState.Open(segment: try segment(), tail: SegmentHeader.size), .carried)
+        log.begin(LogState.Open(segment: try segment(), tail: SegmentHeader.size), destination: .carried)
         #expect(log.roomAhead == 2 * alone)
         #expect(log.removeAll().count == 2)
         #expect(log.roomAhead == 0)
@@ -45,7 +45,7 @@ struct LogStateTests {
     )
     func blobLimit(segments: Int, filling: Int) throws {
         var log = LogState(segmentSize: size, capacity: segments * size)
-        log.begin(LogState.Open(segment: try segment(), tail: SegmentHeader.size), .small)
+        log.begin(LogState.Open(segment: try segment(), tail: SegmentHeader.size), destination: .small)
         for turn in 1...filling {
             #expect(log.hasRoom(.small, length: 64, hasBlob: true), "with \(turn - 1) segments of blobs")
             let reserved = log.reserve(.small, length: 64, hasBlob: true)
@@ -59,7 +59,7 @@ struct LogStateTests {
     @Test("Space reserved for a record stays reserved, although other blobs fill the segment meanwhile")
     func setAside() throws {
         var log = LogState(segmentSize: size)
-        log.begin(LogState.Open(segment: try segment(), tail: SegmentHeader.size), .small)
+        log.begin(LogState.Open(segment: try segment(), tail: SegmentHeader.size), destination: .small)
         let reserved = log.reserve(.small, length: 64, hasBlob: true)
         let first = try #require(reserved)
         #expect(log.hasRoom(.small, length: 64, hasBlob: true))

@@ -18,10 +18,14 @@ struct UselessQueueTests {
             switch Int.random(in: 0..<4, using: &generator) {
             case 0...1:
                 let instant = Int64.random(in: 0..<100, using: &generator)
-                queue.set(slot, .at(instant))
+                queue.set(slot, instant: .at(instant))
                 model[slot] = instant
             case 2:
-                if Bool.random(using: &generator) { queue.set(slot, .distantFuture) } else { queue.remove(slot) }
+                if Bool.random(using: &generator) {
+                    queue.set(slot, instant: .distantFuture)
+                } else {
+                    queue.remove(slot)
+                }
                 model[slot] = nil
             default:
                 break

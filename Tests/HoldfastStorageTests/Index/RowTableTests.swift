@@ -81,12 +81,12 @@ struct RowTableTests {
         var (frequencies, same) = (KeyFrequencies(seed: 1), KeyFrequencies(seed: 1))
         for _ in 0..<100 {
             for index in expected.indices { expected[index].mark = same.noteUse(expected[index].mark) }
-            let used = table.useRows(7, &frequencies)
+            let used = table.useRows(7, frequencies: &frequencies)
             #expect(used == .many(expected))
         }
         let eight = table.rows(8)
         #expect(eight == .one(Self.row(8)))
-        let none = table.useRows(9, &frequencies)
+        let none = table.useRows(9, frequencies: &frequencies)
         #expect(none == RowMatches.none)
         let isChanged = table.change(7, variant: .max) {
             $0.place = Self.place(3)

@@ -65,7 +65,7 @@ struct ShardedIndexTests {
             row.mark = shard.frequencies.noteMiss(row.keyHash)
             _ = try shard.table.insert(row)
             let first = shard.frequencies.weight(row.mark)
-            for _ in 0..<6 { _ = shard.table.useRows(5, &shard.frequencies) }
+            for _ in 0..<6 { _ = shard.table.useRows(5, frequencies: &shard.frequencies) }
             #expect(shard.remove(row.fragment, variant: row.variant, at: row.place) != nil)
             let back = shard.frequencies.noteMiss(row.keyHash)
             return [first, shard.frequencies.weight(back)]
@@ -76,7 +76,7 @@ struct ShardedIndexTests {
     @discardableResult
     fileprivate static func use(_ primary: UInt64, in index: ShardedIndex) -> RowMatches {
         index.shard(of: primary).state.withLock { shard in
-            shard.table.useRows(fragment(of: primary), &shard.frequencies)
+            shard.table.useRows(fragment(of: primary), frequencies: &shard.frequencies)
         }
     }
 

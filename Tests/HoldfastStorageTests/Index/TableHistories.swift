@@ -145,7 +145,7 @@ struct TableHistories {
                 model[primary] = fresh
             case 5, 6:
                 let used = index.shard(of: primary).state.withLock { shard in
-                    shard.table.useRows(fragment, &shard.frequencies).all
+                    shard.table.useRows(fragment, frequencies: &shard.frequencies).all
                 }
                 faults.check(used.map(\.order) == [old?.order].compactMap { $0 }, at: step, "used other rows")
                 if let row = used.first { model[primary]?.mark = row.mark }
@@ -241,7 +241,7 @@ struct TableHistories {
                 - (generator.once(in: 9) ? .max : 0)
             switch Int.random(in: 0..<4, using: &generator) {
             case 0, 1:
-                queue.set(slot, StoreInstant(milliseconds: instant))
+                queue.set(slot, instant: StoreInstant(milliseconds: instant))
                 model[slot] = instant == .max ? nil : instant
             case 2:
                 queue.remove(slot)

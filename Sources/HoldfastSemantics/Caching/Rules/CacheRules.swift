@@ -15,14 +15,10 @@ public struct CacheRules: Sendable, Hashable, ExpressibleByArrayLiteral {
     public var rules: [CacheRule]
 
     /// Rules in this order; none by default.
-    public init(_ rules: [CacheRule] = []) {
-        self.rules = rules
-    }
+    public init(_ rules: [CacheRule] = []) { self.rules = rules }
 
     /// Rules in this order.
-    public init(arrayLiteral rules: CacheRule...) {
-        self.rules = rules
-    }
+    public init(arrayLiteral rules: CacheRule...) { self.rules = rules }
 }
 
 /// The rules of a cache with values derived from them and its other options; shared by all copies of the options.

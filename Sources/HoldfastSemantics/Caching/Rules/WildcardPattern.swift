@@ -8,9 +8,7 @@
 struct WildcardPattern: Sendable, Hashable {
     private let bytes: [UInt8]
 
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     func matches(_ text: String) -> Bool {
         var text = text

@@ -32,14 +32,14 @@ enum BodySum {
         let whole = bytes.count / blockSize * blockSize
         var offset = 0
         while offset < whole {
-            sums.takeBlock(bytes, offset)
+            sums.takeBlock(bytes, offset: offset)
             offset &+= blockSize
         }
         if offset < bytes.count {
             withUnsafeTemporaryAllocation(byteCount: blockSize, alignment: 16) { last in
                 last.initializeMemory(as: UInt8.self, repeating: 0)
                 last.copyMemory(from: bytes.part(offset..<bytes.count))
-                sums.takeBlock(UnsafeRawBufferPointer(last), 0)
+                sums.takeBlock(UnsafeRawBufferPointer(last), offset: 0)
             }
         }
         return sums.finish(seed: seed &+ UInt64(truncatingIfNeeded: bytes.count))
@@ -68,12 +68,56 @@ enum BodySum {
         }
 
         @inline(__always)
-        mutating func takeBlock(_ bytes: UnsafeRawBufferPointer, _ offset: Int) {
-            Self.takeRow(bytes, offset, &a0, &a1, &a2, &a3, &b0, &b1, &b2, &b3)
-            Self.takeRow(bytes, offset &+ 64, &a1, &a2, &a3, &a0, &b0, &b1, &b2, &b3)
-            Self.takeRow(bytes, offset &+ 128, &a2, &a3, &a0, &a1, &b0, &b1, &b2, &b3)
-            Self.takeRow(bytes, offset &+ 192, &a3, &a0, &a1, &a2, &b0, &b1, &b2, &b3)
-            Self.takeRow(bytes, offset &+ 256, &a1, &a2, &a3, &a0, &b0, &b1, &b2, &b3)
+        mutating func takeBlock(_ bytes: UnsafeRawBufferPointer, offset: Int) {
+            Self.takeRow(bytes, offset: offset, c0: &a0, c1: &a1, c2: &a2, c3: &a3, b0: &b0, b1: &b1, b2: &b2, b3: &b3)
+            Self.takeRow(
+                bytes,
+                offset: offset &+ 64,
+                c0: &a1,
+                c1: &a2,
+                c2: &a3,
+                c3: &a0,
+                b0: &b0,
+                b1: &b1,
+                b2: &b2,
+                b3: &b3
+            )
+            Self.takeRow(
+                bytes,
+                offset: offset &+ 128,
+                c0: &a2,
+                c1: &a3,
+                c2: &a0,
+                c3: &a1,
+                b0: &b0,
+                b1: &b1,
+                b2: &b2,
+                b3: &b3
+            )
+            Self.takeRow(
+                bytes,
+                offset: offset &+ 192,
+                c0: &a3,
+                c1: &a0,
+                c2: &a1,
+                c3: &a2,
+                b0: &b0,
+                b1: &b1,
+                b2: &b2,
+                b3: &b3
+            )
+            Self.takeRow(
+                bytes,
+                offset: offset &+ 256,
+                c0: &a1,
+                c1: &a2,
+                c2: &a3,
+                c3: &a0,
+                b0: &b0,
+                b1: &b1,
+                b2: &b2,
+                b3: &b3
+            )
             a0 &-= b0 &+ b0 &+ Self.swapped(b0)
             a1 &-= b1 &+ b1 &+ Self.swapped(b1)
             a2 &-= b2 &+ b2 &+ Self.swapped(b2)
@@ -83,28 +127,28 @@ enum BodySum {
         @inline(__always)
         private static func takeRow(
             _ bytes: UnsafeRawBufferPointer,
-            _ offset: Int,
-            _ c0: inout Pair,
-            _ c1: inout Pair,
-            _ c2: inout Pair,
-            _ c3: inout Pair,
-            _ b0: inout Pair,
-            _ b1: inout Pair,
-            _ b2: inout Pair,
-            _ b3: inout Pair
+            offset: Int,
+            c0: inout Pair,
+            c1: inout Pair,
+            c2: inout Pair,
+            c3: inout Pair,
+            b0: inout Pair,
+            b1: inout Pair,
+            b2: inout Pair,
+            b3: inout Pair
         ) {
-            c0 &+= pair(bytes, offset)
+            c0 &+= pair(bytes, offset: offset)
             b0 &+= c0
-            c1 &+= pair(bytes, offset &+ 16)
+            c1 &+= pair(bytes, offset: offset &+ 16)
             b1 &+= c1
-            c2 &+= pair(bytes, offset &+ 32)
+            c2 &+= pair(bytes, offset: offset &+ 32)
             b2 &+= c2
-            c3 &+= pair(bytes, offset &+ 48)
+            c3 &+= pair(bytes, offset: offset &+ 48)
             b3 &+= c3
         }
 
         @inline(__always)
-        private static func pair(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Pair {
+        private static func pair(_ bytes: UnsafeRawBufferPointer, offset: Int) -> Pair {
             let pair = bytes.loadUnaligned(fromByteOffset: offset, as: Pair.self)
             #if _endian(big)
                 return Pair(pair.x.byteSwapped, pair.y.byteSwapped)
@@ -121,7 +165,7 @@ enum BodySum {
         }
 
         @inline(__always)
-        private func put(_ pair: Pair, _ offset: Int, _ words: UnsafeMutableRawBufferPointer) {
+        private func put(_ pair: Pair, offset: Int, words: UnsafeMutableRawBufferPointer) {
             words.put(pair.x, at: offset)
             words.put(pair.y, at: offset + 8)
         }
@@ -129,14 +173,14 @@ enum BodySum {
         @inline(__always)
         func finish(seed: UInt64) -> UInt64 {
             withUnsafeTemporaryAllocation(byteCount: 128, alignment: 16) { words in
-                put(a0, 0, words)
-                put(a1, 16, words)
-                put(a2, 32, words)
-                put(a3, 48, words)
-                put(b0, 64, words)
-                put(b1, 80, words)
-                put(b2, 96, words)
-                put(b3, 112, words)
+                put(a0, offset: 0, words: words)
+                put(a1, offset: 16, words: words)
+                put(a2, offset: 32, words: words)
+                put(a3, offset: 48, words: words)
+                put(b0, offset: 64, words: words)
+                put(b1, offset: 80, words: words)
+                put(b2, offset: 96, words: words)
+                put(b3, offset: 112, words: words)
                 return HeadHash.of(UnsafeRawBufferPointer(words), seed: seed)
             }
         }
@@ -163,7 +207,7 @@ package enum HeadHash {
     /// The hash of `bytes` followed by `more`; cost: about a nanosecond for ten bytes, no allocation.
     ///
     /// If the first part is not a multiple of 32 bytes long, it is padded before the second begins.
-    static func of(_ bytes: UnsafeRawBufferPointer, _ more: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
+    static func of(_ bytes: UnsafeRawBufferPointer, more: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
         var state = State(seed: seed)
         state.take(bytes)
         state.take(more)
@@ -216,30 +260,30 @@ package enum HeadHash {
             while bytes.count - offset >= 32 {
                 takeRow(
                     bytes.number(at: offset),
-                    bytes.number(at: offset + 8),
-                    bytes.number(at: offset + 16),
-                    bytes.number(at: offset + 24)
+                    word1: bytes.number(at: offset + 8),
+                    word2: bytes.number(at: offset + 16),
+                    word3: bytes.number(at: offset + 24)
                 )
                 offset += 32
             }
             guard offset < bytes.count else { return }
             takeRow(
-                Self.padded(bytes, offset),
-                Self.padded(bytes, offset + 8),
-                Self.padded(bytes, offset + 16),
-                Self.padded(bytes, offset + 24)
+                Self.padded(bytes, offset: offset),
+                word1: Self.padded(bytes, offset: offset + 8),
+                word2: Self.padded(bytes, offset: offset + 16),
+                word3: Self.padded(bytes, offset: offset + 24)
             )
         }
 
         @inline(__always)
-        private mutating func takeRow(_ word0: UInt64, _ word1: UInt64, _ word2: UInt64, _ word3: UInt64) {
+        private mutating func takeRow(_ word0: UInt64, word1: UInt64, word2: UInt64, word3: UInt64) {
             left = fold(word0 ^ left, word1 ^ first)
             right = fold(word2 ^ right, word3 ^ second)
         }
 
         /// The word at `offset`, with zeros for bytes past the end.
         @inline(__always)
-        private static func padded(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> UInt64 {
+        private static func padded(_ bytes: UnsafeRawBufferPointer, offset: Int) -> UInt64 {
             if offset + 8 <= bytes.count { return bytes.number(at: offset) }
             var word: UInt64 = 0
             var place = bytes.count

@@ -26,7 +26,7 @@ struct SegmentRow: Sendable, Hashable {
     let epoch: UInt64
     var state: SegmentState
 
-    init(_ header: SegmentHeader, _ state: SegmentState) {
+    init(_ header: SegmentHeader, state: SegmentState) {
         self.init(number: header.number, identity: header.identity, epoch: header.epoch, state: state)
     }
 
@@ -78,9 +78,7 @@ struct FormatFile: Sendable, Hashable {
     var damagedRows: Set<Int> = []
 
     /// The file of a new directory.
-    init(_ format: StoreFormat) {
-        self.format = format
-    }
+    init(_ format: StoreFormat) { self.format = format }
 
     /// The contents of the file; nil if both copies of the head are damaged.
     init?(_ bytes: [UInt8]) {
@@ -149,7 +147,7 @@ final class Manifest: Sendable {
     private let seed: UInt64
 
     /// Takes over the open file.
-    init(_ file: OpenFile, _ content: FormatFile, files: any FileSystem) {
+    init(_ file: OpenFile, content: FormatFile, files: any FileSystem) {
         self.file = file
         self.files = files
         seed = content.format.hashSeed
@@ -214,12 +212,12 @@ final class Manifest: Sendable {
 
     /// Adds a segment that has its header and its name, and no record yet: idle.
     func enter(_ header: SegmentHeader) throws(FileSystemError) {
-        try put(SegmentRow(header, .idle), inPlaceOf: nil)
+        try put(SegmentRow(header, state: .idle), inPlaceOf: nil)
     }
 
     /// Adds a segment in the row of another, whose file it takes over: idle.
     func enter(_ header: SegmentHeader, inPlaceOf old: UInt64) throws(FileSystemError) {
-        try put(SegmentRow(header, .idle), inPlaceOf: old)
+        try put(SegmentRow(header, state: .idle), inPlaceOf: old)
     }
 
     /// Records the state of a segment.

@@ -63,7 +63,7 @@ enum BlobChunk {
     /// The trailer that follows the stored bytes of chunk `index` (from 0) of the blob of this number.
     static func trailer(for stored: UnsafeRawBufferPointer, number: UInt64, index: Int, keyID: UInt32 = 0) -> [UInt8] {
         [UInt8](zeroed: trailerSize) { trailer in
-            trailer.put(BodySum.of(stored, seed: seed(number, index, keyID)), at: 0)
+            trailer.put(BodySum.of(stored, seed: seed(number, index: index, keyID: keyID)), at: 0)
             trailer.put(UInt32(clamping: stored.count), at: 8)
             trailer.put(keyID, at: 12)
         }
@@ -80,7 +80,10 @@ enum BlobChunk {
         guard count >= 1, count <= payload,
             chunk.number(at: count + 8) == UInt32(clamping: count),
             chunk.number(at: count)
-                == BodySum.of(chunk.part(0..<count), seed: seed(number, index, chunk.number(at: count + 12)))
+                == BodySum.of(
+                    chunk.part(0..<count),
+                    seed: seed(number, index: index, keyID: chunk.number(at: count + 12))
+                )
         else { return nil }
         return count
     }
@@ -109,7 +112,7 @@ enum BlobChunk {
         return start..<(size - start > stride ? start + stride : size)
     }
 
-    private static func seed(_ number: UInt64, _ index: Int, _ keyID: UInt32) -> UInt64 {
+    private static func seed(_ number: UInt64, index: Int, keyID: UInt32) -> UInt64 {
         (number &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(truncatingIfNeeded: index)) ^ (UInt64(keyID) << 32)
     }
 }

@@ -128,7 +128,7 @@ struct RecordHeader: Sendable, Hashable {
         let written = UnsafeRawBufferPointer(bytes)
         let detail = written.part(Self.size..<(Self.size + detailLength))
         bytes.put(
-            HeadHash.of(written.part(0..<Self.hashed), detail, seed: seed ^ Self.seedMask),
+            HeadHash.of(written.part(0..<Self.hashed), more: detail, seed: seed ^ Self.seedMask),
             at: Self.hashed
         )
     }
@@ -180,7 +180,7 @@ struct RecordHeader: Sendable, Hashable {
     func isGenuine(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> Bool {
         let detail = bytes.part(Self.size..<(Self.size + detailLength))
         return bytes.number(at: Self.hashed)
-            == HeadHash.of(bytes.part(0..<Self.hashed), detail, seed: seed ^ Self.seedMask)
+            == HeadHash.of(bytes.part(0..<Self.hashed), more: detail, seed: seed ^ Self.seedMask)
     }
 
     /// Writes another segment number and the matching checksum into a record that is carried forward unchanged.
@@ -197,7 +197,7 @@ struct RecordHeader: Sendable, Hashable {
         bytes.put(segment, at: 8)
         let written = UnsafeRawBufferPointer(bytes)
         let detail = written.part(size..<(size + header.detailLength))
-        bytes.put(HeadHash.of(written.part(0..<hashed), detail, seed: seed ^ seedMask), at: hashed)
+        bytes.put(HeadHash.of(written.part(0..<hashed), more: detail, seed: seed ^ seedMask), at: hashed)
         return true
     }
 
@@ -325,10 +325,10 @@ struct RecordDetail: Sendable, Hashable {
 
         init?(_ bytes: UnsafeRawBufferPointer) {
             var place = 0
-            guard let key = Self.counted(bytes, &place, UInt32.self),
-                let variant = Self.counted(bytes, &place, UInt32.self),
-                let tags = Self.tags(bytes, &place),
-                let metadata = Self.counted(bytes, &place, UInt32.self),
+            guard let key = Self.counted(bytes, place: &place, UInt32.self),
+                let variant = Self.counted(bytes, place: &place, UInt32.self),
+                let tags = Self.tags(bytes, place: &place),
+                let metadata = Self.counted(bytes, place: &place, UInt32.self),
                 place == bytes.count
             else { return nil }
             self.key = key
@@ -350,7 +350,7 @@ struct RecordDetail: Sendable, Hashable {
         @inline(__always)
         private static func counted<Count: FixedWidthInteger & BitwiseCopyable>(
             _ bytes: UnsafeRawBufferPointer,
-            _ place: inout Int,
+            place: inout Int,
             _: Count.Type
         ) -> Range<Int>? {
             let width = Count.bitWidth / 8
@@ -363,14 +363,14 @@ struct RecordDetail: Sendable, Hashable {
             return start..<place
         }
 
-        private static func tags(_ bytes: UnsafeRawBufferPointer, _ place: inout Int) -> Set<String>? {
+        private static func tags(_ bytes: UnsafeRawBufferPointer, place: inout Int) -> Set<String>? {
             guard bytes.count - place >= 2 else { return nil }
             let count = bytes.number(at: place, as: UInt16.self)
             place += 2
             var tags: Set<String> = []
             var previous: UnsafeRawBufferPointer?
             for _ in 0..<count {
-                guard let range = counted(bytes, &place, UInt16.self) else { return nil }
+                guard let range = counted(bytes, place: &place, UInt16.self) else { return nil }
                 let utf8 = bytes.part(range)
                 if let previous, !previous.lexicographicallyPrecedes(utf8) { return nil }
                 guard let tag = String(validating: utf8, as: UTF8.self) else { return nil }

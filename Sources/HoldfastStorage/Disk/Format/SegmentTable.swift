@@ -170,7 +170,7 @@ enum SegmentTable {
         let rows = [TableRow](unsafeUninitializedCapacity: count) { buffer, filled in
             for index in 0..<count {
                 let place = index &* TableRow.size
-                guard let row = row(bytes, place),
+                guard let row = row(bytes, place: place),
                     UInt64(row.place) + UInt64(row.units) <= last,
                     index == 0 || buffer[index &- 1].precedes(row)
                 else {
@@ -185,7 +185,7 @@ enum SegmentTable {
     }
 
     @inline(__always)
-    private static func row(_ bytes: UnsafeRawBufferPointer, _ place: Int) -> TableRow? {
+    private static func row(_ bytes: UnsafeRawBufferPointer, place: Int) -> TableRow? {
         let flags = bytes[place &+ 27]
         guard let kind = RecordKind(rawValue: bytes[place &+ 26]), flags <= 3,
             bytes.number(at: place &+ 28) == UInt32(0)

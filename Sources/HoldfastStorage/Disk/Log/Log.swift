@@ -132,7 +132,7 @@ final class Log: Sendable {
     /// Makes a segment the open one of a destination.
     func begin(
         _ segment: Segment,
-        _ destination: LogState.Destination,
+        destination: LogState.Destination,
         isReserved: Bool = false
     ) throws(StoreError) {
         var segment = segment
@@ -156,7 +156,7 @@ final class Log: Sendable {
             throw health.failed(error)
         }
         let open = LogState.Open(segment: segment, tail: SegmentHeader.size)
-        state.withLock { $0.begin(open, destination, isReserved: isReserved) }
+        state.withLock { $0.begin(open, destination: destination, isReserved: isReserved) }
     }
 
     /// Opens a segment for records that are carried forward, for which the reclaimer has its reserve.
@@ -167,14 +167,14 @@ final class Log: Sendable {
         ledger.setRoomAhead(0)
         if let spare = state.withLock({ $0.carriedSpare.take() }) {
             do throws(StoreError) {
-                try begin(spare, .carried)
+                try begin(spare, destination: .carried)
             } catch {
                 noteRoomAhead()
                 throw error
             }
         } else {
             guard ledger.grant(geometry.segmentSize, for: .reclaimer) else { throw StoreError.noSpace }
-            try begin(try create(.main), .carried)
+            try begin(try create(.main), destination: .carried)
         }
         noteRoomAhead()
     }

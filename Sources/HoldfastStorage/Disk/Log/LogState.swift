@@ -195,7 +195,7 @@ struct LogState: Sendable {
     }
 
     /// Makes a segment the open one of a destination; the one that was open before is closed.
-    mutating func begin(_ segment: Open, _ destination: Destination, isReserved: Bool = false) {
+    mutating func begin(_ segment: Open, destination: Destination, isReserved: Bool = false) {
         close(destination)
         open[destination.rawValue] = [segment]
         self.isReserved[destination.rawValue] = isReserved

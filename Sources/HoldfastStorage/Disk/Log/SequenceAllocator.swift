@@ -137,14 +137,14 @@ struct PurgeMarks: Sendable {
 
     /// Adds a mark; of the same tag, the newer one covers both.
     mutating func add(tag: UInt64, order: UInt64, horizon: UInt64) {
-        Self.extend(&tags[tag], order, horizon)
+        Self.extend(&tags[tag], order: order, horizon: horizon)
         newestOrder = max(newestOrder, order)
     }
 
     /// Adds a mark; of the same prefix, the newer one covers both.
     mutating func add(prefix: [UInt8], order: UInt64, horizon: UInt64) {
         if prefixes[prefix] == nil { prefixBytes += prefix.count }
-        Self.extend(&prefixes[prefix], order, horizon)
+        Self.extend(&prefixes[prefix], order: order, horizon: horizon)
         newestOrder = max(newestOrder, order)
     }
 
@@ -187,7 +187,7 @@ struct PurgeMarks: Sendable {
         self = PurgeMarks()
     }
 
-    private static func extend(_ reach: inout Reach?, _ order: UInt64, _ horizon: UInt64) {
+    private static func extend(_ reach: inout Reach?, order: UInt64, horizon: UInt64) {
         guard let old = reach else {
             reach = Reach(order: order, horizon: horizon)
             return

@@ -123,7 +123,7 @@ final class SpaceLedger: Sendable {
     /// Grants bytes, unless the party may not have that many.
     func grant(_ count: Int, for party: Party) -> Bool {
         state.withLock { state in
-            guard fits(count, for: party, state) else { return false }
+            guard fits(count, for: party, state: state) else { return false }
             state.used += max(0, count)
             return true
         }
@@ -131,10 +131,10 @@ final class SpaceLedger: Sendable {
 
     /// Whether this many bytes would be granted.
     func hasRoom(_ count: Int, for party: Party) -> Bool {
-        state.withLock { fits(count, for: party, $0) }
+        state.withLock { fits(count, for: party, state: $0) }
     }
 
-    private func fits(_ count: Int, for party: Party, _ state: State) -> Bool {
+    private func fits(_ count: Int, for party: Party, state: State) -> Bool {
         let reserve = party == .caller ? max(0, budget.reserve - state.roomAhead) : 0
         let (sum, overflow) = state.used.addingReportingOverflow(max(0, count))
         return !overflow && sum <= state.ceiling - reserve
@@ -143,7 +143,7 @@ final class SpaceLedger: Sendable {
     /// Grants bytes for a body that is being written.
     func grantBody(_ count: Int) -> Bool {
         state.withLock { state in
-            guard fits(count, for: .caller, state) else { return false }
+            guard fits(count, for: .caller, state: state) else { return false }
             state.used += max(0, count)
             state.uncommitted += max(0, count)
             return true

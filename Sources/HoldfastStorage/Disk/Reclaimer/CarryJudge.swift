@@ -191,9 +191,7 @@ final class SharedTrials: Sendable {
     /// ``WindowTrials/rarity``; 32 before they begin.
     private let rarity = Atomic<UInt32>(32)
 
-    init(seed: UInt64) {
-        state = Mutex(State(trials: WindowTrials(beta: CarryJudge.beta, seed: seed)))
-    }
+    init(seed: UInt64) { state = Mutex(State(trials: WindowTrials(beta: CarryJudge.beta, seed: seed))) }
 
     /// See ``WindowTrials/share``.
     var share: Double { state.withLock { $0.trials.share } }

@@ -29,7 +29,7 @@ struct CopiedRecords {
         _ source: RecordSource,
         at place: LogState.Place,
         for current: IndexRow,
-        _ row: TableRow,
+        row: TableRow,
         seed: UInt64
     ) {
         while bytes.count % Geometry.unit != 0 { bytes.append(0) }
@@ -57,9 +57,7 @@ struct RecordWindow {
     private var bytes = ByteChunk()
     private var start = 0
 
-    init(_ rows: [TableRow]) {
-        self.rows = rows
-    }
+    init(_ rows: [TableRow]) { self.rows = rows }
 
     /// The record of a row, if it is one of those to be copied and is intact.
     mutating func record(of current: IndexRow, in segment: Segment, files: any FileSystem, seed: UInt64)
@@ -67,7 +65,9 @@ struct RecordWindow {
     {
         let place = Int(current.place.unit) * Geometry.unit
         let end = place + Int(current.place.units) * Geometry.unit
-        guard current.place.slot == segment.slot, fill(place, end, segment, files) else { return nil }
+        guard current.place.slot == segment.slot, fill(place, end: end, segment: segment, files: files) else {
+            return nil
+        }
         let record = bytes[(place - start)..<(end - start)]
         let header = record.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
         guard let header, header.kind == .entry, header.segment == segment.number, header.order == current.order
@@ -75,7 +75,7 @@ struct RecordWindow {
         return RecordSource(row: current, epoch: segment.epoch, header: header, bytes: record)
     }
 
-    private mutating func fill(_ place: Int, _ end: Int, _ segment: Segment, _ files: any FileSystem) -> Bool {
+    private mutating func fill(_ place: Int, end: Int, segment: Segment, files: any FileSystem) -> Bool {
         if place >= start, end <= start + bytes.count { return true }
         while next < rows.count, Int(rows[next].place) * Geometry.unit < place { next += 1 }
         guard next < rows.count, Int(rows[next].place) * Geometry.unit == place else { return false }

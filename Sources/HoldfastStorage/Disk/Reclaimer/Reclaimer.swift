@@ -110,7 +110,8 @@ final class Reclaimer: Sendable {
                         points(current, to: row, in: victim.segment)
                     else { return 0 }
                     if current.isPinned { return Int(row.units) * 16 + TableRow.size + BlobRow.size }
-                    return current.shadows || shard.mayHide(row.primary, fragment, row.variant) ? note : 0
+                    return current.shadows || shard.mayHide(row.primary, fragment: fragment, variant: row.variant)
+                        ? note : 0
                 }
         }
     }
@@ -168,7 +169,7 @@ final class Reclaimer: Sendable {
         let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
         let horizon = TombstoneHorizon(segments: log.ask { $0.numbers }, reclaimed: victim.segment.number)
         let rows = Self.byPlace(table.rows)
-        let carried = mode == .judge ? judged(rows, blobNumbers, of: victim.segment) : []
+        let carried = mode == .judge ? judged(rows, blobs: blobNumbers, of: victim.segment) : []
         var window = RecordWindow(mode == .carryAll ? rows : rows.filter { carried.contains($0.place) })
         var copies = CopiedRecords()
         do throws(StoreError) {
@@ -177,10 +178,18 @@ final class Reclaimer: Sendable {
                 case .entry:
                     let isCarried = carried.contains(row.place)
                     let blob = blobNumbers[row.place]
-                    try reclaim(row, blob: blob, in: victim.segment, &window, &copies, mode, isCarried: isCarried)
+                    try reclaim(
+                        row,
+                        blob: blob,
+                        in: victim.segment,
+                        window: &window,
+                        copies: &copies,
+                        mode: mode,
+                        isCarried: isCarried
+                    )
                 default:
                     try write(&copies)
-                    try carryNote(row, in: victim.segment, horizon)
+                    try carryNote(row, in: victim.segment, horizon: horizon)
                 }
             }
         } catch {
@@ -214,7 +223,7 @@ final class Reclaimer: Sendable {
     }
 
     /// Which records of a segment are worth carrying, by their places.
-    private func judged(_ rows: [TableRow], _ blobs: [UInt32: BlobRow], of segment: Segment) -> Set<UInt32> {
+    private func judged(_ rows: [TableRow], blobs: [UInt32: BlobRow], of segment: Segment) -> Set<UInt32> {
         var random = PolicyRandom(seed: seed ^ segment.number)
         let bar = bar(using: &random)
         var places: [UInt32] = []
@@ -264,9 +273,9 @@ final class Reclaimer: Sendable {
         _ row: TableRow,
         blob: BlobRow?,
         in segment: Segment,
-        _ window: inout RecordWindow,
-        _ copies: inout CopiedRecords,
-        _ mode: ReclaimMode,
+        window: inout RecordWindow,
+        copies: inout CopiedRecords,
+        mode: ReclaimMode,
         isCarried: Bool
     ) throws(StoreError) {
         guard let current = settledRow(row, in: segment) else { return }
@@ -276,11 +285,11 @@ final class Reclaimer: Sendable {
         let mustStay = mode == .carryAll || isHeld || current.isPinned
         // Evicted entries are known from their rows alone; the rest is read, and may turn out to be useless.
         if mustStay || isCarried,
-            try carry(current, row, in: segment, &window, &copies, mustStay: mustStay)
+            try carry(current, row: row, in: segment, window: &window, copies: &copies, mustStay: mustStay)
         {
             return
         }
-        try evict(current, row, blob, in: segment, &copies)
+        try evict(current, row: row, blob: blob, in: segment, copies: &copies)
     }
 
     /// The row that points to a record, once nothing is being written to replace it; nil if there is none.
@@ -293,7 +302,7 @@ final class Reclaimer: Sendable {
                 guard let current = shard.table.row(fragment, variant: row.variant),
                     points(current, to: row, in: segment)
                 else { return nil }
-                return (current, shard.pending.contains { $0.isOf(fragment, row.variant) && $0.isExclusive })
+                return (current, shard.pending.contains { $0.isOf(fragment, variant: row.variant) && $0.isExclusive })
             }
             guard let found else { return nil }
             if !found.isBusy { return found.row }
@@ -303,10 +312,10 @@ final class Reclaimer: Sendable {
 
     private func evict(
         _ current: IndexRow,
-        _ row: TableRow,
-        _ blob: BlobRow?,
+        row: TableRow,
+        blob: BlobRow?,
         in segment: Segment,
-        _ copies: inout CopiedRecords
+        copies: inout CopiedRecords
     ) throws(StoreError) {
         var attempts = 3
         while attempts > 0, settledRow(row, in: segment)?.order == current.order {
@@ -340,10 +349,10 @@ final class Reclaimer: Sendable {
     /// - Returns: false if it is not worth it, or there is no room: then it must be evicted.
     func carry(
         _ current: IndexRow,
-        _ row: TableRow,
+        row: TableRow,
         in segment: Segment,
-        _ window: inout RecordWindow,
-        _ copies: inout CopiedRecords,
+        window: inout RecordWindow,
+        copies: inout CopiedRecords,
         mustStay: Bool
     ) throws(StoreError) -> Bool {
         let found: Lookup.RecordRead
@@ -401,7 +410,7 @@ final class Reclaimer: Sendable {
                 throw error
             }
         }
-        copies.append(source, at: place, for: current, row, seed: seed)
+        copies.append(source, at: place, for: current, row: row, seed: seed)
         return true
     }
 
@@ -450,7 +459,7 @@ final class Reclaimer: Sendable {
     func carryNote(
         _ row: TableRow,
         in segment: Segment,
-        _ horizon: TombstoneHorizon
+        horizon: TombstoneHorizon
     ) throws(StoreError) {
         let bytes: [UInt8]
         do {

@@ -53,9 +53,9 @@ final class RoomMaker: Sendable {
     private func makeRoom(_ destination: LogState.Destination) throws(StoreError) {
         log.close([destination])
         if let spare = log.takeSpare() {
-            try log.begin(spare, destination, isReserved: true)
+            try log.begin(spare, destination: destination, isReserved: true)
         } else {
-            try log.begin(try createForCallers(destination.kind), destination, isReserved: true)
+            try log.begin(try createForCallers(destination.kind), destination: destination, isReserved: true)
         }
     }
 
@@ -164,9 +164,7 @@ struct RoomSearch {
     private let segments: Int
     private var turns = 0
 
-    init(segments: Int) {
-        self.segments = segments
-    }
+    init(segments: Int) { self.segments = segments }
 
     /// Reclaims the next segment.
     ///

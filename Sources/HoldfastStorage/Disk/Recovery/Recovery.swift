@@ -123,7 +123,7 @@ struct Recovery: Sendable {
             }
             return (blobs, try readSegments())
         }
-        return try settled(found, blobs: blobs, install)
+        return try settled(found, blobs: blobs, install: install)
     }
 
     /// Decides what of these segment files and blobs counts, and passes the rows of each shard to `install`.
@@ -134,7 +134,7 @@ struct Recovery: Sendable {
     mutating func settled(
         _ found: [FoundFile],
         blobs: [UInt64: Int],
-        _ install: (_ shard: Int, _ rows: [IndexRow]) throws(StoreError) -> Void
+        install: (_ shard: Int, _ rows: [IndexRow]) throws(StoreError) -> Void
     ) throws(StoreError) -> RecoveredStore {
         var segments = compareWithList(found)
         decideDamage(&segments)
@@ -149,7 +149,7 @@ struct Recovery: Sendable {
         store.nextBlob = (numbers.filter { $0 < Self.numberLimit }.max() ?? 0) + 1
         segments = []
         try RecoveryFold(runs).forEachShard { shard, winners throws(StoreError) in
-            let rows = winners.compactMap { decisions.decide($0, &store) }
+            let rows = winners.compactMap { decisions.decide($0, store: &store) }
             store.entries += rows.count
             try install(shard, rows)
         }
@@ -330,16 +330,16 @@ struct BlobDecisions {
     init(sizes: [UInt64: Int], segments: [[BlobRow]]) {
         self.sizes = sizes
         for (slot, blobs) in segments.enumerated() {
-            for blob in blobs { rows[Self.key(slot, blob.place)] = blob }
+            for blob in blobs { rows[Self.key(slot, place: blob.place)] = blob }
         }
     }
 
     /// The row for the index; nil if the entry is void, which is then counted, and owed a tombstone if it shadows another.
-    mutating func decide(_ winner: RecoveryFold.Winner, _ store: inout RecoveredStore) -> IndexRow? {
+    mutating func decide(_ winner: RecoveryFold.Winner, store: inout RecoveredStore) -> IndexRow? {
         let row = winner.row
         guard row.hasBlob else { return row }
         let slot = Int(row.place.slot)
-        if let blob = rows[Self.key(slot, row.place.unit)],
+        if let blob = rows[Self.key(slot, place: row.place.unit)],
             let size = sizes[blob.number], UInt64(exactly: size) == blob.storedBytes,
             named.insert(blob.number).inserted
         {
@@ -355,7 +355,7 @@ struct BlobDecisions {
         return nil
     }
 
-    private static func key(_ slot: Int, _ place: UInt32) -> UInt64 {
+    private static func key(_ slot: Int, place: UInt32) -> UInt64 {
         UInt64(truncatingIfNeeded: slot) << 32 | UInt64(place)
     }
 }
@@ -390,9 +390,7 @@ struct RecoveryFold {
     private let runs: [Run]
 
     /// A fold of these runs, which may come in any order.
-    init(_ runs: [Run]) {
-        self.runs = runs
-    }
+    init(_ runs: [Run]) { self.runs = runs }
 
     /// Calls `body` for each shard in turn with its winners, ordered by fragment and variant; stops at the first error.
     func forEachShard<Failure: Error>(
@@ -406,15 +404,15 @@ struct RecoveryFold {
             items.removeAll(keepingCapacity: true)
             winners.removeAll(keepingCapacity: true)
             for index in runs.indices {
-                positions[index] = take(shard, of: runs[index], from: positions[index], &items)
+                positions[index] = take(shard, of: runs[index], from: positions[index], items: &items)
             }
             sorter.sort(items)
-            Self.judge(items, sorter.keys, &winners)
+            Self.judge(items, keys: sorter.keys, winners: &winners)
             try body(shard, winners)
         }
     }
 
-    private func take(_ shard: Int, of run: Run, from start: Int, _ items: inout [Item]) -> Int {
+    private func take(_ shard: Int, of run: Run, from start: Int, items: inout [Item]) -> Int {
         var position = start
         while position < run.rows.count {
             let row = run.rows[position]
@@ -427,7 +425,7 @@ struct RecoveryFold {
         return position
     }
 
-    private static func judge(_ items: [Item], _ keys: [UInt64], _ winners: inout [Winner]) {
+    private static func judge(_ items: [Item], keys: [UInt64], winners: inout [Winner]) {
         var start = 0
         while start < keys.count {
             let fragment = items[Sorter.index(keys[start])].fragment
@@ -439,7 +437,7 @@ struct RecoveryFold {
                 if item.row.kind == .primaryTombstone { killed = max(killed, item.row.order) }
                 end += 1
             }
-            judge(items, keys, start..<end, killed: killed, &winners)
+            judge(items, keys: keys, range: start..<end, killed: killed, winners: &winners)
             start = end
         }
     }
@@ -447,10 +445,10 @@ struct RecoveryFold {
     /// Judges the variants of one primary key, whose tombstones cover orders up to `killed`.
     private static func judge(
         _ items: [Item],
-        _ keys: [UInt64],
-        _ range: Range<Int>,
+        keys: [UInt64],
+        range: Range<Int>,
         killed: UInt64,
-        _ winners: inout [Winner]
+        winners: inout [Winner]
     ) {
         var start = range.lowerBound
         while start < range.upperBound {
@@ -541,12 +539,12 @@ extension RecoveryFold {
             }
             var start = 0
             for end in ends {
-                if Int(end) - start > 1 { order(start..<Int(end), items) }
+                if Int(end) - start > 1 { order(start..<Int(end), items: items) }
                 start = Int(end)
             }
         }
 
-        private mutating func order(_ range: Range<Int>, _ items: [Item]) {
+        private mutating func order(_ range: Range<Int>, items: [Item]) {
             func precedes(_ left: UInt64, _ right: UInt64) -> Bool {
                 if left >> 32 != right >> 32 { return left < right }
                 return items[Self.index(left)].precedes(items[Self.index(right)])

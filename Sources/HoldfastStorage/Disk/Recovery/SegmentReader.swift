@@ -58,7 +58,7 @@ struct SegmentReader: Sendable {
         let file = try files.open(path, .read)
         defer { files.close(file) }
         let size = try files.size(of: file)
-        guard size > 0, let head = try bytes(file, 0, SegmentHeader.size) else { return .void }
+        guard size > 0, let head = try bytes(file, offset: 0, count: SegmentHeader.size) else { return .void }
         let header = SegmentHeader.decode(head, seed: format.hashSeed)
         // An intact header with another number: the file was renamed and not begun.
         if let header, header.number != number || header.epoch < format.epoch { return .void }
@@ -70,13 +70,13 @@ struct SegmentReader: Sendable {
         )
         // Without its header, a segment still has records, which contain its number.
         content.isDamaged = header == nil
-        if try readTable(file, number, &content) { return .segment(content) }
-        try scan(file, number, &content)
+        if try readTable(file, number: number, content: &content) { return .segment(content) }
+        try scan(file, number: number, content: &content)
         return header != nil || !content.rows.isEmpty ? .segment(content) : .void
     }
 
     /// The bytes of a range; nil if the device cannot read them any more.
-    private func bytes(_ file: OpenFile, _ offset: Int, _ count: Int) throws(FileSystemError) -> [UInt8]? {
+    private func bytes(_ file: OpenFile, offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
         do throws(FileSystemError) {
             return try files.read(file, from: offset, count: count)
         } catch {
@@ -89,14 +89,14 @@ struct SegmentReader: Sendable {
 
     private func readTable(
         _ file: OpenFile,
-        _ number: UInt64,
-        _ content: inout Content
+        number: UInt64,
+        content: inout Content
     ) throws(FileSystemError) -> Bool {
         let size = content.fileSize
         guard size >= SegmentHeader.size + SegmentTable.footerSize,
-            let last = try bytes(file, size - SegmentTable.footerSize, SegmentTable.footerSize),
+            let last = try bytes(file, offset: size - SegmentTable.footerSize, count: SegmentTable.footerSize),
             let footer = SegmentTable.footer(last, segment: number, seed: format.hashSeed), footer.fileSize == size,
-            let table = try bytes(file, footer.tableOffset, footer.tableLength),
+            let table = try bytes(file, offset: footer.tableOffset, count: footer.tableLength),
             let (rows, blobs) = SegmentTable.decode(table, footer: footer, seed: format.hashSeed)
         else { return false }
         content.rows = rows
@@ -105,7 +105,7 @@ struct SegmentReader: Sendable {
         content.isSealed = true
         content.tail = footer.tableOffset
         for row in rows where row.kind == .tagMark || row.kind == .prefixMark {
-            try readMark(row, of: file, number, &content)
+            try readMark(row, of: file, number: number, content: &content)
         }
         return true
     }
@@ -113,16 +113,16 @@ struct SegmentReader: Sendable {
     private func readMark(
         _ row: TableRow,
         of file: OpenFile,
-        _ number: UInt64,
-        _ content: inout Content
+        number: UInt64,
+        content: inout Content
     ) throws(FileSystemError) {
         let unit = Geometry.unit
-        let record = try bytes(file, Int(row.place) * unit, Int(row.units) * unit) ?? []
+        let record = try bytes(file, offset: Int(row.place) * unit, count: Int(row.units) * unit) ?? []
         let (mark, isPassed) = record.withUnsafeBytes { bytes -> (Mark?, Bool) in
             guard let header = RecordHeader.decode(bytes, seed: format.hashSeed), header.segment == number,
                 header.kind == row.kind, header.order == row.order
             else { return (nil, false) }
-            return (self.mark(header, bytes), passes(header))
+            return (self.mark(header, bytes: bytes), passes(header))
         }
         if isPassed { return }
         if let mark {
@@ -142,7 +142,7 @@ struct SegmentReader: Sendable {
     }
 
     /// The mark in a record; nil for a prefix that was sealed with a key that is no longer known.
-    private func mark(_ header: RecordHeader, _ bytes: UnsafeRawBufferPointer) -> Mark? {
+    private func mark(_ header: RecordHeader, bytes: UnsafeRawBufferPointer) -> Mark? {
         var prefix: [UInt8] = []
         if header.kind == .prefixMark {
             prefix = Array(bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength)))
@@ -164,13 +164,13 @@ struct SegmentReader: Sendable {
 
     // MARK: Not sealed
 
-    private func scan(_ file: OpenFile, _ number: UInt64, _ content: inout Content) throws(FileSystemError) {
+    private func scan(_ file: OpenFile, number: UInt64, content: inout Content) throws(FileSystemError) {
         let end = content.fileSize
         var scan = RecordScan(segment: number, seed: format.hashSeed)
         while scan.position < end {
             let start = scan.position
             let count = min(Self.window, end - start)
-            guard let window = try bytes(file, start, count), !window.isEmpty else {
+            guard let window = try bytes(file, offset: start, count: count), !window.isEmpty else {
                 // One unreadable page ends the scan: everything after it is lost too.
                 content.isDamaged = true
                 break
@@ -179,7 +179,7 @@ struct SegmentReader: Sendable {
             window.withUnsafeBytes { window in
                 while let found = scan.next(in: window, from: start, isLast: isLast) {
                     let offset = found.offset - start
-                    take(found, window.part(offset..<window.count), &content)
+                    take(found, bytes: window.part(offset..<window.count), content: &content)
                 }
             }
             if isLast || scan.position == start { break }
@@ -188,7 +188,7 @@ struct SegmentReader: Sendable {
         content.rows.sort { $0.precedes($1) }
     }
 
-    private func take(_ found: RecordScan.Found, _ bytes: UnsafeRawBufferPointer, _ content: inout Content) {
+    private func take(_ found: RecordScan.Found, bytes: UnsafeRawBufferPointer, content: inout Content) {
         let header = found.header
         guard let place = UInt32(exactly: found.offset / Geometry.unit), UInt16(exactly: header.units) != nil else {
             return
@@ -199,7 +199,7 @@ struct SegmentReader: Sendable {
         content.rows.append(row)
         if header.hasBlob { content.blobs.append(BlobRow(header, place: place)) }
         guard header.kind == .tagMark || header.kind == .prefixMark, !passes(header) else { return }
-        if let mark = mark(header, bytes) { content.marks.append(mark) } else { content.isDamaged = true }
+        if let mark = mark(header, bytes: bytes) { content.marks.append(mark) } else { content.isDamaged = true }
     }
 }
 
@@ -265,12 +265,12 @@ struct RecordScan {
                 position += Geometry.unit
                 continue
             }
-            return take(header, bytes)
+            return take(header, bytes: bytes)
         }
         return nil
     }
 
-    private mutating func take(_ header: RecordHeader, _ bytes: UnsafeRawBufferPointer) -> Found {
+    private mutating func take(_ header: RecordHeader, bytes: UnsafeRawBufferPointer) -> Found {
         let bodyStart = RecordHeader.size + header.detailLength
         let body = bytes.part(bodyStart..<(bodyStart + header.storedBodyLength))
         let holds = header.kind != .entry || header.hasBlob || header.sum(of: body) == header.bodyWord

@@ -53,15 +53,17 @@ struct StoreDirectory: Sendable {
         let lock = try takeLock(files)
         do throws(StoreError) {
             let quarantine = Quarantine(layout: layout, files: files)
-            var manifest = try disk { () throws(FileSystemError) in try Self.manifest(layout, files) }
+            var manifest = try disk { () throws(FileSystemError) in try Self.manifest(layout, files: files) }
             let isNew = manifest == nil
             if isNew {
                 try disk { () throws(FileSystemError) in try quarantine.take() }
                 let fresh = FormatFile(.new(segmentSize: segmentSize, using: &generator))
-                manifest = try disk { () throws(FileSystemError) in try create(fresh, files) }
+                manifest = try disk { () throws(FileSystemError) in try create(fresh, files: files) }
             }
             var held = files
-            for directory in [layout.segments, layout.blobs] { held = try Self.hold(directory, makesIt: true, held) }
+            for directory in [layout.segments, layout.blobs] {
+                held = try Self.hold(directory, makesIt: true, files: held)
+            }
             // A clean close is trusted after a power failure, so what it depends on must be on the disk.
             try disk { () throws(FileSystemError) in try files.syncDirectory(layout.root) }
             guard let manifest else {
@@ -83,7 +85,9 @@ struct StoreDirectory: Sendable {
     /// The file system with the directory and its subdirectories held, for reading only.
     func held() throws(StoreError) -> any FileSystem {
         var files = try heldRoot(makesIt: false)
-        for directory in [layout.segments, layout.blobs] { files = try Self.hold(directory, makesIt: false, files) }
+        for directory in [layout.segments, layout.blobs] {
+            files = try Self.hold(directory, makesIt: false, files: files)
+        }
         return files
     }
 
@@ -97,7 +101,7 @@ struct StoreDirectory: Sendable {
             )
         }
         if makesIt { try checkParent() }
-        return try Self.hold(layout.root, makesIt: makesIt, files)
+        return try Self.hold(layout.root, makesIt: makesIt, files: files)
     }
 
     /// Anyone who may write to the parent can replace this directory.
@@ -117,7 +121,7 @@ struct StoreDirectory: Sendable {
     private static func hold(
         _ path: String,
         makesIt: Bool,
-        _ files: any FileSystem
+        files: any FileSystem
     ) throws(StoreError) -> any FileSystem {
         do throws(FileSystemError) {
             if makesIt { try files.createDirectoryIfMissing(path) }
@@ -125,10 +129,10 @@ struct StoreDirectory: Sendable {
             throw StoreError(disk: error)
         }
         // Checked by name first, since a link or a file cannot be held, and then on the held directory.
-        try check(try attributes(of: path, makesIt: makesIt, files), path)
+        try check(try attributes(of: path, makesIt: makesIt, files), path: path)
         let held: any FileSystem
         do throws(FileSystemError) { held = try files.holding(path) } catch { throw StoreError(disk: error) }
-        try check(try attributes(of: path, makesIt: makesIt, held), path)
+        try check(try attributes(of: path, makesIt: makesIt, held), path: path)
         return held
     }
 
@@ -146,7 +150,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    private static func check(_ attributes: FileAttributes, _ path: String) throws(StoreError) {
+    private static func check(_ attributes: FileAttributes, path: String) throws(StoreError) {
         guard attributes.kind == .directory else {
             throw StoreError(.unsafeDirectory, "\(path) is a link or a file; choose a real directory.")
         }
@@ -162,7 +166,7 @@ struct StoreDirectory: Sendable {
     // MARK: FORMAT
 
     /// The contents of FORMAT; nil if there is none, or none of this version with an intact copy.
-    static func content(_ layout: StoreLayout, _ files: any FileSystem) throws(FileSystemError) -> FormatFile? {
+    static func content(_ layout: StoreLayout, files: any FileSystem) throws(FileSystemError) -> FormatFile? {
         guard let file = try files.openIfThere(layout.format) else { return nil }
         defer { files.close(file) }
         return try content(of: file, files)
@@ -186,11 +190,11 @@ struct StoreDirectory: Sendable {
     }
 
     /// FORMAT, open for writing; nil if there is none that this version knows.
-    private static func manifest(_ layout: StoreLayout, _ files: any FileSystem) throws(FileSystemError) -> Manifest? {
+    private static func manifest(_ layout: StoreLayout, files: any FileSystem) throws(FileSystemError) -> Manifest? {
         guard try files.attributesIfThere(layout.format)?.kind == .file else { return nil }
         let file = try files.open(layout.format, .readWrite)
         do throws(FileSystemError) {
-            if let content = try content(of: file, files) { return Manifest(file, content, files: files) }
+            if let content = try content(of: file, files) { return Manifest(file, content: content, files: files) }
         } catch {
             files.close(file)
             throw error
@@ -200,7 +204,7 @@ struct StoreDirectory: Sendable {
     }
 
     /// Makes FORMAT, which gets its name once it is complete and durable.
-    private func create(_ content: FormatFile, _ files: any FileSystem) throws(FileSystemError) -> Manifest {
+    private func create(_ content: FormatFile, files: any FileSystem) throws(FileSystemError) -> Manifest {
         try files.removeIfThere(layout.temporaryFormat)
         let file = try files.open(layout.temporaryFormat, .create)
         do throws(FileSystemError) {
@@ -214,7 +218,7 @@ struct StoreDirectory: Sendable {
             files.close(file)
             throw error
         }
-        return Manifest(file, content, files: files)
+        return Manifest(file, content: content, files: files)
     }
 
     // MARK: The lock
@@ -223,7 +227,7 @@ struct StoreDirectory: Sendable {
         let file = try disk { () throws(FileSystemError) in try files.open(layout.lock, .readWrite) }
         do throws(StoreError) {
             guard try disk({ () throws(FileSystemError) in try files.lock(file) }) else {
-                throw StoreError(.locked, HolderNote.refusal(layout, try? files.read(file, from: 0, count: 20)))
+                throw StoreError(.locked, HolderNote.refusal(layout, bytes: try? files.read(file, from: 0, count: 20)))
             }
             try disk { () throws(FileSystemError) in
                 try files.truncate(file, to: 0)
@@ -398,7 +402,7 @@ enum HolderNote {
     /// The number of that process; nil if none is noted or it no longer exists.
     ///
     /// This does not try to take the lock: while it held it, no store could be opened.
-    static func read(_ layout: StoreLayout, _ files: any FileSystem) -> Int32? {
+    static func read(_ layout: StoreLayout, files: any FileSystem) -> Int32? {
         guard let file = try? files.openIfThere(layout.lock) else { return nil }
         defer { files.close(file) }
         guard let bytes = try? files.read(file, from: 0, count: 20), let number = number(in: bytes) else { return nil }
@@ -406,7 +410,7 @@ enum HolderNote {
     }
 
     /// Why the directory is not available, from the bytes of the file.
-    static func refusal(_ layout: StoreLayout, _ bytes: [UInt8]?) -> String {
+    static func refusal(_ layout: StoreLayout, bytes: [UInt8]?) -> String {
         switch number(in: bytes ?? []) {
         case SystemNumber.processID?:
             "This process (\(SystemNumber.processID)) has \(layout.root) open already; close that store first, or use it."

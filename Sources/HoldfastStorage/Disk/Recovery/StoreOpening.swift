@@ -46,7 +46,7 @@ struct StoreOpening: Sendable {
         var generator = SystemRandomNumberGenerator()
         let opened = try directory.open(segmentSize: fresh.segmentSize, using: &generator)
         do throws(StoreError) {
-            return try read(opened, fresh)
+            return try read(opened, fresh: fresh)
         } catch {
             files.close(opened.lock)
             throw error
@@ -55,7 +55,7 @@ struct StoreOpening: Sendable {
 
     private func read(
         _ opened: StoreDirectory.Opened,
-        _ fresh: Geometry
+        fresh: Geometry
     ) throws(StoreError) -> OpenedStore {
         let index = ShardedIndex()
         let files = opened.files
@@ -113,7 +113,7 @@ struct StoreOpening: Sendable {
             throw StoreError(disk: error)
         }
         let all = try segments.open(found.segments, slots)
-        try segments.sealUnsealed(found.segments, all, &log)
+        try segments.sealUnsealed(found.segments, all: all, log: &log)
         let kept = recovery.sweep(found.void)
         ledger.release(
             found.void.reduce(0) { $0.addingSaturated(SpaceLedger.blocks($1.size)) }
@@ -162,7 +162,7 @@ struct SegmentOpening {
 
     /// The row of a segment in the list.
     func row(_ segment: RecoveredStore.Segment) -> SegmentRow {
-        SegmentRow(header(segment), segment.isSealed ? .sealed : .open)
+        SegmentRow(header(segment), state: segment.isSealed ? .sealed : .open)
     }
 
     private func header(_ segment: RecoveredStore.Segment) -> SegmentHeader {
@@ -207,8 +207,8 @@ struct SegmentOpening {
     /// Adds all segments to the log, and writes the missing tables of those that a crash left without one.
     func sealUnsealed(
         _ found: [RecoveredStore.Segment],
-        _ all: [Segment],
-        _ log: inout LogState
+        all: [Segment],
+        log: inout LogState
     ) throws(StoreError) {
         for (segment, found) in zip(all, found) {
             var entry = LogState.Sealed(
@@ -270,7 +270,7 @@ struct SegmentOpening {
             open.blobBytes = newest.blobBytes
             open.promisedRows = table.rows.count
             open.promisedBlobs = table.blobs.count
-            log.begin(open, LogState.Destination(kind))
+            log.begin(open, destination: LogState.Destination(kind))
         }
     }
 }

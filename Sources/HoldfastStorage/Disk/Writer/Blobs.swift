@@ -56,7 +56,7 @@ struct BlobReader: Sendable {
     /// the next chunk goes. The device is asked for all of them at once.
     ///
     /// - Returns: nil if that would have to wait for the device and `waits` is false.
-    func read(_ shape: BlobShape, _ file: BlobFile, chunks: Range<Int>, waits: Bool) throws(StoreError) -> ByteChunk? {
+    func read(_ shape: BlobShape, of file: BlobFile, chunks: Range<Int>, waits: Bool) throws(StoreError) -> ByteChunk? {
         let last = chunks.upperBound - 1
         let stored = (last - chunks.lowerBound) * BlobChunk.stride + shape.storedCount(last)
         var failure: StoreError?
@@ -64,14 +64,14 @@ struct BlobReader: Sendable {
         let bytes = [UInt8](unsafeUninitializedCapacity: stored) { room, filled in
             let room = UnsafeMutableRawBufferPointer(start: room.baseAddress, count: stored)
             do throws(StoreError) {
-                if waits { isThere = try read(room, file, from: chunks.lowerBound * BlobChunk.stride, waits: true) }
+                if waits { isThere = try read(room, of: file, from: chunks.lowerBound * BlobChunk.stride, waits: true) }
                 for index in chunks where isThere {
                     let count = shape.storedCount(index)
                     let start = waits ? (index - chunks.lowerBound) * BlobChunk.stride : filled
                     let part = UnsafeMutableRawBufferPointer(rebasing: room[start..<(start + count)])
-                    if !waits { isThere = try read(part, file, from: index * BlobChunk.stride, waits: false) }
+                    if !waits { isThere = try read(part, of: file, from: index * BlobChunk.stride, waits: false) }
                     guard isThere else { break }
-                    guard try open(part, shape, index: index) else { throw damaged(file) }
+                    guard try open(part, of: shape, index: index) else { throw damaged(file) }
                     if start != filled {
                         let plain = UnsafeRawBufferPointer(rebasing: part.prefix(shape.plainCount(index)))
                         UnsafeMutableRawBufferPointer(rebasing: room[filled...]).copyMemory(from: plain)
@@ -88,17 +88,17 @@ struct BlobReader: Sendable {
     }
 
     /// Reads a whole blob and checks it.
-    func check(_ source: RecordSource, _ file: BlobFile) throws(StoreError) {
+    func check(_ source: RecordSource, of file: BlobFile) throws(StoreError) {
         let shape = BlobShape(source.header)
         for first in stride(from: 0, to: shape.chunks, by: Self.window) {
-            _ = try read(shape, file, chunks: first..<min(shape.chunks, first + Self.window), waits: true)
+            _ = try read(shape, of: file, chunks: first..<min(shape.chunks, first + Self.window), waits: true)
         }
     }
 
     /// Fills `part`; false if that would have to wait for the device.
     private func read(
         _ part: UnsafeMutableRawBufferPointer,
-        _ file: BlobFile,
+        of file: BlobFile,
         from offset: Int,
         waits: Bool
     ) throws(StoreError) -> Bool {
@@ -120,7 +120,7 @@ struct BlobReader: Sendable {
     }
 
     /// Checks a chunk, and puts its plain bytes in place of the stored ones; false if it is damaged.
-    private func open(_ part: UnsafeMutableRawBufferPointer, _ shape: BlobShape, index: Int) throws(StoreError) -> Bool
+    private func open(_ part: UnsafeMutableRawBufferPointer, of shape: BlobShape, index: Int) throws(StoreError) -> Bool
     {
         let stored = UnsafeRawBufferPointer(part)
         guard let count = BlobChunk.check(stored, number: shape.number, index: index) else { return false }
@@ -167,7 +167,7 @@ final class BlobBody: StoredBody {
     func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
         let offset = max(0, offset)
         guard offset < shape.length, count > 0 else { return ByteChunk() }
-        if let bytes = held(offset, count) { return bytes }
+        if let bytes = held(offset, count: count) { return bytes }
         let first = offset / shape.plainPerChunk
         let window = recent.withLock { recent in
             recent.window = first == recent.chunks.upperBound ? min(BlobReader.window, recent.window * 2) : 2
@@ -178,10 +178,10 @@ final class BlobBody: StoredBody {
         let chunks = first..<min(shape.chunks, first + max(window, asked))
         do throws(StoreError) {
             let reader = BlobReader(host: host)
-            var bytes = try reader.read(shape, file, chunks: chunks, waits: false)
+            var bytes = try reader.read(shape, of: file, chunks: chunks, waits: false)
             if bytes == nil {
                 bytes = try await host.readBody { [shape, file] () throws(StoreError) in
-                    try reader.read(shape, file, chunks: chunks, waits: true)
+                    try reader.read(shape, of: file, chunks: chunks, waits: true)
                 }
             }
             let read = bytes ?? ByteChunk()
@@ -197,7 +197,7 @@ final class BlobBody: StoredBody {
         }
     }
 
-    private func held(_ offset: Int, _ count: Int) -> ByteChunk? {
+    private func held(_ offset: Int, count: Int) -> ByteChunk? {
         let index = offset / shape.plainPerChunk
         let (chunks, bytes) = recent.withLock { ($0.chunks, $0.bytes) }
         guard chunks.contains(index) else { return nil }
@@ -279,13 +279,13 @@ final class BlobFiles: Sendable {
 
     /// Makes a blob's file.
     func create(_ number: UInt64) throws(FileSystemError) -> BlobFile {
-        try open(number, bytes: 0, .create)
+        try open(number, bytes: 0, access: .create)
     }
 
     /// Opens a blob's file of this many `bytes` for reading, and keeps it for the next reader.
     func read(_ number: UInt64, bytes: Int) throws(FileSystemError) -> BlobFile {
         if let held = held(number) { return held }
-        let file = try open(number, bytes: SpaceLedger.blocks(bytes), .read)
+        let file = try open(number, bytes: SpaceLedger.blocks(bytes), access: .read)
         let oldest = recent.withLock { recent -> BlobFile? in
             recent.append(file)
             return recent.count > Self.keptOpen ? recent.removeFirst() : nil
@@ -311,13 +311,13 @@ final class BlobFiles: Sendable {
     }
 
     /// Counts it before it is open, so that a concurrent removal does not release its bytes.
-    private func open(_ number: UInt64, bytes: Int, _ access: FileAccess) throws(FileSystemError) -> BlobFile {
+    private func open(_ number: UInt64, bytes: Int, access: FileAccess) throws(FileSystemError) -> BlobFile {
         open.withLock { open in
             open[number, default: Open()].count += 1
             open[number, default: Open()].bytes = max(bytes, open[number]?.bytes ?? 0)
         }
         do throws(FileSystemError) {
-            return BlobFile(number, try files.open(layout.blob(number), access), owner: self)
+            return BlobFile(number, open: try files.open(layout.blob(number), access), owner: self)
         } catch {
             closed(number)
             throw error
@@ -410,7 +410,7 @@ final class BlobFile: Sendable {
     let open: OpenFile
     private let owner: BlobFiles
 
-    fileprivate init(_ number: UInt64, _ open: OpenFile, owner: BlobFiles) {
+    fileprivate init(_ number: UInt64, open: OpenFile, owner: BlobFiles) {
         self.number = number
         self.open = open
         self.owner = owner

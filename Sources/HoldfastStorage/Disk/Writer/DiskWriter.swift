@@ -84,14 +84,14 @@ final class DiskWriter: EntryWriter {
                 version: nil
             )
             if description != nil {
-                let size = draft.bodyLength + engine.writer.size(key, variant, draft.description)
+                let size = draft.bodyLength + engine.writer.size(key, variant: variant, description: draft.description)
                 guard size <= engine.writer.maximumEntrySize else { throw engine.writer.tooLarge }
             }
             let stored = try await engine.writer.store(
                 draft,
                 isPinned: nil,
                 body: body,
-                .commit(writer: id, since: since)
+                purpose: .commit(writer: id, since: since)
             )
             guard let stored else { throw StoreError.superseded }
             isOver.store(true, ordering: .releasing)
@@ -207,13 +207,13 @@ final class GrowingDiskBody: StoredBody {
         if offset >= available || count <= 0 { return ByteChunk() }
         let limit = min(count, available - offset)
         let chunk: ByteChunk
-        switch source(offset, limit) {
+        switch source(offset, limit: limit) {
         case .gone: throw StoreError.abandoned
         case .memory(let bytes): chunk = bytes
         case .blob(let blob, let shape, let index, let start):
             let engine = engine
             let part = try await engine.lookup.readBody { () throws(StoreError) in
-                try BlobReader(host: engine.lookup).read(shape, blob, chunks: index..<(index + 1), waits: true)
+                try BlobReader(host: engine.lookup).read(shape, of: blob, chunks: index..<(index + 1), waits: true)
             }
             guard let part, start < part.count else { throw StoreError.damaged }
             chunk = part[start..<(start + min(limit, part.count - start))]
@@ -222,7 +222,7 @@ final class GrowingDiskBody: StoredBody {
         return chunk
     }
 
-    private func source(_ offset: Int, _ limit: Int) -> Source {
+    private func source(_ offset: Int, limit: Int) -> Source {
         bytes.withLock { bytes in
             if let blob = bytes.blob, offset < bytes.flushed {
                 let shape = BlobShape(

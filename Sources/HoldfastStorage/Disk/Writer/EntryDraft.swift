@@ -173,23 +173,24 @@ struct PendingWrite: Sendable, Hashable {
     var isPut: Bool { writer == nil && !isExclusive }
 
     /// Whether it is of this identity.
-    func isOf(_ fragment: UInt64, _ variant: UInt32) -> Bool {
+    func isOf(_ fragment: UInt64, variant: UInt32) -> Bool {
         self.fragment == fragment && self.variant == variant
     }
 }
 
 extension Shard {
     /// Records that a pending write has ended.
-    mutating func endPending(_ fragment: UInt64, _ variant: UInt32, order: UInt64) -> PendingWrite? {
-        guard let place = pending.firstIndex(where: { $0.order == order && $0.isOf(fragment, variant) }) else {
+    mutating func endPending(_ fragment: UInt64, variant: UInt32, order: UInt64) -> PendingWrite? {
+        guard let place = pending.firstIndex(where: { $0.order == order && $0.isOf(fragment, variant: variant) }) else {
             return nil
         }
         return pending.remove(at: place)
     }
 
     /// Records that pending writes for an identity below `order` are superseded.
-    mutating func overtake(_ fragment: UInt64, _ variant: UInt32, below order: UInt64) {
-        for place in pending.indices where pending[place].isOf(fragment, variant) && pending[place].order < order {
+    mutating func overtake(_ fragment: UInt64, variant: UInt32, below order: UInt64) {
+        for place in pending.indices
+        where pending[place].isOf(fragment, variant: variant) && pending[place].order < order {
             pending[place].isOvertaken = true
         }
     }
@@ -202,8 +203,9 @@ extension Shard {
     }
 
     /// Whether a record of the identity that its row does not mention may be, or get, on the disk.
-    func mayHide(_ primary: UInt64, _ fragment: UInt64, _ variant: UInt32) -> Bool {
-        lingering.contains(primary) || removing.contains(primary) || pending.contains { $0.isOf(fragment, variant) }
+    func mayHide(_ primary: UInt64, fragment: UInt64, variant: UInt32) -> Bool {
+        lingering.contains(primary) || removing.contains(primary)
+            || pending.contains { $0.isOf(fragment, variant: variant) }
     }
 
     /// Records that the tombstone of a primary key is written, or has failed.

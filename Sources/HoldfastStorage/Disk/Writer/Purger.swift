@@ -109,7 +109,7 @@ final class Purger: Sendable {
     func sweepMarksSoon() {
         guard !isSweepingMarks.exchange(true, ordering: .acquiringAndReleasing) else { return }
         let last = orders.last
-        if !threads.later(.changes, { [self] in sweepMarks(from: IndexPlace(), upTo: last) }) {
+        if !threads.later(.changes, work: { [self] in sweepMarks(from: IndexPlace(), upTo: last) }) {
             isSweepingMarks.store(false, ordering: .releasing)
         }
     }

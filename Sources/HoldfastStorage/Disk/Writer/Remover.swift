@@ -79,11 +79,13 @@ final class Remover: Sendable {
             guard let current = shard.table.row(row.fragment, variant: row.variant), current.order == row.order else {
                 return .done(nil)
             }
-            if shard.pending.contains(where: { $0.isOf(row.fragment, row.variant) && $0.isExclusive }) { return .busy }
+            if shard.pending.contains(where: { $0.isOf(row.fragment, variant: row.variant) && $0.isExclusive }) {
+                return .busy
+            }
             var removal = Removal()
             if !isEviction || current.shadows || shard.lingering.contains(primary) || shard.removing.contains(primary) {
                 // A lingering record may have a higher order than the row. So does a put in progress, which must outlive this.
-                let isAlone = !shard.pending.contains { $0.isOf(row.fragment, row.variant) }
+                let isAlone = !shard.pending.contains { $0.isOf(row.fragment, variant: row.variant) }
                 removal.note = reserveNote(
                     .variantTombstone,
                     order: isAlone && shard.lingering.contains(primary) ? nil : row.order,

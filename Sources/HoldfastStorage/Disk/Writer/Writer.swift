@@ -50,7 +50,7 @@ final class Writer: Sendable {
         tagsBefore: Set<String> = [],
         isPinned: Bool?,
         body: GrowingDiskBody? = nil,
-        _ purpose: Purpose
+        purpose: Purpose
     ) async throws(StoreError) -> StoredEntry? {
         let bytes = RecordBytes(draft, isSealed: isSealed)
         guard length(of: bytes) <= geometry.recordLimit else { throw tooLarge }
@@ -64,7 +64,7 @@ final class Writer: Sendable {
             }
         }
         while true {
-            var reserved = try reserve(draft, bytes, tags: tags, isPinned: isPinned, &purpose)
+            var reserved = try reserve(draft, bytes: bytes, tags: tags, isPinned: isPinned, purpose: &purpose)
             if case .needsRoom(let destination, let length, let hasBlob) = reserved {
                 let registered = purpose
                 reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
@@ -72,12 +72,12 @@ final class Writer: Sendable {
                         var purpose = registered
                         return try reserve(
                             draft,
-                            bytes,
+                            bytes: bytes,
                             tags: tags,
                             isPinned: isPinned,
                             wanted: destination,
                             isTurn: true,
-                            &purpose
+                            purpose: &purpose
                         )
                     }
                 }
@@ -88,15 +88,16 @@ final class Writer: Sendable {
             case .done(let record?):
                 var failure: StoreError?
                 if inPlace.admits(record.place.length) {
-                    failure = writeInPlace(record, bytes)
+                    failure = writeInPlace(record, bytes: bytes)
                 } else {
                     do throws(StoreError) {
-                        try await threads.run(.writes) { [self] () throws(StoreError) in try write(record, bytes) }
+                        try await threads.run(.writes) { [self] () throws(StoreError) in try write(record, bytes: bytes)
+                        }
                     } catch {
                         failure = error
                     }
                 }
-                let finished = try finish(record, failure, draft, body, purpose)
+                let finished = try finish(record, failure: failure, draft: draft, body: body, purpose: purpose)
                 if let surplus = finished.surplus, try await remove(surplus, primary: record.header.primary) {
                     counters.entriesEvicted.add(1, ordering: .relaxed)
                 }
@@ -116,10 +117,10 @@ final class Writer: Sendable {
     private static let attempts = 64
 
     /// Writes a reserved record on this thread, and sometimes measures the time.
-    private func writeInPlace(_ record: ReservedRecord, _ bytes: consuming RecordBytes) -> StoreError? {
+    private func writeInPlace(_ record: ReservedRecord, bytes: consuming RecordBytes) -> StoreError? {
         let start = inPlace.times ? ContinuousClock.now : nil
         do throws(StoreError) {
-            try write(record, bytes)
+            try write(record, bytes: bytes)
         } catch {
             return error
         }
@@ -138,15 +139,15 @@ final class Writer: Sendable {
     /// Everything after the write of a record, whether it failed or not.
     private func finish(
         _ record: ReservedRecord,
-        _ failure: StoreError?,
-        _ draft: EntryDraft,
-        _ body: GrowingDiskBody?,
-        _ purpose: Purpose
+        failure: StoreError?,
+        draft: EntryDraft,
+        body: GrowingDiskBody?,
+        purpose: Purpose
     ) throws(StoreError) -> Finished {
         let lingers = failure != nil && !log.wipe(record.place)
         // A record that may have been written may be found after a crash, and then needs its blob.
         if lingers { body?.keepBlob() }
-        let published = publish(record, isWritten: failure == nil, lingers: lingers, purpose)
+        let published = publish(record, isWritten: failure == nil, lingers: lingers, purpose: purpose)
         if published.lingers { body?.keepBlob() }
         if let failure { throw failure }
         if let replaced = published.replaced, replaced.row.hasBlob { remover.releaseSoon() }
@@ -158,7 +159,7 @@ final class Writer: Sendable {
             body?.keepBlob()
             room.makeRoomForBlobSoon(draft.blobBytes)
         }
-        settlePin(record, published.replaced)
+        settlePin(record, replaced: published.replaced)
         if purpose.isNew {
             counters.entriesWritten.add(1, ordering: .relaxed)
             counters.bytesWritten.add(draft.bodyLength, ordering: .relaxed)
@@ -185,7 +186,7 @@ final class Writer: Sendable {
     /// - Returns: nil if the version is gone.
     func rewrite(
         _ entry: StoredEntry,
-        _ description: EntryDescription?,
+        description: EntryDescription?,
         isPinned: Bool?
     ) async throws(StoreError) -> StoredEntry? {
         for _ in 0..<Self.attempts {
@@ -218,7 +219,7 @@ final class Writer: Sendable {
                 draft,
                 tagsBefore: entry.description.tags,
                 isPinned: isPinned,
-                .replace(order: header.order, since: since)
+                purpose: .replace(order: header.order, since: since)
             )
             if let stored { return stored }
             // Carried, pinned or freshened meanwhile: its version shows whether it is still there.
@@ -301,12 +302,12 @@ final class Writer: Sendable {
     /// - Throws: `.superseded` if a writer may not commit any more. Nil inside: the row to replace is gone.
     func reserve(
         _ draft: EntryDraft,
-        _ bytes: RecordBytes,
+        bytes: RecordBytes,
         tags: Set<String>,
         isPinned: Bool?,
         wanted: LogState.Destination? = nil,
         isTurn: Bool = false,
-        _ purpose: inout Purpose
+        purpose: inout Purpose
     ) throws(StoreError) -> Reserved<ReservedRecord?> {
         let length = length(of: bytes)
         let identity = draft.identity
@@ -319,16 +320,16 @@ final class Writer: Sendable {
             case .commit(let writer, _):
                 guard let maySucceed = shard.writers.maySucceed(writer) else { throw StoreError.ended }
                 guard maySucceed else { throw StoreError.superseded }
-                if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
+                if shard.pending.contains(where: { $0.isOf(fragment, variant: identity.variant) && $0.isExclusive }) {
                     return .busy
                 }
             case .put:
-                if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) && $0.isExclusive }) {
+                if shard.pending.contains(where: { $0.isOf(fragment, variant: identity.variant) && $0.isExclusive }) {
                     return .busy
                 }
             case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
-                if shard.pending.contains(where: { $0.isOf(fragment, identity.variant) }) { return .busy }
+                if shard.pending.contains(where: { $0.isOf(fragment, variant: identity.variant) }) { return .busy }
                 destination =
                     wanted ?? slots.underLock(old.place.slot).map { LogState.Destination($0.kind) } ?? .small
             }
@@ -414,13 +415,13 @@ final class Writer: Sendable {
     }
 
     /// Writes a reserved record; blocks for as long as a copy into the page cache takes, or longer.
-    func write(_ record: ReservedRecord, _ bytes: consuming RecordBytes) throws(StoreError) {
+    func write(_ record: ReservedRecord, bytes: consuming RecordBytes) throws(StoreError) {
         var header = record.header
         if !isSealed, !header.hasBlob { header.bodyWord = BodySum.of(bytes.body, seed: header.order) }
         do {
             let file = record.place.segment.file.open
             if isSealed, let seal {
-                let (head, body) = try sealed(&header, bytes, seal)
+                let (head, body) = try sealed(&header, bytes: bytes, seal: seal)
                 try files.write(head, body, to: file, at: record.place.offset)
             } else {
                 let follows = bytes.holdsBody
@@ -444,8 +445,8 @@ final class Writer: Sendable {
 
     private func sealed(
         _ header: inout RecordHeader,
-        _ bytes: RecordBytes,
-        _ seal: any StoreSeal
+        bytes: RecordBytes,
+        seal: any StoreSeal
     ) throws(StoreError) -> (head: ByteChunk, body: ByteChunk) {
         let detail = try seal.seal(bytes.detail, context: SealedPart.detail(order: header.order).context)
         var body = bytes.body
@@ -457,8 +458,8 @@ final class Writer: Sendable {
     }
 
     /// Ends a reserved record: adds it to the index if it was written and nothing has overtaken it.
-    func publish(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, _ purpose: Purpose) -> Published {
-        var outcome = enter(record, isWritten: isWritten, lingers: lingers, purpose)
+    func publish(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, purpose: Purpose) -> Published {
+        var outcome = enter(record, isWritten: isWritten, lingers: lingers, purpose: purpose)
         if outcome.isRefused {
             // A predicate leaves no tombstone, so the record itself is wiped; while it is pending, so that a purge can wait for it.
             outcome.lingers = !log.wipe(record.place)
@@ -466,7 +467,7 @@ final class Writer: Sendable {
             index.shard(of: primary).state.withLock { shard in
                 _ = shard.endPending(
                     ShardedIndex.fragment(of: primary),
-                    record.header.variant,
+                    variant: record.header.variant,
                     order: record.header.order
                 )
                 if outcome.lingers { shard.lingering.note(primary) }
@@ -480,15 +481,17 @@ final class Writer: Sendable {
         return outcome
     }
 
-    private func enter(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, _ purpose: Purpose) -> Published {
+    private func enter(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, purpose: Purpose) -> Published {
         let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
         let fragment = ShardedIndex.fragment(of: identity.primary)
         let order = record.header.order
         return index.shard(of: identity.primary).state.withLock { shard -> Published in
             let old = shard.table.row(fragment, variant: identity.variant)
             let isVoid = record.place.segment.epoch < log.epoch.load(ordering: .acquiring)
-            if isWritten, !isVoid, !shard.accepts(purpose, old, fragment, record) { return Published(isRefused: true) }
-            let pending = shard.endPending(fragment, identity.variant, order: order)
+            if isWritten, !isVoid, !shard.accepts(purpose, old: old, fragment: fragment, record: record) {
+                return Published(isRefused: true)
+            }
+            let pending = shard.endPending(fragment, variant: identity.variant, order: order)
             guard isWritten else {
                 if lingers { shard.lingering.note(identity.primary) }
                 return Published()
@@ -505,7 +508,7 @@ final class Writer: Sendable {
             row.isPinned = record.header.isPinned
             row.hasBlob = record.header.hasBlob
             row.shadows =
-                old != nil || shard.mayHide(identity.primary, fragment, identity.variant)
+                old != nil || shard.mayHide(identity.primary, fragment: fragment, variant: identity.variant)
                 || remover.isReclaiming.load(ordering: .acquiring)
             row.mark = old?.mark ?? shard.frequencies.noteMiss(row.keyHash)
             do {
@@ -517,7 +520,7 @@ final class Writer: Sendable {
             if old == nil {
                 shard.frequencies.fit(held: shard.table.count, used: log.ledger.used, capacity: log.ledger.capacity)
             }
-            shard.overtake(fragment, identity.variant, below: row.order)
+            shard.overtake(fragment, variant: identity.variant, below: row.order)
             let replaced = old.map { GoneRow(row: $0, segment: slots.underLock($0.place.slot)) }
             // Under the lock, so that the segment is not reclaimed before the number of the blob was read from it.
             if purpose.isNew, let replaced { remover.noteRelease(replaced) }
@@ -542,7 +545,7 @@ final class Writer: Sendable {
     }
 
     /// Records the pin of an entry that is now in the index; if there is no room for it, the entry is not pinned.
-    func settlePin(_ record: ReservedRecord, _ replaced: GoneRow?) {
+    func settlePin(_ record: ReservedRecord, replaced: GoneRow?) {
         let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
         if record.header.isPinned {
             if !pins.pin(identity, weight: pinWeight(record.header)) { unpin(identity) }
@@ -561,7 +564,7 @@ final class Writer: Sendable {
     }
 
     /// The bytes of key, variant and description, as they count toward the size of an entry.
-    func size(_ key: StoreKey, _ variant: StoreKey, _ description: EntryDescription) -> Int {
+    func size(_ key: StoreKey, variant: StoreKey, description: EntryDescription) -> Int {
         RecordHeader.size + key.bytes.count + variant.bytes.count + description.byteCount
     }
 
@@ -583,9 +586,9 @@ extension Shard {
     /// Whether a written record may become visible.
     fileprivate func accepts(
         _ purpose: Writer.Purpose,
-        _ old: IndexRow?,
-        _ fragment: UInt64,
-        _ record: ReservedRecord
+        old: IndexRow?,
+        fragment: UInt64,
+        record: ReservedRecord
     ) -> Bool {
         switch purpose {
         case .commit(let writer, _): writers.maySucceed(writer) == true

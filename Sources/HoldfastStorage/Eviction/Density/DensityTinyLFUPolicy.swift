@@ -73,10 +73,10 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
         while entries.count <= slot { entries.append(DensityEntry()) }
         entries[Int(slot)].hash = hash
         entries[Int(slot)].setWeight(weight, at: now)
-        setSize(slot, max(0, size))
+        setSize(slot, size: max(0, size))
         used += max(0, size)
         count += 1
-        if size > windowCapacity { admit(slot, isUsed: false, &victims) } else { enterWindow(slot) }
+        if size > windowCapacity { admit(slot, isUsed: false, victims: &victims) } else { enterWindow(slot) }
         windowCapacity = bytes(trials.share)
         trimWindow(&victims)
         fitSketch()
@@ -96,7 +96,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
         let grown = max(0, size) - self.size(slot)
         used += grown
         if entries[Int(slot)].place != .main { windowUsed += grown }
-        setSize(slot, max(0, size))
+        setSize(slot, size: max(0, size))
         evict(&victims)
     }
 
@@ -110,7 +110,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
     mutating func evict(_ victims: inout [Slot]) {
         while used > capacity {
             if windowUsed > windowCapacity || mainCount == 0, let oldest = popWindow() {
-                admit(oldest.slot, isUsed: oldest.isUsed, &victims)
+                admit(oldest.slot, isUsed: oldest.isUsed, victims: &victims)
             } else {
                 var end = main.count
                 guard drawLeast(&end) != nil else { return }
@@ -129,7 +129,7 @@ extension DensityTinyLFUPolicy {
         return size < .max ? Int(size) : longSizes[slot] ?? Int(UInt32.max)
     }
 
-    mutating func setSize(_ slot: Slot, _ size: Int) {
+    mutating func setSize(_ slot: Slot, size: Int) {
         if entries[Int(slot)].size == .max { longSizes[slot] = nil }
         entries[Int(slot)].size = UInt32(clamping: size)
         if entries[Int(slot)].size == .max { longSizes[slot] = size }
@@ -152,7 +152,7 @@ extension DensityTinyLFUPolicy {
     mutating func forget(_ slot: Slot) {
         used -= size(slot)
         count -= 1
-        setSize(slot, 0)
+        setSize(slot, size: 0)
         entries[Int(slot)].place = .absent
         let frequency = DensityWeight.count(of: entries[Int(slot)].weight(at: now))
         if frequency > 1 { sketch.raise(entries[Int(slot)].hash, to: frequency) }
@@ -213,7 +213,7 @@ extension DensityTinyLFUPolicy {
     mutating func trimWindow(_ victims: inout [Slot]) {
         for _ in 0..<16 {
             guard windowUsed > windowCapacity, let oldest = popWindow() else { break }
-            admit(oldest.slot, isUsed: oldest.isUsed, &victims)
+            admit(oldest.slot, isUsed: oldest.isUsed, victims: &victims)
         }
         evict(&victims)
     }
@@ -264,7 +264,7 @@ extension DensityTinyLFUPolicy {
 
 extension DensityTinyLFUPolicy {
     /// Moves an entry that is in neither part into the main part, or evicts it.
-    mutating func admit(_ slot: Slot, isUsed: Bool, _ victims: inout [Slot]) {
+    mutating func admit(_ slot: Slot, isUsed: Bool, victims: inout [Slot]) {
         let missing = used - capacity
         if missing > 0 {
             guard let end = contest(score(slot), missing: missing, isSure: isUsed) else {
@@ -318,7 +318,7 @@ extension DensityTinyLFUPolicy {
                 continue
             }
             drawn += 1
-            let score = score(entries[Int(slot)], now)
+            let score = score(entries[Int(slot)], now: now)
             if score < least {
                 least = score
                 index = candidate
@@ -342,10 +342,10 @@ extension DensityTinyLFUPolicy {
         }
     }
 
-    private func score(_ slot: Slot) -> Int { score(entries[Int(slot)], now) }
+    private func score(_ slot: Slot) -> Int { score(entries[Int(slot)], now: now) }
 
     @inline(__always)
-    private func score(_ entry: DensityEntry, _ now: UInt32) -> Int {
+    private func score(_ entry: DensityEntry, now: UInt32) -> Int {
         DensityWeight.score(entry.weight(at: now), size: entry.size, beta: beta)
     }
 }

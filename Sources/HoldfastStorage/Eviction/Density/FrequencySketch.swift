@@ -11,9 +11,7 @@ package struct FrequencySketch: Sendable {
     private var words: [UInt64]
 
     /// An empty sketch with this many words, at least one.
-    package init(words count: Int) {
-        words = Array(repeating: 0, count: max(1, count))
-    }
+    package init(words count: Int) { words = Array(repeating: 0, count: max(1, count)) }
 
     /// The number of words.
     package var count: Int { words.count }
@@ -26,7 +24,7 @@ package struct FrequencySketch: Sendable {
         return words.withUnsafeBufferPointer { words in
             var least: UInt64 = 15
             for row in 0..<Self.rows {
-                let (word, shift) = Self.place(places, row, words.count)
+                let (word, shift) = Self.place(places, row: row, count: words.count)
                 least = min(least, words[word] >> shift & 15)
             }
             return Int(least)
@@ -47,7 +45,7 @@ package struct FrequencySketch: Sendable {
         let places = Self.spread(hash)
         words.withUnsafeMutableBufferPointer { words in
             for row in 0..<Self.rows {
-                let (word, shift) = Self.place(places, row, words.count)
+                let (word, shift) = Self.place(places, row: row, count: words.count)
                 let counter = words[word] >> shift & 15
                 if counter < count { words[word] &+= (count - counter) << shift }
             }
@@ -66,7 +64,7 @@ package struct FrequencySketch: Sendable {
     }
 
     /// Each row has 4 of a word's 16 counters for itself.
-    private static func place(_ places: UInt64, _ row: Int, _ count: Int) -> (word: Int, shift: UInt64) {
+    private static func place(_ places: UInt64, row: Int, count: Int) -> (word: Int, shift: UInt64) {
         let step = UInt32(truncatingIfNeeded: places >> 32) | 1
         let place = UInt32(truncatingIfNeeded: places) &+ UInt32(truncatingIfNeeded: row) &* step
         let word = Int(truncatingIfNeeded: (UInt64(place) &* UInt64(truncatingIfNeeded: count)) >> 32)

@@ -55,7 +55,7 @@ package struct KeyFrequencies: Sendable {
     }
 
     /// Records that a key, whose row had this mark, is no longer held.
-    package mutating func noteGone(_ hash: UInt32, _ mark: UInt8) {
+    package mutating func noteGone(_ hash: UInt32, mark: UInt8) {
         let count = DensityWeight.count(of: weight(mark))
         if count > 1 { sketch.raise(hash, to: count) }
     }

@@ -66,7 +66,7 @@ package struct WindowTrials: Sendable {
             case .main, .usedInWindow: hits[index] += 1
             case .window:
                 hits[index] += 1
-                keys.setPlace(id, index, .usedInWindow)
+                keys.setPlace(id, trial: index, place: .usedInWindow)
             case .absent:
                 let bytes = capacity >> Int(rarity)
                 trials[index].insert(
@@ -75,8 +75,8 @@ package struct WindowTrials: Sendable {
                     window: Int(Self.shares[index] * Double(bytes)),
                     beta: beta,
                     now: now,
-                    &keys,
-                    &random
+                    keys: &keys,
+                    random: &random
                 )
             }
         }
@@ -125,9 +125,7 @@ struct WindowTrial: Sendable {
     private var used = 0
 
     /// A trial that stores its keys' places under `index`.
-    init(index: Int) {
-        self.index = index
-    }
+    init(index: Int) { self.index = index }
 
     /// The bytes of memory used.
     var bytes: Int { (window.capacity + main.capacity) * 2 }
@@ -139,18 +137,27 @@ struct WindowTrial: Sendable {
         window windowCapacity: Int,
         beta: Int,
         now: UInt32,
-        _ keys: inout TrialKeys,
-        _ random: inout PolicyRandom
+        keys: inout TrialKeys,
+        random: inout PolicyRandom
     ) {
         let size = Int(keys[id].size)
         guard size <= capacity else { return }
         used += size
         if size <= windowCapacity {
-            keys.setPlace(id, index, .window)
+            keys.setPlace(id, trial: index, place: .window)
             window.append(id)
             windowUsed += size
         } else {
-            admit(id, isUsed: false, id, capacity, beta, now, &keys, &random)
+            admit(
+                id,
+                isUsed: false,
+                current: id,
+                capacity: capacity,
+                beta: beta,
+                now: now,
+                keys: &keys,
+                random: &random
+            )
         }
         while windowUsed > windowCapacity, head < window.count {
             let oldest = window[head]
@@ -160,62 +167,72 @@ struct WindowTrial: Sendable {
                 head = 0
             }
             windowUsed -= Int(keys[oldest].size)
-            admit(oldest, isUsed: keys[oldest].place(index) == .usedInWindow, id, capacity, beta, now, &keys, &random)
+            admit(
+                oldest,
+                isUsed: keys[oldest].place(index) == .usedInWindow,
+                current: id,
+                capacity: capacity,
+                beta: beta,
+                now: now,
+                keys: &keys,
+                random: &random
+            )
         }
-        while used > capacity, let least = drawLeast(below: main.count, beta, now, keys, &random) {
+        while used > capacity, let least = drawLeast(below: main.count, beta, now: now, keys: keys, random: &random) {
             main.swapAt(least.index, main.count - 1)
             let victim = main.removeLast()
-            drop(victim, id, &keys)
+            drop(victim, current: id, keys: &keys)
         }
     }
 
     private mutating func admit(
         _ id: UInt16,
         isUsed: Bool,
-        _ current: UInt16,
-        _ capacity: Int,
-        _ beta: Int,
-        _ now: UInt32,
-        _ keys: inout TrialKeys,
-        _ random: inout PolicyRandom
+        current: UInt16,
+        capacity: Int,
+        beta: Int,
+        now: UInt32,
+        keys: inout TrialKeys,
+        random: inout PolicyRandom
     ) {
-        let score = keys[id].score(beta, now)
+        let score = keys[id].score(beta, now: now)
         var end = main.count
         var missing = used - capacity
         while missing > 0 {
-            guard main.count - end < Self.mostVictims, let least = drawLeast(below: end, beta, now, keys, &random),
+            guard main.count - end < Self.mostVictims,
+                let least = drawLeast(below: end, beta, now: now, keys: keys, random: &random),
                 isUsed || least.score < score
-            else { return drop(id, current, &keys) }
+            else { return drop(id, current: current, keys: &keys) }
             end -= 1
             main.swapAt(least.index, end)
             missing -= Int(keys[main[end]].size)
         }
-        while main.count > end { drop(main.removeLast(), current, &keys) }
-        keys.setPlace(id, index, .main)
+        while main.count > end { drop(main.removeLast(), current: current, keys: &keys) }
+        keys.setPlace(id, trial: index, place: .main)
         main.append(id)
     }
 
     private func drawLeast(
         below end: Int,
         _ beta: Int,
-        _ now: UInt32,
-        _ keys: TrialKeys,
-        _ random: inout PolicyRandom
+        now: UInt32,
+        keys: TrialKeys,
+        random: inout PolicyRandom
     ) -> (index: Int, score: Int)? {
         guard end > 0 else { return nil }
         var least = (index: 0, score: Int.max)
         for _ in 0..<Self.samples {
             let candidate = random.next(below: end)
-            let score = keys[main[candidate]].score(beta, now)
+            let score = keys[main[candidate]].score(beta, now: now)
             if score < least.score { least = (candidate, score) }
         }
         return least
     }
 
     /// The key of the current request stays listed, because the other trials may still admit it.
-    private mutating func drop(_ id: UInt16, _ current: UInt16, _ keys: inout TrialKeys) {
+    private mutating func drop(_ id: UInt16, current: UInt16, keys: inout TrialKeys) {
         used -= Int(keys[id].size)
-        keys.setPlace(id, index, .absent)
+        keys.setPlace(id, trial: index, place: .absent)
         if id != current { keys.release(id) }
     }
 }
@@ -242,7 +259,7 @@ struct TrialKey: Sendable {
     }
 
     /// Stores where a trial has the key.
-    mutating func setPlace(_ trial: Int, _ place: DensityEntry.Place) {
+    mutating func setPlace(_ trial: Int, place: DensityEntry.Place) {
         bits = bits & ~(3 << UInt32(2 * trial)) | place.rawValue << UInt32(2 * trial)
     }
 
@@ -252,7 +269,7 @@ struct TrialKey: Sendable {
     }
 
     /// The score that decides between two keys; `beta` in 1/1024.
-    func score(_ beta: Int, _ now: UInt32) -> Int {
+    func score(_ beta: Int, now: UInt32) -> Int {
         DensityWeight.score(DensityWeight.unpack(bits, at: now), size: size, beta: beta)
     }
 }
@@ -273,8 +290,8 @@ struct TrialKeys: Sendable {
     subscript(_ id: UInt16) -> TrialKey { keys[Int(id)] }
 
     /// Stores where a trial has a key.
-    mutating func setPlace(_ id: UInt16, _ trial: Int, _ place: DensityEntry.Place) {
-        keys[Int(id)].setPlace(trial, place)
+    mutating func setPlace(_ id: UInt16, trial: Int, place: DensityEntry.Place) {
+        keys[Int(id)].setPlace(trial, place: place)
     }
 
     /// The number of the key with this hash, assigned if it has none; sets its weight.

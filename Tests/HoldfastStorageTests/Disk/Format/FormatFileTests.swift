@@ -19,7 +19,7 @@ struct FormatFileTests {
                 createdOrder: 0,
                 identity: generator.next()
             )
-            file.rows[Int(number) * 2] = SegmentRow(header, [.open, .sealed, .idle][Int(number % 3)])
+            file.rows[Int(number) * 2] = SegmentRow(header, state: [.open, .sealed, .idle][Int(number % 3)])
         }
         return file
     }
@@ -97,7 +97,7 @@ struct FormatFileTests {
             try files.write(ByteChunk(before.encode()), to: file, at: 0)
             try files.sync(file)
             try files.syncDirectory("/")
-            let manifest = Manifest(file, before, files: files)
+            let manifest = Manifest(file, content: before, files: files)
             let header = SegmentHeader(kind: .main, number: 30, epoch: 1, createdOrder: 0, identity: 31)
             files.plan(.stop(within: step))
             try? manifest.note(3, is: .sealed)

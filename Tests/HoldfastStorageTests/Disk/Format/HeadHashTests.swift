@@ -25,10 +25,10 @@ struct HeadHashTests {
     func parts() {
         let head = [UInt8](0..<96)
         let more = Array("abc".utf8)
-        let hash = head.withUnsafeBytes { head in more.withUnsafeBytes { HeadHash.of(head, $0, seed: 7) } }
+        let hash = head.withUnsafeBytes { head in more.withUnsafeBytes { HeadHash.of(head, more: $0, seed: 7) } }
         #expect(hash == 0x6234_9C56_50FF_B7E1)
         #expect(hash == HeadHash.of(head + more, seed: 7))
-        let short = more.withUnsafeBytes { HeadHash.of($0, $0, seed: 7) }
+        let short = more.withUnsafeBytes { HeadHash.of($0, more: $0, seed: 7) }
         #expect(short != HeadHash.of(more + more, seed: 7))
     }
 

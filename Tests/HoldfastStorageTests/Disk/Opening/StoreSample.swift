@@ -119,7 +119,7 @@ struct StoreSample {
             createdOrder: 1,
             identity: number + 1_000
         )
-        list.rows[number] = SegmentRow(header, isSealed ? .sealed : .open)
+        list.rows[number] = SegmentRow(header, state: isSealed ? .sealed : .open)
         var bytes = header.encode(seed: seed)
         var rows: [TableRow] = []
         var blobs: [BlobRow] = []

@@ -57,7 +57,7 @@ struct KeyFrequenciesTests {
             frequencies.fit(keys: 1 << 16)
             var mark = frequencies.noteMiss(123)
             for _ in 1..<max(2, uses) where uses > 1 { mark = frequencies.noteUse(mark) }
-            frequencies.noteGone(123, mark)
+            frequencies.noteGone(123, mark: mark)
             let back = frequencies.weight(frequencies.noteMiss(123))
             #expect(back >= DensityWeight.weight(ofCount: least) - 160, "after \(uses) uses")
         }

@@ -114,11 +114,11 @@ struct WindowTrialsTests {
             let id = keys.note(hash, size: 1, weight: 0, now: 0)
             isRight = isRight && model[hash] ?? id == id && keys[id].hash == hash
             if Bool.random(using: &generator) {
-                keys.setPlace(id, 3, .absent)
+                keys.setPlace(id, trial: 3, place: .absent)
                 keys.release(id)
                 model[hash] = nil
             } else {
-                keys.setPlace(id, 3, .main)
+                keys.setPlace(id, trial: 3, place: .main)
                 keys.release(id)
                 model[hash] = id
             }

@@ -27,7 +27,7 @@ struct MemoryLedgerTests {
         pinned: Bool = false,
         _ leaving: inout Leaving
     ) throws -> SlotTicket {
-        try ledger.makeRoom(cost, &leaving)
+        try ledger.makeRoom(cost, leaving: &leaving)
         return ledger.enter(
             hash: key,
             policyKey: key,
@@ -48,7 +48,7 @@ struct MemoryLedgerTests {
         #expect((ledger.used, ledger.count, ledger.policy.count) == (800, 2, 0))
         #expect(ledger.owner(of: first)?.standing == .guest)
         // The one that has been a guest for longest goes.
-        try ledger.makeRoom(300, &leaving)
+        try ledger.makeRoom(300, leaving: &leaving)
         #expect(leaving.map(\.ticket) == [first])
         #expect(ledger.owner(of: first) == nil)
         #expect(ledger.owner(of: second) != nil)
@@ -61,14 +61,14 @@ struct MemoryLedgerTests {
         var ledger = Self.picky(1_000)
         var leaving: Leaving = []
         let first = try Self.enter(&ledger, 1, 400, &leaving)
-        ledger.use(first, &leaving)
+        ledger.use(first, leaving: &leaving)
         #expect(ledger.owner(of: first)?.standing == .kept)
         #expect((ledger.used, ledger.guestBytes, ledger.guestCount, ledger.policy.used) == (400, 0, 0, 400))
         var victims: [UInt32] = []
         ledger.policy.setCapacity(500, victims: &victims)
         let second = try Self.enter(&ledger, 2, 300, &leaving)
         ledger.policy.setCapacity(500, victims: &victims)
-        ledger.use(second, &leaving)
+        ledger.use(second, leaving: &leaving)
         #expect(victims.isEmpty)
         #expect(leaving.map(\.ticket) == [first])
         #expect(ledger.owner(of: second)?.standing == .kept)
@@ -84,7 +84,7 @@ struct MemoryLedgerTests {
         let second = try Self.enter(&ledger, 2, 100, &leaving)
         #expect(first.slot == second.slot)
         #expect(first != second)
-        ledger.use(first, &leaving)
+        ledger.use(first, leaving: &leaving)
         #expect(ledger.owner(of: second)?.standing == .guest, "a use of the first was credited to the second")
         ledger.remove(first)
         #expect(ledger.owner(of: second) != nil, "the first's removal took the second")
@@ -99,7 +99,7 @@ struct MemoryLedgerTests {
         let old = try Self.enter(&ledger, 1, 300, &leaving)
         let useless = try Self.enter(&ledger, 2, 300, until: 10, &leaving)
         let useful = try Self.enter(&ledger, 3, 300, until: 50, &leaving)
-        ledger.use(useless, &leaving)
+        ledger.use(useless, leaving: &leaving)
         ledger.latestNow = .at(11)
         let next = try Self.enter(&ledger, 4, 300, &leaving)
         #expect(leaving.map(\.ticket) == [useless])
@@ -120,7 +120,7 @@ struct MemoryLedgerTests {
         let key = StoreKey("w")
         let description = EntryDescription("m")
         func write(_ bytes: Int) throws -> UInt64 {
-            try ledger.makeRoom(bytes, &leaving)
+            try ledger.makeRoom(bytes, leaving: &leaving)
             return ledger.begin(.init(key: key, variant: key, description: description, reserved: bytes))
         }
         let first = try write(1_000)
@@ -144,9 +144,9 @@ struct MemoryLedgerTests {
         var leaving: Leaving = []
         _ = try Self.enter(&ledger, 1, 500, pinned: true, &leaving)
         _ = try Self.enter(&ledger, 2, 400, &leaving)
-        #expect(throws: StoreError.self) { try ledger.makeRoom(501, &leaving) }
+        #expect(throws: StoreError.self) { try ledger.makeRoom(501, leaving: &leaving) }
         #expect(leaving.isEmpty)
-        try ledger.makeRoom(500, &leaving)
+        try ledger.makeRoom(500, leaving: &leaving)
         #expect(leaving.count == 1)
     }
 
@@ -168,7 +168,7 @@ struct MemoryLedgerTests {
             let known = model.keys.sorted { ($0.slot, $0.life) < ($1.slot, $1.life) }.randomElement(using: &generator)
             switch Int.random(in: 0..<10, using: &generator) {
             case 0...2:
-                guard (try? ledger.makeRoom(cost, &leaving)) != nil else { break }
+                guard (try? ledger.makeRoom(cost, leaving: &leaving)) != nil else { break }
                 let pins = cost < 200 && Int.random(in: 0..<8, using: &generator) == 0
                 let key = UInt64.random(in: 0..<60, using: &generator)
                 let ticket = ledger.enter(
@@ -183,7 +183,7 @@ struct MemoryLedgerTests {
                 #expect(!leaving.contains { $0.ticket == ticket }, "a new entry left at once")
                 model[ticket] = (cost, pins)
             case 3:
-                guard (try? ledger.makeRoom(cost, &leaving)) != nil else { break }
+                guard (try? ledger.makeRoom(cost, leaving: &leaving)) != nil else { break }
                 let name = StoreKey("w")
                 let writer = WritersInFlight.Writer(
                     key: name,
@@ -194,7 +194,7 @@ struct MemoryLedgerTests {
                 writers[ledger.begin(writer)] = cost
             case 4:
                 guard let id = writers.keys.sorted().randomElement(using: &generator) else { break }
-                if Bool.random(using: &generator), (try? ledger.makeRoom(cost, &leaving)) != nil {
+                if Bool.random(using: &generator), (try? ledger.makeRoom(cost, leaving: &leaving)) != nil {
                     ledger.reserve(cost, for: id)
                     writers[id, default: 0] += cost
                 } else {
@@ -208,23 +208,26 @@ struct MemoryLedgerTests {
                 model[known] = nil
             case 6:
                 guard let known, let old = model[known] else { break }
-                guard (try? ledger.makeRoom(cost - old.cost, &leaving)) != nil, ledger.owner(of: known) != nil else {
+                guard (try? ledger.makeRoom(cost - old.cost, leaving: &leaving)) != nil, ledger.owner(of: known) != nil
+                else {
                     break
                 }
                 let pins = old.pinned && Bool.random(using: &generator)
-                ledger.change(known, cost: cost, uselessAfter: until, isPinned: pins, &leaving)
+                ledger.change(known, cost: cost, uselessAfter: until, isPinned: pins, leaving: &leaving)
                 #expect(!leaving.contains { $0.ticket == known })
                 model[known] = (cost, pins)
             case 7:
                 guard let known, let old = model[known] else { break }
                 let pinned = model.values.reduce(0) { $0 + ($1.pinned ? $1.cost : 0) }
                 let pins = !old.pinned && pinned + old.cost <= 5_000
-                ledger.setPinned(pins, known, uselessAfter: until, &leaving)
+                ledger.setPinned(pins, ticket: known, uselessAfter: until, leaving: &leaving)
                 model[known] = (old.cost, pins)
             case 8:
                 if step % 50 == 0 { ledger.trim(to: Int.random(in: -10...10_000, using: &generator), &leaving) }
             default:
-                for known in model.keys.sorted(by: { $0.slot < $1.slot }).prefix(5) { ledger.use(known, &leaving) }
+                for known in model.keys.sorted(by: { $0.slot < $1.slot }).prefix(5) {
+                    ledger.use(known, leaving: &leaving)
+                }
             }
             for gone in leaving {
                 let old = model.removeValue(forKey: gone.ticket)

@@ -22,7 +22,7 @@ struct GroupTableTests {
         let ticket = SlotTicket(slot: UInt32(number), life: 1)
         return MemoryRecord(
             entry,
-            HeldBody(ByteChunk([UInt8(truncatingIfNeeded: number)]), ticket: ticket, in: owner)
+            held: HeldBody(ByteChunk([UInt8(truncatingIfNeeded: number)]), ticket: ticket, in: owner)
         )
     }
 
@@ -47,7 +47,7 @@ struct GroupTableTests {
             let (key, hash) = (StoreKey("key \(number)"), Self.hash(number, meet))
             let count = [0, 0, 1, 1, 1, 3].randomElement(using: &generator) ?? 0
             let records = (0..<count).map { Self.record(key, UInt64(step * 8 + $0)) }
-            table.replace(key, hash, with: records)
+            table.replace(key, hash: hash, with: records)
             if model[number] == nil { places[number] = table.place(of: key, hash) }
             model[number] = records.isEmpty ? nil : records
             if records.isEmpty { places[number] = nil }
@@ -65,7 +65,7 @@ struct GroupTableTests {
             }
         }
         #expect(table.groups.count { !$0.entries.isEmpty } == model.count)
-        for number in model.keys { table.replace(StoreKey("key \(number)"), Self.hash(number, meet), with: []) }
+        for number in model.keys { table.replace(StoreKey("key \(number)"), hash: Self.hash(number, meet), with: []) }
         #expect(table.groups.count { !$0.entries.isEmpty } == 0)
         #expect(table.place(of: StoreKey("key 1"), Self.hash(1, meet)) == nil)
     }
@@ -74,7 +74,7 @@ struct GroupTableTests {
     func keys(text: String) {
         var table = GroupTable()
         let key = StoreKey(text)
-        table.replace(key, 1, with: [Self.record(key, 1)])
+        table.replace(key, hash: 1, with: [Self.record(key, 1)])
         #expect(table.place(of: StoreKey(text), 1) != nil)
         #expect(table.place(of: StoreKey(text + "x"), 1) == nil)
         for place in text.utf8.indices {

@@ -26,18 +26,18 @@ struct HotCopiesTests {
             storedAt: .at(0)
         )
         let ticket = SlotTicket(slot: UInt32(number), life: 1)
-        return MemoryRecord(entry, HeldBody(ByteChunk([1]), ticket: ticket, in: owner)).entry
+        return MemoryRecord(entry, held: HeldBody(ByteChunk([1]), ticket: ticket, in: owner)).entry
     }
 
     @Test("A copy is valid for its key until its shard changes")
     func found() {
         var copies = HotCopiesState()
-        copies.add(key, 7, change: 3, [entry(1)])
-        let right = copies.lookUp(key, 7, change: 3, now: .at(0))
+        copies.add(key, hash: 7, change: 3, entries: [entry(1)])
+        let right = copies.lookUp(key, hash: 7, change: 3, now: .at(0))
         #expect(right?.entries == [entry(1)])
-        let changed = copies.lookUp(key, 7, change: 4, now: .at(0))
-        let otherHash = copies.lookUp(key, 8, change: 3, now: .at(0))
-        let otherKey = copies.lookUp(StoreKey("l"), 7, change: 3, now: .at(0))
+        let changed = copies.lookUp(key, hash: 7, change: 4, now: .at(0))
+        let otherHash = copies.lookUp(key, hash: 8, change: 3, now: .at(0))
+        let otherKey = copies.lookUp(StoreKey("l"), hash: 7, change: 3, now: .at(0))
         #expect(changed == nil && otherHash == nil && otherKey == nil)
         #expect(copies.lookups == 1)
     }
@@ -45,10 +45,10 @@ struct HotCopiesTests {
     @Test("A hit of the only variant is recorded; with several, none is before a body is opened")
     func notes() {
         var copies = HotCopiesState()
-        copies.add(key, 7, change: 0, [entry(5)])
-        copies.add(StoreKey("l"), 1 << 16, change: 0, [entry(1), entry(2)])
-        _ = copies.lookUp(key, 7, change: 0, now: .at(4))
-        _ = copies.lookUp(StoreKey("l"), 1 << 16, change: 0, now: .at(9))
+        copies.add(key, hash: 7, change: 0, entries: [entry(5)])
+        copies.add(StoreKey("l"), hash: 1 << 16, change: 0, entries: [entry(1), entry(2)])
+        _ = copies.lookUp(key, hash: 7, change: 0, now: .at(4))
+        _ = copies.lookUp(StoreKey("l"), hash: 1 << 16, change: 0, now: .at(9))
         var tickets: [SlotTicket] = []
         let now = copies.drain { tickets.append($0) }
         #expect(now == .at(9))
@@ -59,8 +59,8 @@ struct HotCopiesTests {
     func fate() throws {
         var copies = HotCopiesState()
         let shown = entry(1)
-        copies.add(key, 7, change: 0, [shown])
-        let found = copies.lookUp(key, 7, change: 0, now: .at(0))
+        copies.add(key, hash: 7, change: 0, entries: [shown])
+        let found = copies.lookUp(key, hash: 7, change: 0, now: .at(0))
         let copy = try #require(found?.entries.first?.held)
         let held = try #require(shown.held)
         #expect(copy !== held && !copy.isGone && !copy.hasSiblings)
@@ -74,11 +74,11 @@ struct HotCopiesTests {
         var copies = HotCopiesState()
         let worth = [7, 7, 8, 7].map { copies.isWorth($0) }
         #expect(worth == [false, true, false, false])
-        copies.add(key, 7, change: 0, [entry(1)])
-        copies.add(StoreKey("l"), 1 << 16, change: 1, [entry(2)])
+        copies.add(key, hash: 7, change: 0, entries: [entry(1)])
+        copies.add(StoreKey("l"), hash: 1 << 16, change: 1, entries: [entry(2)])
         let isAnyLeft = copies.drop { _, change in change == 1 }
-        let dropped = copies.lookUp(key, 7, change: 0, now: .at(0))
-        let kept = copies.lookUp(StoreKey("l"), 1 << 16, change: 1, now: .at(0))
+        let dropped = copies.lookUp(key, hash: 7, change: 0, now: .at(0))
+        let kept = copies.lookUp(StoreKey("l"), hash: 1 << 16, change: 1, now: .at(0))
         #expect(isAnyLeft && dropped == nil && kept != nil)
         let isAnyLeftOfNone = copies.drop { _, _ in false }
         #expect(!isAnyLeftOfNone)
@@ -126,7 +126,9 @@ struct HotCopiesTests {
         let change = store.shards.changes(MemoryShards.number(of: hash)).pointee.load(ordering: .acquiring)
         let entries = store.peek(key, now: .at(0)) ?? []
         for stripe in 0..<MemoryShards.stripes {
-            for _ in 0..<2 { store.shards.copies(stripe).pointee.add(key, hash, change: change, entries) }
+            for _ in 0..<2 {
+                store.shards.copies(stripe).pointee.add(key, hash: hash, change: change, entries: entries)
+            }
         }
     }
 
