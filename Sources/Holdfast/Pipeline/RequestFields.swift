@@ -43,6 +43,8 @@ extension URLRequest {
         for (name, value) in changes {
             if let spelled = fields.keys.first(where: { name.isSpelled($0) }) {
                 former[name] = fields.removeValue(forKey: spelled)
+                // The property may keep what its new value lacks, on systems where it only adds.
+                if value == nil { setValue(nil, forHTTPHeaderField: name.rawName) }
             }
             fields[name.rawName] = value
         }
