@@ -37,8 +37,8 @@ extension CachingHook {
         else { return nil }
         var response = hit.response
         if context.isObserved, let decision = response.cacheDecision { explain(decision, context: context) }
-        // Only a caller that judges responses can reject one.
-        if context.options.acceptance != nil {
+        // Only a caller that judges responses can reject one, and that of an outer pipeline cannot be seen from here.
+        if context.options.acceptance != nil || context.returnsRedirects {
             response.storedOrigin = EntryOrigin(hook: self, entry: hit.entry, context: context)
         }
         return response

@@ -37,6 +37,25 @@ struct RefusedEntryTests {
         #expect(bench.cache.store.statistics.entryCount == 0)
     }
 
+    @Test("The same for a pipeline whose transport is the one with the cache")
+    func refusedFromStoreBelow() async throws {
+        let transport = ScriptedTransport(
+            ["bad", "good"].map { .respond(200, ["Cache-Control": "max-age=60"], body: $0) }
+        )
+        let inner = Pipeline(transport: transport, cache: .inMemory())
+        let outer = Pipeline(transport: inner)
+        _ = try await outer.send(.get()).body.collect()
+        var options = CallOptions()
+        options.acceptance = Acceptance { response in
+            let bytes = try await response.body.collect()
+            response.body = ResponseBody(bytes)
+            if bytes == ByteChunk(copying: "bad".utf8) { throw Refused(reason: "bad") }
+        }
+        let response = try await outer.send(.get(), options: options)
+        #expect(try await response.body.collect() == ByteChunk(copying: "good".utf8))
+        #expect(transport.sent.count == 2)
+    }
+
     @Test("A refused stored response is not fetched again if the call may not send")
     func refusedOnlyIfCached() async throws {
         let bench = CacheBench([.respond(200, ["Cache-Control": "max-age=60"], body: "bad")])
