@@ -69,55 +69,11 @@ enum BodySum {
 
         @inline(__always)
         mutating func takeBlock(_ bytes: UnsafeRawBufferPointer, offset: Int) {
-            Self.takeRow(bytes, offset: offset, c0: &a0, c1: &a1, c2: &a2, c3: &a3, b0: &b0, b1: &b1, b2: &b2, b3: &b3)
-            Self.takeRow(
-                bytes,
-                offset: offset &+ 64,
-                c0: &a1,
-                c1: &a2,
-                c2: &a3,
-                c3: &a0,
-                b0: &b0,
-                b1: &b1,
-                b2: &b2,
-                b3: &b3
-            )
-            Self.takeRow(
-                bytes,
-                offset: offset &+ 128,
-                c0: &a2,
-                c1: &a3,
-                c2: &a0,
-                c3: &a1,
-                b0: &b0,
-                b1: &b1,
-                b2: &b2,
-                b3: &b3
-            )
-            Self.takeRow(
-                bytes,
-                offset: offset &+ 192,
-                c0: &a3,
-                c1: &a0,
-                c2: &a1,
-                c3: &a2,
-                b0: &b0,
-                b1: &b1,
-                b2: &b2,
-                b3: &b3
-            )
-            Self.takeRow(
-                bytes,
-                offset: offset &+ 256,
-                c0: &a1,
-                c1: &a2,
-                c2: &a3,
-                c3: &a0,
-                b0: &b0,
-                b1: &b1,
-                b2: &b2,
-                b3: &b3
-            )
+            Self.takeRow(bytes, offset, &a0, &a1, &a2, &a3, &b0, &b1, &b2, &b3)
+            Self.takeRow(bytes, offset &+ 64, &a1, &a2, &a3, &a0, &b0, &b1, &b2, &b3)
+            Self.takeRow(bytes, offset &+ 128, &a2, &a3, &a0, &a1, &b0, &b1, &b2, &b3)
+            Self.takeRow(bytes, offset &+ 192, &a3, &a0, &a1, &a2, &b0, &b1, &b2, &b3)
+            Self.takeRow(bytes, offset &+ 256, &a1, &a2, &a3, &a0, &b0, &b1, &b2, &b3)
             a0 &-= b0 &+ b0 &+ Self.swapped(b0)
             a1 &-= b1 &+ b1 &+ Self.swapped(b1)
             a2 &-= b2 &+ b2 &+ Self.swapped(b2)
@@ -127,15 +83,15 @@ enum BodySum {
         @inline(__always)
         private static func takeRow(
             _ bytes: UnsafeRawBufferPointer,
-            offset: Int,
-            c0: inout Pair,
-            c1: inout Pair,
-            c2: inout Pair,
-            c3: inout Pair,
-            b0: inout Pair,
-            b1: inout Pair,
-            b2: inout Pair,
-            b3: inout Pair
+            _ offset: Int,
+            _ c0: inout Pair,
+            _ c1: inout Pair,
+            _ c2: inout Pair,
+            _ c3: inout Pair,
+            _ b0: inout Pair,
+            _ b1: inout Pair,
+            _ b2: inout Pair,
+            _ b3: inout Pair
         ) {
             c0 &+= pair(bytes, offset: offset)
             b0 &+= c0
