@@ -52,10 +52,10 @@ public final class FaultInjectingTransport: Transport {
     }
 
     /// How many exchanges the plan applied to.
-    public var exposedCount: Int { numbers.withLock { $0.seen } }
+    package var exposedCount: Int { numbers.withLock { $0.seen } }
 
     /// The numbers of the exchanges that got a fault, in order.
-    public var befallen: [Int] { numbers.withLock { $0.befallen } }
+    package var befallen: [Int] { numbers.withLock { $0.befallen } }
 
     public var enforcesDeadline: Bool { transport.enforcesDeadline }
 

@@ -211,7 +211,7 @@ struct Scenario: Sendable {
         let cold = HTTPCache(store: try await openStore())
         var results: [RunResult] = []
         do {
-            try await cold.removeAll()
+            try await cold.remove(.all)
             results.append(try await replay("bare", console: console))
             results.append(try await replay("retries", retries: true, console: console))
             results.append(try await replay("cache+retries", retries: true, cache: cold, console: console))

@@ -4,7 +4,7 @@
 import Foundation
 import Testing
 
-/// Every Given/When/Then line of the four systems that the typed faces come from has a test that bears its id.
+/// Every Given/When/Then line of the four systems that the typed clients come from has a test that bears its id.
 @Suite("Lines of the seed systems")
 struct SeedLineTests {
     /// The tables and how many lines each has: P in-process services, S HttpService, E WebServiceProxy, D endpoints.

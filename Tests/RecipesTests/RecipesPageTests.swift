@@ -265,7 +265,7 @@ struct RecipesPageTests {
         var options = CallOptions()
         options.principal = "user-17"
         _ = try await client.data(for: request, options: options)
-        try await cache.removeAll(principal: "user-17")
+        try await cache.remove(.principal("user-17"))
         _ = try await client.data(for: request, options: options)
         #expect(server.requests.count == 2)
     }

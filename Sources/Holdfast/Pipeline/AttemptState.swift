@@ -256,7 +256,7 @@ extension [AttemptRecord] {
     /// Whether the attempts show that retrying continued until something prevented more.
     var areExhausted: Bool {
         switch last?.stopReason {
-        case .budget, .serverForbids, .serverDelayTooLong, .gateClosed, .circuitOpen, .retriedBeneath: true
+        case .budget, .serverForbids, .serverDelayTooLong, .gateClosed, .circuitOpen, .retriedBelow: true
         case .attemptsExhausted, .deadline: count > 1
         default: false
         }

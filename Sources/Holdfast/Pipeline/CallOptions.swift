@@ -90,7 +90,7 @@ public struct CallOptions: Sendable {
         _modify { yield &parts.value.prepare }
     }
     /// The exact method and target to send, if they are not the URLRequest's; for proxies. Nil by default.
-    public var exactHead: ExactRequestHead? {
+    package var exactHead: ExactRequestHead? {
         get { parts.value.exactHead }
         set { parts.value.exactHead = newValue }
     }

@@ -62,7 +62,7 @@ public struct PipelineConfiguration: Sendable {
     public var observers: [any EventObserver] = []
 
     /// Interceptors around calls and sends, the first outermost; none by default.
-    public var interceptors: [any CallInterceptor] = []
+    package var interceptors: [any CallInterceptor] = []
 
     /// The defaults.
     public init() {}
@@ -83,5 +83,5 @@ public struct RedirectPolicy: Sendable, Hashable {
     }
 
     /// Returns every 3xx as it is.
-    public static let handUp = RedirectPolicy(limit: 0)
+    public static let returnToCaller = RedirectPolicy(limit: 0)
 }

@@ -234,7 +234,7 @@ public struct CallContext: Sendable, CustomStringConvertible, CustomReflectable 
     public var isObserved: Bool { !environment.observers.isEmpty }
 
     /// Tells the pipeline's observers about something that happened to this call.
-    public func emit(_ name: ServiceEvent.Name, _ fill: (inout ServiceEvent) -> Void = { _ in }) {
+    package func emit(_ name: ServiceEvent.Name, _ fill: (inout ServiceEvent) -> Void = { _ in }) {
         guard environment.observers.want(name) else { return }
         var event = ServiceEvent(name, callID: callID, timestamp: clock.timestamp)
         event.subject = subject

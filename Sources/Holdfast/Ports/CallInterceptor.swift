@@ -5,7 +5,7 @@ internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import Foundation
-    public import FoundationNetworking
+    package import FoundationNetworking
 #else
     public import Foundation
 #endif
@@ -18,7 +18,7 @@ internal import HoldfastSemantics
 ///
 /// An exchange that several calls share, or that continues in the background, runs with the task-local values of the call that
 /// began it.
-public protocol CallInterceptor: Sendable {
+package protocol CallInterceptor: Sendable {
     /// Wraps a call, from before its first hook to its response head or error.
     ///
     /// Runs on the caller's task, so the caller's own task-local values are available. ``ServiceEvent/Name/callStarted`` and

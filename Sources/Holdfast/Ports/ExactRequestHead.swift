@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import HoldfastSemantics
+package import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
-    public import Foundation
-    public import FoundationNetworking
+    package import Foundation
+    package import FoundationNetworking
 #else
     public import Foundation
 #endif
@@ -16,15 +16,15 @@ public import HoldfastSemantics
 /// (RFC 9110 §9.1, §7.6). Set it as ``CallOptions/exactHead`` of a call that sends the request from ``makeRequest()``: caches
 /// use it, and transports send it if they can. It applies to that request only: it is dropped for a hop if a hook changes URL
 /// or method, or after a redirect.
-public struct ExactRequestHead: Sendable, Hashable {
+package struct ExactRequestHead: Sendable, Hashable {
     /// The method as it arrived.
-    public let method: RequestMethod
+    package let method: RequestMethod
     /// The target as it is sent after the method: origin-form, or `*` (RFC 9112 §3.2).
-    public let requestTarget: String
+    package let requestTarget: String
     /// The URI that is requested, which caches use as the key; for `*`, that of the origin itself (RFC 9110 §7.1).
-    public let target: TargetURI
+    package let target: TargetURI
     /// The URL that the URLRequest has instead of the target.
-    public let url: URL
+    package let url: URL
 
     /// Whether the request from ``makeRequest()`` has the same method and target, so that it contains everything in this head.
     let isShown: Bool
@@ -39,7 +39,7 @@ public struct ExactRequestHead: Sendable, Hashable {
     ///     an escape, are passed on as they are; for the key, they count as if they had been percent-encoded.
     /// - Throws: ``ServiceError`` `.badRequest` if origin and target do not make an http or https URI, or the target contains
     ///   white space or control characters, which would end the request line.
-    public init(method: RequestMethod, origin: String, requestTarget: String) throws(ServiceError) {
+    package init(method: RequestMethod, origin: String, requestTarget: String) throws(ServiceError) {
         let isAsterisk = requestTarget == "*"
         guard isAsterisk || requestTarget.utf8.first == UInt8(ascii: "/"),
             requestTarget.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }),
@@ -63,7 +63,7 @@ public struct ExactRequestHead: Sendable, Hashable {
     }
 
     /// A request for this head, without fields and content.
-    public func makeRequest() -> URLRequest {
+    package func makeRequest() -> URLRequest {
         var request = URLRequest(url: url)
         request.httpMethod = shownMethod
         return request
@@ -79,7 +79,7 @@ extension CallContext {
     /// The exact method and target to send for a request; nil if they are the request's own.
     ///
     /// - Parameter request: the request as it reached the transport.
-    public func exactHead(for request: URLRequest) -> ExactRequestHead? {
+    package func exactHead(for request: URLRequest) -> ExactRequestHead? {
         guard let exact = options.exactHead, exact.stands(for: request) else { return nil }
         return exact
     }

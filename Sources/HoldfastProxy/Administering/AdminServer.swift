@@ -160,7 +160,7 @@
             guard let cache = cache() else { throw InspectorGuard.Refusal(status: 404, message: "There is no cache.") }
             var count: Int? = 0
             for selection in order.selections {
-                let removed = try await cache.remove(selection, softly: order.isSoft)
+                let removed = try await order.isSoft ? cache.markStale(selection) : cache.remove(selection)
                 count = removed.flatMap { removed in count.map { $0 + removed } }
             }
             let number = count.map { "\($0)" } ?? "null"

@@ -126,7 +126,7 @@
             <option value="all">everything</option>
             </select></label>
             <label class="grow"><span id="purge-label">URL</span> <input id="purge-value" type="text" maxlength="4096" autocomplete="off" spellcheck="false"></label>
-            <label><input id="purge-softly" type="checkbox"> softly: keep it, but ask the origin first</label>
+            <label><input id="purge-soft" type="checkbox"> mark stale: keep it, but ask the origin first</label>
             <button type="submit" class="danger">Purge</button>
             </form>
             </section>
@@ -171,7 +171,7 @@
             <h3>Stored head</h3>
             <dl id="detail-fields" class="rows fields"></dl>
             <div class="bar end">
-            <button id="detail-soft" type="button">Purge softly</button>
+            <button id="detail-soft" type="button">Mark stale</button>
             <button id="detail-hard" type="button" class="danger">Purge</button>
             </div>
             </dialog>

@@ -86,7 +86,10 @@
         private func purge(_ request: InspectorRequest) async throws -> PurgeRequest.Outcome {
             let order = try PurgeRequest.read(try await request.content(upTo: PurgeRequest.longest))
             let selection = try order.selected(index)
-            let count = try await model.cache.remove(selection, softly: order.softly, now: model.clock.timestamp)
+            let now = model.clock.timestamp
+            let count =
+                try await order.soft
+                ? model.cache.markStale(selection, now: now) : model.cache.remove(selection, now: now)
             return PurgeRequest.Outcome(count: count)
         }
 
@@ -285,7 +288,7 @@
         /// The entry's name, the URL, or the tag; nil for all.
         let value: String?
         /// Whether to mark the responses, so that the origin must confirm them, instead of removing them.
-        let softly: Bool
+        let soft: Bool
 
         /// Reads a purge request.
         ///
@@ -296,7 +299,7 @@
             } catch {
                 throw InspectorGuard.Refusal(
                     status: 400,
-                    message: "The order cannot be read. Send, for example, {\"selection\": \"all\", \"softly\": false}."
+                    message: "The order cannot be read. Send, for example, {\"selection\": \"all\", \"soft\": false}."
                 )
             }
         }

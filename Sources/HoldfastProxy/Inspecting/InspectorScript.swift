@@ -21,10 +21,10 @@
 
             function confirmPurge(order, what) {
               pendingOrder = order;
-              setText(byId("confirm-text"), order.softly
+              setText(byId("confirm-text"), order.soft
                 ? "The origin is asked before the next use of " + what
                 : "This removes " + what);
-              setText(byId("confirm-yes"), order.softly ? "Purge softly" : "Purge");
+              setText(byId("confirm-yes"), order.soft ? "Mark stale" : "Purge");
               byId("confirm").showModal();
               byId("confirm-no").focus();
             }
@@ -39,7 +39,7 @@
                 const number = outcome.count;
                 const entries = number === undefined || number === null ? "The entries" : number === 1 ? "1 entry" : count(number) + " entries";
                 const verb = number === 1 ? " was" : " were";
-                say(entries + verb + (order.softly ? " marked: the origin is asked before the next use." : " removed."));
+                say(entries + verb + (order.soft ? " marked: the origin is asked before the next use." : " removed."));
                 byId("detail").close();
                 await firstPage();
                 // Where the button stood that was pressed, there may be nothing left.
@@ -51,9 +51,9 @@
             byId("confirm-no").addEventListener("click", () => byId("confirm").close());
             byId("detail-close").addEventListener("click", () => byId("detail").close());
             byId("detail").addEventListener("close", () => { opened = null; });
-            for (const [id, softly] of [["detail-hard", false], ["detail-soft", true]]) {
+            for (const [id, soft] of [["detail-hard", false], ["detail-soft", true]]) {
               byId(id).addEventListener("click", () => {
-                if (opened) confirmPurge({selection: "entry", value: opened.entry.id, softly}, "this entry: " + opened.entry.url);
+                if (opened) confirmPurge({selection: "entry", value: opened.entry.id, soft}, "this entry: " + opened.entry.url);
               });
             }
 
@@ -65,13 +65,13 @@
             byId("purge").addEventListener("submit", event => {
               event.preventDefault();
               const selection = byId("purge-selection").value, value = byId("purge-value").value.trim();
-              const softly = byId("purge-softly").checked;
-              if (selection === "all") return confirmPurge({selection, softly}, "every entry.");
+              const soft = byId("purge-soft").checked;
+              if (selection === "all") return confirmPurge({selection, soft}, "every entry.");
               if (!value) {
                 say(selection === "tag" ? "Say which tag." : "Say which URL, such as http://example.com/images.");
                 return byId("purge-value").focus();
               }
-              confirmPurge({selection, value, softly}, selection === "tag" ? "all entries with the tag " + value : value + " and all beneath it.");
+              confirmPurge({selection, value, soft}, selection === "tag" ? "all entries with the tag " + value : value + " and all beneath it.");
             });
 
             let searchTimer = null;

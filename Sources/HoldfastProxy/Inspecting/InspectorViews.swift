@@ -310,7 +310,7 @@
               const open = element("button", {type: "button", classes: "open url", text: entry.url});
               open.addEventListener("click", () => openDetail(row.entry));
               const purge = element("button", {type: "button", classes: "small danger", text: "Purge", label: "Purge " + entry.url});
-              purge.addEventListener("click", () => confirmPurge({selection: "entry", value: row.entry.id, softly: false}, "this entry: " + row.entry.url));
+              purge.addEventListener("click", () => confirmPurge({selection: "entry", value: row.entry.id, soft: false}, "this entry: " + row.entry.url));
               const row = element("tr", {},
                 element("td", {classes: "number"}), element("td", {}, open), element("td", {classes: "still mark"}),
                 element("td", {classes: "wide number"}), element("td", {classes: "wide number"}), element("td", {classes: "wide"}),

@@ -217,7 +217,7 @@
             settings.clock = configuration.clock
             // The handler limits the whole call, and long uploads must be possible.
             settings.attemptTimeout = nil
-            settings.redirects = .handUp
+            settings.redirects = .returnToCaller
             settings.observers = configuration.observers
             if let onFailure = configuration.onFailure { settings.observers.append(StoreFailures(tell: onFailure)) }
             return Pipeline(

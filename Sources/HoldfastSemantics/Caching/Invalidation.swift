@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// What a response to an unsafe request invalidates (RFC 9111 §4.4).
-public enum Invalidation {
+package enum Invalidation {
     /// Whether stored responses may no longer be valid after this response: the method is unsafe, and the response is not an error.
     ///
     /// - Parameters:
     ///   - request: the request that was sent; a method that is not known to be safe counts as unsafe.
     ///   - response: its final response.
-    public static func applies(request: RequestHead, response: ResponseHead) -> Bool {
+    package static func applies(request: RequestHead, response: ResponseHead) -> Bool {
         guard !request.method.isSafe else { return false }
         return response.status.isSuccessful || response.status.isRedirection
     }
@@ -17,7 +17,7 @@ public enum Invalidation {
     ///
     /// Without a response, anything sent may have arrived, and a gateway that answers 502 or 504 knows no more than that. Any other
     /// response is the origin's own.
-    public static func isAmbiguous(_ outcome: AttemptOutcome) -> Bool {
+    package static func isAmbiguous(_ outcome: AttemptOutcome) -> Bool {
         switch outcome {
         case .failure(let failure): failure.progress > .notSent
         case .response(let head): head.status == .badGateway || head.status == .gatewayTimeout
@@ -34,7 +34,7 @@ public enum Invalidation {
     ///   - response: its final response.
     ///   - mayBeApplied: whether an attempt was ambiguous; false by default.
     /// - Returns: the target first, then Location and Content-Location if they are different URIs; empty if there is nothing to do.
-    public static func targets(
+    package static func targets(
         request: RequestHead,
         response: ResponseHead,
         mayBeApplied: Bool = false
@@ -63,7 +63,7 @@ public enum Invalidation {
     ///   - wasSent: whether an attempt had begun.
     ///   - mayBeApplied: whether an earlier attempt was ambiguous; false by default.
     /// - Returns: the target; empty if the method is safe, or if nothing can have reached the origin.
-    public static func targets(
+    package static func targets(
         request: RequestHead,
         failure: AttemptFailure,
         wasSent: Bool,
@@ -80,14 +80,14 @@ public enum Invalidation {
 /// The Clear-Site-Data field: what an origin asks clients to forget (W3C Clear Site Data §3.1).
 ///
 /// A comma-separated list of quoted types. Members that are not quoted strings are ignored; types are case-sensitive.
-public struct ClearSiteData: Sendable, Hashable {
+package struct ClearSiteData: Sendable, Hashable {
     /// The types in order, including duplicates and unknown ones, without quotes.
-    public let types: [String]
+    package let types: [String]
 
     /// Reads the field of a response, line by line; linear time.
     ///
     /// - Parameter fields: the response's fields; there are no types if the field is missing.
-    public init(_ fields: HeaderFields) {
+    package init(_ fields: HeaderFields) {
         types = fields.values(of: .clearSiteData).flatMap { ClearSiteData.types(in: $0) }
     }
 
@@ -95,7 +95,7 @@ public struct ClearSiteData: Sendable, Hashable {
     ///
     /// - Parameter target: the target URI of the response. The field counts only for https, since otherwise anyone on the path
     ///   could have added it.
-    public func clearsCache(of target: TargetURI) -> Bool {
+    package func clearsCache(of target: TargetURI) -> Bool {
         target.scheme == "https" && types.contains { $0 == "cache" || $0 == "*" }
     }
 

@@ -9,14 +9,14 @@ public struct StoredResponse: Sendable, Hashable {
     private let reading: Reading
 
     /// Why the origin must confirm it before it is used again, even if it is fresh; nil if it need not.
-    public private(set) var confirmationReason: CacheReason?
+    package private(set) var confirmationReason: CacheReason?
 
     /// Which bytes of its content are stored, if some may be missing; nil: all (RFC 9111 §3.3).
-    public var ranges: StoredRanges?
+    package var ranges: StoredRanges?
 
     /// The order of its request among all requests of the cache: a later request is more recent, whatever the clock said.
     /// ``Admission`` sets it; by default it follows from ``requestTime``.
-    public var requestOrder: HybridTimestamp
+    package var requestOrder: HybridTimestamp
 
     /// The target URI of its request.
     public var target: TargetURI { reading.target }
@@ -27,7 +27,7 @@ public struct StoredResponse: Sendable, Hashable {
     /// The request values that its Vary nominates.
     public var nominated: NominatedFields { reading.nominated }
 
-    /// Status and fields, stripped for storage by ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:ignoredCookies:)``.
+    /// Status and fields, stripped of the fields that are not stored (RFC 9111 §3.1).
     public var head: ResponseHead { reading.head }
 
     /// When its request was sent.
@@ -153,19 +153,19 @@ public struct StoredResponse: Sendable, Hashable {
     public var needsConfirmation: Bool { confirmationReason != nil }
 
     /// This response, marked by a person so that the origin must confirm it before it is used again (RFC 9111 §4.4: "invalidate").
-    public var needingConfirmation: StoredResponse { needingConfirmation(.softPurged) }
+    package var needingConfirmation: StoredResponse { needingConfirmation(.softPurged) }
 
     /// This response, marked so that the origin must confirm it before it is used again.
     ///
     /// - Parameter reason: why; it replaces an earlier reason.
-    public func needingConfirmation(_ reason: CacheReason) -> StoredResponse {
+    package func needingConfirmation(_ reason: CacheReason) -> StoredResponse {
         var marked = self
         marked.confirmationReason = reason
         return marked
     }
 
     /// Whether the origin can be asked to validate it (RFC 9111 §4.3.1).
-    public var hasValidator: Bool { facts.hasValidator }
+    package var hasValidator: Bool { facts.hasValidator }
 
     /// Whether both are the same response, read in the same way.
     public static func == (left: StoredResponse, right: StoredResponse) -> Bool {

@@ -152,7 +152,7 @@ extension CacheControl {
     }
 
     /// 2^31: the limit of delta-seconds (RFC 9111 §1.2.2).
-    public static let maximumDeltaSeconds: Int64 = 2_147_483_648
+    package static let maximumDeltaSeconds: Int64 = 2_147_483_648
 
     /// `max-age` in seconds; the smallest of several, 0 (stale) for a malformed one (RFC 9111 §4.2.1).
     public var maxAge: Int64? { strictSeconds("max-age") }

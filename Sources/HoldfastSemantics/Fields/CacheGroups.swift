@@ -5,21 +5,21 @@
 ///
 /// A group belongs to one origin: responses share it only if their target URIs have the same scheme, host and port, and the names
 /// are equal, including case (RFC 9875 §2.1). The caller compares the origins.
-public struct CacheGroups: Sendable, Hashable {
+package struct CacheGroups: Sendable, Hashable {
     /// The names in order, each once.
-    public let names: [String]
+    package let names: [String]
 
     /// The most groups of one field that are kept; RFC 9875 §2 requires at least 32.
-    public static let maximumCount = 128
+    package static let maximumCount = 128
 
     /// The most characters of a kept name; RFC 9875 §2 requires at least 32.
-    public static let maximumLength = 128
+    package static let maximumLength = 128
 
     /// The groups that a response belongs to (RFC 9875 §2).
     ///
     /// - Parameter fields: the response's fields. Cache-Groups must be a List of Strings, otherwise it counts as absent. Parameters
     ///   are ignored; names beyond ``maximumCount`` or ``maximumLength`` are dropped. Linear time.
-    public init(_ fields: HeaderFields) { names = CacheGroups.names(in: fields, .cacheGroups) }
+    package init(_ fields: HeaderFields) { names = CacheGroups.names(in: fields, .cacheGroups) }
 
     /// The groups that a response invalidates (RFC 9875 §3).
     ///
@@ -31,16 +31,16 @@ public struct CacheGroups: Sendable, Hashable {
     ///   - response: its final response, read as ``init(_:)`` reads Cache-Groups; an error invalidates nothing, as in RFC 9111
     ///     §4.4.
     /// - Returns: the groups; empty if there is nothing to do.
-    public static func invalidated(request: RequestHead, response: ResponseHead) -> CacheGroups {
+    package static func invalidated(request: RequestHead, response: ResponseHead) -> CacheGroups {
         guard Invalidation.applies(request: request, response: response) else { return CacheGroups(names: []) }
         return CacheGroups(names: names(in: response.fields, .cacheGroupInvalidation))
     }
 
     /// Whether there are no groups.
-    public var isEmpty: Bool { names.isEmpty }
+    package var isEmpty: Bool { names.isEmpty }
 
     /// Whether both have a group in common; the origins must be compared separately.
-    public func intersects(_ other: CacheGroups) -> Bool {
+    package func intersects(_ other: CacheGroups) -> Bool {
         guard !isEmpty, !other.isEmpty else { return false }
         return !Set(names).isDisjoint(with: other.names)
     }
@@ -67,7 +67,7 @@ public struct CacheGroups: Sendable, Hashable {
 /// A word is a keyed digest of origin and name. So it is short whatever the name, tells a reader of the store nothing, and cannot
 /// equal a word that a caller chose. If a response has more groups than there is room for words, one more word means "any group of
 /// the origin": the response is then invalidated too often rather than too rarely.
-public struct GroupTags: Sendable {
+package struct GroupTags: Sendable {
     private let secret: [UInt8]
     private let origin: String
 
@@ -76,7 +76,7 @@ public struct GroupTags: Sendable {
     /// - Parameters:
     ///   - target: any URI of the origin: groups of different origins are different groups (RFC 9875 §2.1).
     ///   - secret: the store's secret.
-    public init(of target: TargetURI, secret: [UInt8]) {
+    package init(of target: TargetURI, secret: [UInt8]) {
         origin = target.origin
         self.secret = secret
     }
@@ -86,14 +86,14 @@ public struct GroupTags: Sendable {
     /// - Parameters:
     ///   - groups: its groups.
     ///   - room: the most words to return; if there is no room for one, there are none.
-    public func words(for groups: CacheGroups, room: Int) -> Set<String> {
+    package func words(for groups: CacheGroups, room: Int) -> Set<String> {
         guard !groups.isEmpty, room > 0 else { return [] }
         guard groups.names.count > room else { return Set(groups.names.map(word)) }
         return Set(groups.names.prefix(room - 1).map(word)).union([anyWord])
     }
 
     /// The words to look for when these groups are invalidated: an affected response has at least one of them.
-    public func words(invalidating groups: CacheGroups) -> Set<String> {
+    package func words(invalidating groups: CacheGroups) -> Set<String> {
         groups.isEmpty ? [] : Set(groups.names.map(word)).union([anyWord])
     }
 

@@ -60,7 +60,7 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameter value: the combined field value; linear time.
     /// - Returns: `any` for `*`, otherwise the tags in order; nil if it has no tag or is malformed.
-    public static func list(_ value: String) -> EntityTagList? {
+    package static func list(_ value: String) -> EntityTagList? {
         var reader = EntityTagReader(value)
         if reader.star() { return reader.isAtEnd ? .any : nil }
         var tags: [EntityTag] = []
@@ -75,7 +75,7 @@ public struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The content of If-Match and If-None-Match (RFC 9110 §13.1.1, §13.1.2).
-public enum EntityTagList: Sendable, Hashable {
+package enum EntityTagList: Sendable, Hashable {
     /// `*`: any current representation.
     case any
     /// The tags in order, at least one.

@@ -5,12 +5,12 @@
 ///
 /// If there is one, only ``cacheControl`` applies: Cache-Control, Expires and Pragma of the response must be ignored (RFC 9213
 /// §2.2). The fields themselves stay in the response and are passed on.
-public struct TargetedCacheControl: Sendable, Hashable {
+package struct TargetedCacheControl: Sendable, Hashable {
     /// The field that was selected.
-    public let field: FieldName
+    package let field: FieldName
 
     /// Its directives, in the same form as those of Cache-Control.
-    public let cacheControl: CacheControl
+    package let cacheControl: CacheControl
 
     /// Selects one of a response's fields (RFC 9213 §2.2); linear time for each target.
     ///
@@ -24,7 +24,7 @@ public struct TargetedCacheControl: Sendable, Hashable {
     ///   - fields: the response's fields.
     ///   - targets: the cache's target list, the most specific first, such as `[.cdnCacheControl]`; nil is returned for an empty
     ///     list.
-    public init?(_ fields: HeaderFields, targets: [FieldName]) {
+    package init?(_ fields: HeaderFields, targets: [FieldName]) {
         for target in targets {
             guard let value = fields[target],
                 let dictionary = try? StructuredDictionary(parsing: TargetedCacheControl.folded(value)),

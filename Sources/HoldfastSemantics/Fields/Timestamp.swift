@@ -88,18 +88,18 @@ public struct Timestamp: Sendable, Hashable, Comparable {
 /// (Kulkarni et al., *Logical Physical Clocks*, OPODIS 2014). It is stored with a response, so that it orders the requests of
 /// several processes, or of one process before and after a restart. It is not used for ages: those are computed from a
 /// ``Timestamp``.
-public struct HybridTimestamp: Sendable, Hashable, Comparable {
+package struct HybridTimestamp: Sendable, Hashable, Comparable {
     /// Milliseconds since 1970 in the upper 48 bits, a counter in the lower 16; below 2⁶².
-    public let rawValue: UInt64
+    package let rawValue: UInt64
 
     /// The first instant of a millisecond; before 1970 and after the year 4199, the first or last possible instant.
-    public init(_ timestamp: Timestamp) {
+    package init(_ timestamp: Timestamp) {
         let milliseconds = UInt64(clamping: timestamp.millisecondsSinceEpoch)
         rawValue = min(milliseconds, HybridTimestamp.latest >> 16) << 16
     }
 
     /// A stored instant; nil for an impossible value.
-    public init?(rawValue: UInt64) {
+    package init?(rawValue: UInt64) {
         guard rawValue <= HybridTimestamp.latest else { return nil }
         self.rawValue = rawValue
     }
@@ -107,12 +107,12 @@ public struct HybridTimestamp: Sendable, Hashable, Comparable {
     private init(clamping rawValue: UInt64) { self.rawValue = min(rawValue, HybridTimestamp.latest) }
 
     /// The instant of something that happens after this one, with the wall clock at `now`.
-    public func next(at now: Timestamp) -> HybridTimestamp {
+    package func next(at now: Timestamp) -> HybridTimestamp {
         max(HybridTimestamp(clamping: rawValue + 1), HybridTimestamp(now))
     }
 
     /// Whether the left instant is before the right one.
-    public static func < (left: HybridTimestamp, right: HybridTimestamp) -> Bool {
+    package static func < (left: HybridTimestamp, right: HybridTimestamp) -> Bool {
         left.rawValue < right.rawValue
     }
 

@@ -9,7 +9,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     public let partition: String
 
     /// The method under which the response is stored.
-    public let methodGroup: RequestMethod
+    package let methodGroup: RequestMethod
 
     /// The canonical target URI.
     public let target: TargetURI
@@ -19,7 +19,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     public let contentType: String
 
     /// The SHA-256 of the request content in hexadecimal; "" if the content is not part of the key.
-    public let contentDigest: String
+    package let contentDigest: String
 
     /// The key as bytes: six frames, the first of which is the format's name.
     public let framed: [UInt8]
@@ -132,7 +132,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     /// The SHA-256 of ``framed`` in hexadecimal, equal on every system, for shared stores.
     ///
     /// Computed on each access; takes about a microsecond for a typical key.
-    public var digestHex: String { SHA256Digest(hashing: framed).hex }
+    package var digestHex: String { SHA256Digest(hashing: framed).hex }
 
     /// Method group and URI, for logs; without the partition.
     public var description: String { "\(methodGroup) \(target)" }
@@ -154,7 +154,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
 /// The principal of a response as a keyed digest: the partition that separates the entries of different users.
 ///
 /// No credential is stored: without the secret the digest reveals nothing about it.
-public enum CachePrincipal {
+package enum CachePrincipal {
     /// The digest of the requester.
     ///
     /// Authorization, Cookie, the userinfo of the URI and the fields that the caller names count. Proxy-Authorization does not: it
@@ -169,7 +169,7 @@ public enum CachePrincipal {
     ///     field that the request lacks adds nothing.
     ///   - secret: the key of the digest; the same secret gives the same partition.
     /// - Returns: "" for an anonymous request, otherwise 32 hexadecimal digits.
-    public static func digest(
+    package static func digest(
         of fields: HeaderFields,
         userinfo: String?,
         explicit: String? = nil,

@@ -5,19 +5,19 @@
 ///
 /// Implemented here because this module imports nothing. It is for short inputs, keys and field values, and does not promise
 /// constant time.
-public struct SHA256Digest: Sendable, Hashable, CustomStringConvertible {
+package struct SHA256Digest: Sendable, Hashable, CustomStringConvertible {
     /// The 32 bytes.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Hashes a message; linear time.
-    public init(hashing message: [UInt8]) { bytes = SHA256Digest.hash(message[...], after: []) }
+    package init(hashing message: [UInt8]) { bytes = SHA256Digest.hash(message[...], after: []) }
 
     /// Computes HMAC-SHA256 (RFC 2104).
     ///
     /// - Parameters:
     ///   - message: the message to authenticate.
     ///   - key: the secret, of any length.
-    public init(authenticating message: [UInt8], key: [UInt8]) {
+    package init(authenticating message: [UInt8], key: [UInt8]) {
         var block = key.count > SHA256Digest.blockSize ? SHA256Digest(hashing: key).bytes : key
         block += [UInt8](repeating: 0, count: SHA256Digest.blockSize - block.count)
         let inner = SHA256Digest.hash(message[...], after: block.map { $0 ^ 0x36 })
@@ -25,10 +25,10 @@ public struct SHA256Digest: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The digest as 64 lower-case hexadecimal digits.
-    public var hex: String { SHA256Digest.hex(bytes) }
+    package var hex: String { SHA256Digest.hex(bytes) }
 
     /// The digest as hexadecimal digits.
-    public var description: String { hex }
+    package var description: String { hex }
 
     static func hex(_ bytes: some Sequence<UInt8>) -> String {
         let digits = Array("0123456789abcdef".utf8)

@@ -6,7 +6,7 @@
 /// Follows the draft "The No-Vary-Search HTTP Response Header Field" (draft-ietf-httpbis-no-vary-search). A cache uses it only
 /// after a lookup by the exact URI has found nothing. A field that does not parse, or that has a value of the wrong type, has no
 /// effect: then every difference of the query matters. Unknown members and parameters are ignored.
-public struct NoVarySearch: Sendable, Hashable {
+package struct NoVarySearch: Sendable, Hashable {
     private enum Selection: Sendable, Hashable {
         case all
         case allBut(Set<[UInt8]>)
@@ -17,20 +17,20 @@ public struct NoVarySearch: Sendable, Hashable {
     private let keepsOrder: Bool
 
     /// The variance of a response without the field: queries are compared as text.
-    public static let none = NoVarySearch(selection: .all, keepsOrder: true)
+    package static let none = NoVarySearch(selection: .all, keepsOrder: true)
 
     /// Whether the field has no effect.
-    public var isNone: Bool { self == NoVarySearch.none }
+    package var isNone: Bool { self == NoVarySearch.none }
 
     /// Reads the field from a response.
     ///
     /// - Parameter fields: the response's fields; several lines count as one (RFC 9651 §4.2).
-    public init(_ fields: HeaderFields) { self.init(fieldValue: fields[.noVarySearch]) }
+    package init(_ fields: HeaderFields) { self.init(fieldValue: fields[.noVarySearch]) }
 
     /// Reads the combined field value.
     ///
     /// - Parameter fieldValue: nil if the response has no such field.
-    public init(fieldValue: String?) {
+    package init(fieldValue: String?) {
         guard let fieldValue, let members = try? StructuredDictionary(parsing: fieldValue),
             let read = NoVarySearch(members: members)
         else {
@@ -94,7 +94,7 @@ public struct NoVarySearch: Sendable, Hashable {
     /// Whether a response with this variance, stored for one URI, may answer a request for another.
     ///
     /// Scheme, authority and path must be equal; userinfo is handled by the partition. The relation is symmetric and transitive.
-    public func isEquivalent(_ one: TargetURI, to other: TargetURI) -> Bool {
+    package func isEquivalent(_ one: TargetURI, to other: TargetURI) -> Bool {
         if one == other { return true }
         guard !isNone, one.isSameOrigin(as: other), one.path == other.path else { return false }
         return canonicalQuery(of: one) == canonicalQuery(of: other)
@@ -104,7 +104,7 @@ public struct NoVarySearch: Sendable, Hashable {
     ///
     /// Two URIs of one origin and path are equivalent exactly if these texts are equal. Without effect it is the query after its
     /// "?", or "" if there is none; otherwise the form-decoded pairs, encoded again. Takes as long as sorting.
-    public func canonicalQuery(of target: TargetURI) -> String {
+    package func canonicalQuery(of target: TargetURI) -> String {
         guard !isNone else { return target.query.map { "?" + $0 } ?? "" }
         guard let query = target.query else { return "" }
         var pieces = QueryPiece.pieces(of: query).filter { !$0.text.isEmpty && matters($0.name) }

@@ -39,13 +39,13 @@ public struct ContentNormalizer: RawRepresentable, Sendable, Hashable {
 /// What the content of a QUERY or of an opted-in POST adds to a cache key (RFC 10008: the content and its metadata).
 ///
 /// Pass both texts to ``CacheKey/init(partition:method:target:contentType:contentDigest:)``.
-public struct RequestContent: Sendable {
+package struct RequestContent: Sendable {
     /// The canonical media type; "" if the request has none. Content codings and languages follow if the request has them, since
     /// they change the meaning of the same bytes.
-    public let contentType: String
+    package let contentType: String
 
     /// The SHA-256 of the normalized content as 64 hexadecimal digits.
-    public let digest: String
+    package let digest: String
 
     /// Describes content for a key; linear time, plus the sorting of JSON members.
     ///
@@ -53,7 +53,7 @@ public struct RequestContent: Sendable {
     ///   - content: the bytes as they are sent; may be empty.
     ///   - fields: the request's fields; Content-Type, Content-Encoding and Content-Language count.
     ///   - normalizer: ``ContentNormalizer/raw`` by default. It does not change encoded content or other types.
-    public init(_ content: [UInt8], fields: HeaderFields, normalizer: ContentNormalizer = .raw) {
+    package init(_ content: [UInt8], fields: HeaderFields, normalizer: ContentNormalizer = .raw) {
         let type = fields[.contentType].map { CanonicalContentType($0) }
         var metadata = type?.text ?? ""
         for name in [FieldName.contentEncoding, .contentLanguage] {

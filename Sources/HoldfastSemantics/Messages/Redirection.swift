@@ -4,21 +4,21 @@
 /// The request that a redirect asks for (RFC 9110 §15.4).
 ///
 /// A pure interpretation of one response; the pipeline decides whether and how often to follow.
-public struct Redirection: Sendable, Hashable {
+package struct Redirection: Sendable, Hashable {
     /// Where the next request goes.
-    public let target: TargetURI
+    package let target: TargetURI
 
     /// The resolved Location as it must be sent: without userinfo and fragment, otherwise in the server's spelling.
-    public let location: String
+    package let location: String
 
     /// The method of the next request.
-    public let method: RequestMethod
+    package let method: RequestMethod
 
     /// Whether the next request has the content of this one.
-    public let keepsBody: Bool
+    package let keepsBody: Bool
 
     /// Whether the next request goes to another scheme, host or port, so that it must not have the credentials.
-    public let crossesOrigin: Bool
+    package let crossesOrigin: Bool
 
     /// Interprets a response as a redirect.
     ///
@@ -30,7 +30,7 @@ public struct Redirection: Sendable, Hashable {
     ///   - request: its request.
     /// - Returns: nil if the response must be returned to the caller: it is not a redirect, has no usable Location, or its target
     ///   is not http or https.
-    public static func next(after response: ResponseHead, to request: RequestHead) -> Redirection? {
+    package static func next(after response: ResponseHead, to request: RequestHead) -> Redirection? {
         var method = request.method
         var keepsBody = true
         switch response.status.rawValue {
@@ -66,7 +66,7 @@ public struct Redirection: Sendable, Hashable {
     ///
     /// - Parameter fields: the fields of the request that was redirected.
     /// - Returns: the remaining lines in order.
-    public func fields(from fields: HeaderFields) -> HeaderFields {
+    package func fields(from fields: HeaderFields) -> HeaderFields {
         var kept = fields
         if crossesOrigin {
             kept.removeAll { line in

@@ -27,7 +27,7 @@ public struct RequestHead: Sendable, Hashable {
     /// Whether the caller asks for a part or sends a condition (RFC 9110 §13.1, §14.2).
     ///
     /// Costs one pass over the field lines.
-    public var isConditionalOrPartial: Bool {
+    package var isConditionalOrPartial: Bool {
         fields.contains { line in
             // Five of the six names begin alike, so most lines are excluded without hashing.
             let name = line.name.canonicalName.utf8
@@ -37,7 +37,7 @@ public struct RequestHead: Sendable, Hashable {
     }
 
     /// Whether the caller sends a condition that only the origin can evaluate (RFC 9111 §4.3.2).
-    public var asksOrigin: Bool { fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) }
+    package var asksOrigin: Bool { fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) }
 
     /// Whether the caller sends a condition with a method whose stored response answers it completely, such as an opted-in POST:
     /// for such a method only the origin knows what the condition means (RFC 9110 §13.1.2, §13.1.3).
@@ -48,7 +48,7 @@ public struct RequestHead: Sendable, Hashable {
 
     /// Whether a Host field names another authority than the URI, so that the URI does not identify what was requested (RFC 9110
     /// §7.2).
-    public var namesOtherHost: Bool {
+    package var namesOtherHost: Bool {
         guard fields.contains(.host) else { return false }
         let named = fields.values(of: .host)
         guard named.count == 1, let name = named.first,

@@ -190,7 +190,7 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
     /// Whether another canonical URI is this one or below it: it begins with this text, and one of its parts ends there.
     ///
     /// - Parameter other: a URI in canonical form, like ``canonical``.
-    public func isPrefix(of other: String) -> Bool {
+    package func isPrefix(of other: String) -> Bool {
         let prefix = canonical.utf8
         let text = other.utf8
         guard text.starts(with: prefix) else { return false }

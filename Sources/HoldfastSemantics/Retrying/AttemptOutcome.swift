@@ -100,7 +100,7 @@ public enum AttemptOutcome: Sendable, Hashable {
     ///
     /// An answer that would be the same again does not count, because the server did its work. Nor does a request that never left
     /// this machine because of a rule here or because there is no network.
-    public var isServerTrouble: Bool { sign == .trouble }
+    package var isServerTrouble: Bool { sign == .trouble }
 
     /// What the end of an attempt says about the server. Budgets, circuits and hedges use it, each in its own way.
     package enum Sign: Sendable, Hashable {
@@ -132,7 +132,7 @@ public enum AttemptOutcome: Sendable, Hashable {
     }
 
     /// Whether a retrier is asked about it: any failure, and any status of 400 or above.
-    public var isFailure: Bool {
+    package var isFailure: Bool {
         switch self {
         case .response(let head): head.status.rawValue >= 400
         case .failure: true

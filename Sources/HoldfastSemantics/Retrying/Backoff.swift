@@ -4,7 +4,7 @@
 /// Capped exponential backoff with jitter: how long to wait before each retry.
 ///
 /// The cap applies before the jitter, so delays at the cap stay spread. A delay is a pure function of the retry's number, the
-/// sample and, for kinds of jitter that look back, a ``BackoffState``; no number of retries traps.
+/// sample and, for kinds of jitter that look back, of the delays before; no number of retries traps.
 public struct Backoff: Sendable, Hashable {
     /// The ceiling of the first retry; 100 ms by default.
     public var base: Duration
@@ -74,7 +74,7 @@ public struct Backoff: Sendable, Hashable {
     ///   - retry: the retry's number from 0; any size, negative counts as 0.
     ///   - sample: a uniform sample from 0 up to but not including 1; anything else is clamped.
     ///   - state: the memory of one call's waits; other kinds of jitter do not change it.
-    public func delay(retry: Int, sample: Double, state: inout BackoffState) -> Duration {
+    package func delay(retry: Int, sample: Double, state: inout BackoffState) -> Duration {
         let number = Backoff.bounded(retry)
         let unit = Backoff.clamped(sample)
         let seconds: Double
@@ -110,7 +110,7 @@ public struct Backoff: Sendable, Hashable {
     ///   - retry: the retry's number from 0.
     ///   - generator: a source of randomness; seeded in tests.
     ///   - state: the memory of one call's waits.
-    public func delay(
+    package func delay(
         retry: Int,
         using generator: inout some RandomNumberGenerator,
         state: inout BackoffState
@@ -203,7 +203,7 @@ extension Duration {
 /// What a backoff remembers of earlier waits: nothing for most kinds of jitter.
 ///
 /// Use one value for all waits of a call, and a new one for each call.
-public struct BackoffState: Sendable, Hashable {
+package struct BackoffState: Sendable, Hashable {
     /// The last wait in seconds before any rounding, for decorrelated jitter.
     package var lastWait: Double?
     /// The retry of the curve's last point, and its sample, for Polly's second formula.
@@ -211,7 +211,7 @@ public struct BackoffState: Sendable, Hashable {
     package var lastSample = 0.0
 
     /// The state before the first wait.
-    public init() {}
+    package init() {}
 }
 
 /// How a random sample spreads a backoff delay, so that clients that failed together do not return together.

@@ -6,15 +6,15 @@
 /// The limit ends the series and is not a cap: with the defaults there are ten retries, after 1 s to 512 s, 1023 s in total. It
 /// retries only if there is no network, a connection is lost or cannot be made, after a timeout, an unknown failure or a 429. It
 /// does not read Retry-After. ``RetryRules`` is the better choice for new code.
-public struct BinaryBackoff: Sendable, Hashable {
+package struct BinaryBackoff: Sendable, Hashable {
     /// A retry is made only if its wait is less than this; 600 s by default.
-    public var maxBackoff: Duration
+    package var maxBackoff: Duration
 
     /// The first wait; 1 s by default.
-    public var unit: Duration
+    package var unit: Duration
 
     /// Creates the strategy; each property documents its default.
-    public init(maxBackoff: Duration = .seconds(600), unit: Duration = .seconds(1)) {
+    package init(maxBackoff: Duration = .seconds(600), unit: Duration = .seconds(1)) {
         self.maxBackoff = maxBackoff
         self.unit = unit
     }
@@ -22,7 +22,7 @@ public struct BinaryBackoff: Sendable, Hashable {
     /// The wait before a retry: unit × 2^n, or nil if it reaches the limit, which ends the series.
     ///
     /// - Parameter retry: the retry's number n from 0; negative counts as 0.
-    public func delay(retry: Int) -> Duration? {
+    package func delay(retry: Int) -> Duration? {
         // Waits of more than 2^39 units are useless, and this keeps the product far from overflow.
         let wait = unit.doubleSeconds * Double(UInt64(1) << UInt64(min(max(0, retry), 39)))
         guard retry <= 39, wait < maxBackoff.doubleSeconds else { return nil }
@@ -32,7 +32,7 @@ public struct BinaryBackoff: Sendable, Hashable {
     /// The default condition of the strategy.
     ///
     /// - Parameter outcome: how the attempt ended.
-    public static func retries(_ outcome: AttemptOutcome) -> Bool {
+    package static func retries(_ outcome: AttemptOutcome) -> Bool {
         switch outcome {
         case .response(let head):
             head.status == .tooManyRequests
@@ -56,7 +56,7 @@ public struct BinaryBackoff: Sendable, Hashable {
     ///   - bodyIsReplayable: whether the content can be sent from its start again; true for no content.
     ///   - declaredIdempotent: the caller's word on idempotency; nil leaves it to the method.
     ///   - timeLeft: what remains of the call's time; nil for no limit.
-    public func decide(
+    package func decide(
         outcome: AttemptOutcome,
         method: RequestMethod,
         attempt: Int,

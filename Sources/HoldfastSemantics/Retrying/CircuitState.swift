@@ -157,7 +157,7 @@ public struct CircuitRules: Sendable, Hashable {
     /// Failures are errors, 500, 502, 503, 504 and server errors with an unknown code (RFC 9110 §15). These are the failures that
     /// budgets count, except for 408 and 429, which show a server that protects itself. Cancellation and failures on this side,
     /// such as a request that cannot be sent or a certificate that is not trusted, do not count either way.
-    public static func isFailure(_ outcome: AttemptOutcome) -> Bool? {
+    package static func isFailure(_ outcome: AttemptOutcome) -> Bool? {
         if case .response(let head) = outcome, head.status == .requestTimeout || head.status == .tooManyRequests {
             return false
         }

@@ -5,9 +5,9 @@
 ///
 /// A value that is told what happens. Bytes of two representations are never mixed: there is a plan only for a 200 with a strong
 /// entity tag, and ``verdict(on:contentDecoded:)`` accepts only the rest of the same representation.
-public struct ResumePlan: Sendable, Hashable {
+package struct ResumePlan: Sendable, Hashable {
     /// The most resumes of one body, whatever the caller asks for.
-    public static let mostResumes = 100
+    package static let mostResumes = 100
 
     /// The entity tag of the representation.
     let tag: EntityTag
@@ -17,10 +17,10 @@ public struct ResumePlan: Sendable, Hashable {
     var completeLength: Int64?
 
     /// How many bytes were received so far.
-    public internal(set) var offset: Int64 = 0
+    package internal(set) var offset: Int64 = 0
 
     /// How many resumes were begun.
-    public internal(set) var resumes = 0
+    package internal(set) var resumes = 0
 
     private let maxResumes: Int
     private var backoff = BackoffState()
@@ -37,7 +37,7 @@ public struct ResumePlan: Sendable, Hashable {
     ///   - fields: the fields of that request, including those of the transport.
     ///   - contentDecoded: whether the transport decoded a content coding.
     ///   - maxResumes: the most resumes in total, 0 to 100; progress does not raise it.
-    public init?(
+    package init?(
         _ response: ResponseHead,
         method: RequestMethod,
         fields: HeaderFields,
@@ -59,7 +59,7 @@ public struct ResumePlan: Sendable, Hashable {
     /// The fields that request the rest: Range and If-Range (RFC 9110 §14.2, §13.1.5).
     ///
     /// From the first byte if none was received, so that even the whole is sent only if it is unchanged.
-    public var fields: HeaderFields {
+    package var fields: HeaderFields {
         var fields = HeaderFields()
         fields[.range] = "bytes=\(offset)-"
         fields[.ifRange] = tag.description
@@ -67,7 +67,7 @@ public struct ResumePlan: Sendable, Hashable {
     }
 
     /// Records received bytes.
-    public mutating func received(_ count: Int) {
+    package mutating func received(_ count: Int) {
         offset = min(offset.addingClamped(Int64(clamping: max(0, count))), ByteRange.limit)
     }
 
@@ -76,7 +76,7 @@ public struct ResumePlan: Sendable, Hashable {
     /// - Parameters:
     ///   - rules: the backoff of retries.
     ///   - generator: the source of its jitter.
-    public mutating func nextResume(_ rules: Backoff, using generator: inout some RandomNumberGenerator) -> Duration? {
+    package mutating func nextResume(_ rules: Backoff, using generator: inout some RandomNumberGenerator) -> Duration? {
         guard resumes < maxResumes, completeLength.map({ offset < $0 }) ?? (offset < ByteRange.limit) else {
             return nil
         }
@@ -85,7 +85,7 @@ public struct ResumePlan: Sendable, Hashable {
     }
 
     /// What an answer to a resume means; closed.
-    public enum Verdict: Sendable, Hashable {
+    package enum Verdict: Sendable, Hashable {
         /// It is the rest: this many bytes, at least one, to append to those received.
         case rest(count: Int64)
         /// The server has a temporary problem: another resume may succeed.
@@ -102,7 +102,7 @@ public struct ResumePlan: Sendable, Hashable {
     /// Whether a resume may help after a failure of the body or of a resume.
     ///
     /// It does not after cancellation, a limit on this side, or an answer that is not HTTP.
-    public static func cures(_ failure: AttemptFailure) -> Bool {
+    package static func cures(_ failure: AttemptFailure) -> Bool {
         passingKinds.contains(failure.kind)
     }
 
@@ -115,7 +115,7 @@ public struct ResumePlan: Sendable, Hashable {
     /// - Parameters:
     ///   - response: the head as received.
     ///   - contentDecoded: whether the transport decoded a content coding.
-    public mutating func verdict(on response: ResponseHead, contentDecoded: Bool) -> Verdict {
+    package mutating func verdict(on response: ResponseHead, contentDecoded: Bool) -> Verdict {
         switch response.status {
         case .internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout:
             return response.fields.contains(.retryAfter) ? .final : .passing

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// Reads Retry-After (RFC 9110 §10.2.3).
-public enum RetryAfter {
+package enum RetryAfter {
     /// The largest number of seconds; policies set their own limit far below.
-    public static let maximumSeconds: Int64 = 1_000_000_000
+    package static let maximumSeconds: Int64 = 1_000_000_000
 
     /// The wait that the server asks for, counted from the receipt of the response.
     ///
@@ -17,7 +17,7 @@ public enum RetryAfter {
     ///   - fields: the response's fields.
     ///   - receivedAt: when it arrived.
     /// - Returns: the wait, never negative; nil if the field is missing or malformed.
-    public static func delay(_ fields: HeaderFields, receivedAt: Timestamp) -> Duration? {
+    package static func delay(_ fields: HeaderFields, receivedAt: Timestamp) -> Duration? {
         let lines = fields.values(of: .retryAfter)
         guard !lines.isEmpty else { return nil }
         let clock = SenderClock(fields, receivedAt: receivedAt)
@@ -71,16 +71,16 @@ struct SenderClock {
 ///
 /// A quota that is left promises nothing; an exhausted one says that a request before the reset would be refused. Malformed values
 /// are ignored, as the draft requires. The problem types of the draft are in the response's content and are not read.
-public struct RateLimitQuota: Sendable, Hashable {
+package struct RateLimitQuota: Sendable, Hashable {
     /// The name of the policy; empty for the first drafts, which have none.
-    public var policy: String
+    package var policy: String
     /// What is left, in the policy's unit; not negative.
-    public var remaining: Int64
+    package var remaining: Int64
     /// In how many seconds more will be left, counted from the creation of the response; nil if not given.
-    public var reset: Int64?
+    package var reset: Int64?
 
     /// A quota from its parts.
-    public init(policy: String, remaining: Int64, reset: Int64?) {
+    package init(policy: String, remaining: Int64, reset: Int64?) {
         self.policy = policy
         self.remaining = remaining
         self.reset = reset
@@ -91,7 +91,7 @@ public struct RateLimitQuota: Sendable, Hashable {
     /// A member of `RateLimit` whose `r` or `t` is not a number counts as malformed. Policies that count concurrent requests are
     /// skipped: they have more left when a request ends, not after a wait. `RateLimit-Remaining` and `RateLimit-Reset` are read if
     /// `RateLimit` gives nothing.
-    public static func read(_ fields: HeaderFields) -> [RateLimitQuota] {
+    package static func read(_ fields: HeaderFields) -> [RateLimitQuota] {
         let current = members(fields)
         return current.isEmpty ? older(fields).map { [$0] } ?? [] : current
     }
@@ -99,7 +99,7 @@ public struct RateLimitQuota: Sendable, Hashable {
     /// How long nothing is left: the longest reset of the exhausted quotas, minus the response's Age.
     ///
     /// - Returns: more than zero; nil if every quota has something left or does not say when it resets.
-    public static func wait(_ fields: HeaderFields) -> Duration? {
+    package static func wait(_ fields: HeaderFields) -> Duration? {
         // Called for every response, and most have no such field: comparing the first bytes of the names is all they cost.
         let tells = fields.contains { line in
             let name = line.name.canonicalName.utf8

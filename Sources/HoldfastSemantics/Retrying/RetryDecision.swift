@@ -48,7 +48,7 @@ public struct StopReason: RawRepresentable, Sendable, Hashable, CustomStringConv
     /// The circuit of the partition is open.
     public static let circuitOpen = StopReason(rawValue: "circuit-open")
     /// A lower layer has already retried and given up.
-    public static let retriedBeneath = StopReason(rawValue: "retried-beneath")
+    public static let retriedBelow = StopReason(rawValue: "retried-beneath")
     /// The client that sent the request retries it itself.
     public static let retriedAbove = StopReason(rawValue: "retried-above")
     /// The credentials were refreshed and still rejected.
@@ -107,43 +107,43 @@ extension RetryRules {
 /// Use one value for all failures of a call: with a new one for each, every failure would be the first.
 public struct RetryHistory: Sendable, Hashable {
     /// The state of the backoff that follows transient failures.
-    public var backoff = BackoffState()
+    package var backoff = BackoffState()
 
     /// The state of the backoff that follows throttling.
-    public var throttlingBackoff = BackoffState()
+    package var throttlingBackoff = BackoffState()
 
     /// How many retries followed transient failures, without free resends: the position in that backoff's series.
-    public package(set) var transientRetries = 0
+    package var transientRetries = 0
 
     /// How many retries followed throttling: the position in that backoff's series.
-    public package(set) var throttlingRetries = 0
+    package var throttlingRetries = 0
 
     /// The kinds of free resend that the call has already had.
-    public var freeResends: Set<FreeResend> = []
+    package var freeResends: Set<FreeResend> = []
 
     /// How many attempts ``RetryRules/maxAttempts`` counts so far: the first one, and the retries of both series.
     ///
     /// Free resends do not count, nor do resends that a loop makes for its own reasons, such as after a refresh of credentials.
-    public var countedAttempts: Int { 1 + transientRetries + throttlingRetries }
+    package var countedAttempts: Int { 1 + transientRetries + throttlingRetries }
 
     /// A call's history before its first failure.
     public init() {}
 }
 
 /// The failures after which a request is sent once more at once, for free.
-public struct FreeResend: Sendable, Hashable {
+package struct FreeResend: Sendable, Hashable {
     private let name: String
 
     /// A reused connection was closed before any byte of an answer.
-    public static let staleSocket = FreeResend(name: "stale-socket")
+    package static let staleSocket = FreeResend(name: "stale-socket")
     /// The server did not process the request: REFUSED_STREAM, GOAWAY, H3_REQUEST_REJECTED.
-    public static let refused = FreeResend(name: "refused")
+    package static let refused = FreeResend(name: "refused")
     /// 421: the connection was the wrong one.
-    public static let misdirected = FreeResend(name: "misdirected")
+    package static let misdirected = FreeResend(name: "misdirected")
     /// 425: the request arrived as early data.
-    public static let tooEarly = FreeResend(name: "too-early")
+    package static let tooEarly = FreeResend(name: "too-early")
     /// 417: the server does not support the expectation.
-    public static let expectation = FreeResend(name: "expectation")
+    package static let expectation = FreeResend(name: "expectation")
 
     /// The number of kinds, and so the most that one call can have.
     package static let kinds = 5
@@ -197,7 +197,7 @@ extension RetryRules {
         if let reason = refusal(retryClass, failed: failed, hint: hint) {
             judgement.decision = .stop(reason)
         } else if free == nil, isBelow {
-            judgement.decision = .stop(.retriedBeneath)
+            judgement.decision = .stop(.retriedBelow)
         } else if free == nil, earned != nil, failed.status != nil {
             judgement.decision = .stop(.notRetryable)
         } else if !mayBeSent(after: failed, history, isFree: free != nil) {
@@ -341,5 +341,5 @@ extension RetryRules {
     }
 
     /// The field that ``leavesRetriesToCaller`` looks for if ``attemptField`` names no other.
-    public static let usualAttemptField: FieldName = "x-retry-attempt"
+    package static let usualAttemptField: FieldName = "x-retry-attempt"
 }

@@ -16,7 +16,7 @@ public enum RetryClass: Sendable, Hashable {
 }
 
 /// Sorts outcomes into retry classes.
-public enum Retryability {
+package enum Retryability {
     /// The class of an outcome for one request, by the default rules.
     ///
     /// If the server may have acted, only idempotent requests are sent again. Content that cannot be replayed is sent again only if
@@ -28,7 +28,7 @@ public enum Retryability {
     ///   - bodyIsReplayable: whether the content can be sent from its start again; true for no content.
     ///   - declaredIdempotent: whether the caller declared it idempotent, for example by an Idempotency-Key; nil leaves it to the
     ///     method.
-    public static func classify(
+    package static func classify(
         method: RequestMethod,
         outcome: AttemptOutcome,
         bodyIsReplayable: Bool,
@@ -142,7 +142,7 @@ public struct FailedExchange: Sendable, Hashable {
     }
 
     /// Whether the server refused the request's Expect field, so that a resend must go without it (RFC 9110 §15.5.18).
-    public var isRefusedExpectation: Bool {
+    package var isRefusedExpectation: Bool {
         status == .expectationFailed && fields.contains(.expect)
     }
 

@@ -2,14 +2,14 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// What a server says about the next attempt, from all of its fields.
-public struct ServerHint: Sendable, Hashable {
+package struct ServerHint: Sendable, Hashable {
     /// How long to wait at least, counted from the receipt of the response; nil if nothing is asked.
-    public var wait: Duration?
+    package var wait: Duration?
     /// Whether it asks not to retry.
-    public var forbidsRetry: Bool
+    package var forbidsRetry: Bool
 
     /// A hint with these parts; by default empty.
-    public init(wait: Duration? = nil, forbidsRetry: Bool = false) {
+    package init(wait: Duration? = nil, forbidsRetry: Bool = false) {
         self.wait = wait
         self.forbidsRetry = forbidsRetry
     }
@@ -26,7 +26,7 @@ extension RetryRules {
     /// - Parameters:
     ///   - head: a response that is a failure or a redirect.
     ///   - receivedAt: when it arrived.
-    public func hint(_ head: ResponseHead, receivedAt: Timestamp) -> ServerHint {
+    package func hint(_ head: ResponseHead, receivedAt: Timestamp) -> ServerHint {
         let quota = head.status.isRedirection ? nil : quotaWait(head, receivedAt: receivedAt, assumesNothingLeft: true)
         return ServerHint(
             wait: askedWait(head, receivedAt: receivedAt) ?? quota,
@@ -37,7 +37,7 @@ extension RetryRules {
     /// The wait that the server asks for, counted from the receipt of its answer; nil if it asks for none.
     ///
     /// It is not limited here. It is read from a failed response and, before a redirect is followed, from a 3xx.
-    public func serverDelay(_ failed: FailedExchange) -> Duration? {
+    package func serverDelay(_ failed: FailedExchange) -> Duration? {
         guard case .response(let head) = failed.outcome else { return nil }
         return hint(head, receivedAt: failed.receivedAt).wait
     }
@@ -99,7 +99,7 @@ extension RetryRules {
     ///   - generator: a source of randomness; seeded in tests.
     /// - Returns: `.retry` with the wait before the next hop, zero if none is asked for; `.stop` if the redirect must be returned
     ///   to the caller instead.
-    public func decideFollowing(
+    package func decideFollowing(
         _ redirect: ResponseHead,
         receivedAt: Timestamp,
         timeLeft: Duration?,

@@ -307,47 +307,47 @@ extension UInt8 {
 }
 
 /// Why a text is not a structured field, or a value cannot be written as one (RFC 9651 §4).
-public struct StructuredFieldError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct StructuredFieldError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of error; its raw value is stable and suitable for metric labels.
-    public struct Code: RawRepresentable, Sendable, Hashable {
+    package struct Code: RawRepresentable, Sendable, Hashable {
         /// The stable text.
-        public let rawValue: String
+        package let rawValue: String
 
         /// Creates a code from its stable text.
-        public init(rawValue: String) { self.rawValue = rawValue }
+        package init(rawValue: String) { self.rawValue = rawValue }
 
         /// A key outside RFC 9651 §3.1.2.
-        public static let key = Code(rawValue: "key")
+        package static let key = Code(rawValue: "key")
         /// A number that is malformed or out of range.
-        public static let number = Code(rawValue: "number")
+        package static let number = Code(rawValue: "number")
         /// A String that is not closed or contains an invalid character.
-        public static let string = Code(rawValue: "string")
+        package static let string = Code(rawValue: "string")
         /// A Token with an invalid character.
-        public static let token = Code(rawValue: "token")
+        package static let token = Code(rawValue: "token")
         /// A Byte Sequence that is not closed or not base64.
-        public static let byteSequence = Code(rawValue: "byte-sequence")
+        package static let byteSequence = Code(rawValue: "byte-sequence")
         /// A Boolean other than `?0` and `?1`.
-        public static let boolean = Code(rawValue: "boolean")
+        package static let boolean = Code(rawValue: "boolean")
         /// A Date that is not an Integer, or out of range.
-        public static let date = Code(rawValue: "date")
+        package static let date = Code(rawValue: "date")
         /// A Display String that is not closed, badly escaped, or not UTF-8.
-        public static let displayString = Code(rawValue: "display-string")
+        package static let displayString = Code(rawValue: "display-string")
         /// A missing value.
-        public static let item = Code(rawValue: "item")
+        package static let item = Code(rawValue: "item")
         /// An inner list that is not closed, or whose items are not separated by spaces.
-        public static let innerList = Code(rawValue: "inner-list")
+        package static let innerList = Code(rawValue: "inner-list")
         /// A comma without a member after it, or text in place of a comma.
-        public static let separator = Code(rawValue: "separator")
+        package static let separator = Code(rawValue: "separator")
     }
 
     /// The kind of error.
-    public let code: Code
+    package let code: Code
 
     /// What is wrong and what to do about it, for people; contains nothing of the field's content.
-    public let message: String
+    package let message: String
 
     /// The byte of the field value at which parsing stopped; nil if a value could not be written.
-    public let position: Int?
+    package let position: Int?
 
     init(_ code: Code, message: String, at position: Int? = nil) {
         self.code = code
@@ -356,7 +356,7 @@ public struct StructuredFieldError: Error, Sendable, Hashable, CustomStringConve
     }
 
     /// The message with code and position.
-    public var description: String {
+    package var description: String {
         "\(message) [\(code.rawValue)\(position.map { " at byte \($0)" } ?? "")]"
     }
 }

@@ -2,22 +2,22 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// The parameters of an item or an inner list (RFC 9651 §3.1.2).
-public typealias StructuredParameters = StructuredMap<StructuredBareItem>
+package typealias StructuredParameters = StructuredMap<StructuredBareItem>
 
 /// A value with its parameters (RFC 9651 §3.3).
-public struct StructuredItem: Sendable, Hashable {
+package struct StructuredItem: Sendable, Hashable {
     /// The value.
-    public var value: StructuredBareItem
+    package var value: StructuredBareItem
 
     /// Its parameters in order.
-    public var parameters: StructuredParameters
+    package var parameters: StructuredParameters
 
     /// Creates an item.
     ///
     /// - Parameters:
     ///   - value: the value.
     ///   - parameters: its parameters; none by default.
-    public init(_ value: StructuredBareItem, parameters: StructuredParameters = [:]) {
+    package init(_ value: StructuredBareItem, parameters: StructuredParameters = [:]) {
         self.value = value
         self.parameters = parameters
     }
@@ -26,7 +26,7 @@ public struct StructuredItem: Sendable, Hashable {
     ///
     /// - Parameter value: the combined field value; empty text is not an item.
     /// - Throws: ``StructuredFieldError`` at the first error; nothing of the field is kept then.
-    public init(parsing value: String) throws(StructuredFieldError) {
+    package init(parsing value: String) throws(StructuredFieldError) {
         var parser = StructuredFieldParser(value)
         self = try parser.field { parser throws(StructuredFieldError) in try parser.item() }
     }
@@ -34,7 +34,7 @@ public struct StructuredItem: Sendable, Hashable {
     /// The field value (RFC 9651 §4.1).
     ///
     /// - Throws: ``StructuredFieldError`` for numbers, texts or keys that the format cannot represent.
-    public func serialized() throws(StructuredFieldError) -> String {
+    package func serialized() throws(StructuredFieldError) -> String {
         var serializer = StructuredFieldSerializer()
         try serializer.item(self)
         return serializer.text
@@ -42,45 +42,45 @@ public struct StructuredItem: Sendable, Hashable {
 }
 
 /// A list in parentheses in a List or a Dictionary (RFC 9651 §3.1.1).
-public struct StructuredInnerList: Sendable, Hashable {
+package struct StructuredInnerList: Sendable, Hashable {
     /// The items in order; may be empty.
-    public var items: [StructuredItem]
+    package var items: [StructuredItem]
 
     /// The parameters of the list itself.
-    public var parameters: StructuredParameters
+    package var parameters: StructuredParameters
 
     /// Creates an inner list.
     ///
     /// - Parameters:
     ///   - items: the items in order.
     ///   - parameters: the parameters of the list itself; none by default.
-    public init(_ items: [StructuredItem], parameters: StructuredParameters = [:]) {
+    package init(_ items: [StructuredItem], parameters: StructuredParameters = [:]) {
         self.items = items
         self.parameters = parameters
     }
 }
 
 /// A member of a List or a Dictionary; the grammar has only these two (RFC 9651 §3.1, §3.2).
-public enum StructuredMember: Sendable, Hashable {
+package enum StructuredMember: Sendable, Hashable {
     /// One item.
     case item(StructuredItem)
     /// A list of items.
     case innerList(StructuredInnerList)
 
     /// The item, or nil for an inner list.
-    public var item: StructuredItem? {
+    package var item: StructuredItem? {
         if case .item(let item) = self { item } else { nil }
     }
 
     /// A member that is one value without parameters.
-    public static func bare(_ value: StructuredBareItem) -> StructuredMember { .item(StructuredItem(value)) }
+    package static func bare(_ value: StructuredBareItem) -> StructuredMember { .item(StructuredItem(value)) }
 }
 
 /// One value without parameters: the eight types of RFC 9651 §3.3.
 ///
 /// Values are checked when they are written, not when they are created. Texts compare like Swift strings, so a Display String
 /// equals its other Unicode forms.
-public enum StructuredBareItem: Sendable, Hashable {
+package enum StructuredBareItem: Sendable, Hashable {
     /// A whole number within ±999,999,999,999,999 (RFC 9651 §3.3.1).
     case integer(Int64)
     /// A number with up to three decimals (RFC 9651 §3.3.2).
@@ -99,21 +99,21 @@ public enum StructuredBareItem: Sendable, Hashable {
     case displayString(String)
 
     /// The largest Integer and Date; the smallest is its negative (RFC 9651 §3.3.1).
-    public static let maximumInteger: Int64 = 999_999_999_999_999
+    package static let maximumInteger: Int64 = 999_999_999_999_999
 }
 
 /// A number with three decimals, stored exactly (RFC 9651 §3.3.2).
-public struct StructuredDecimal: Sendable, Hashable, Comparable {
+package struct StructuredDecimal: Sendable, Hashable, Comparable {
     /// The number times 1000.
-    public let thousandths: Int64
+    package let thousandths: Int64
 
     /// Creates a decimal from its thousandths; writing refuses more than twelve digits before the point.
-    public init(thousandths: Int64) { self.thousandths = thousandths }
+    package init(thousandths: Int64) { self.thousandths = thousandths }
 
     /// Creates the decimal nearest to a binary number; a half rounds to the even digit (RFC 9651 §4.1.5).
     ///
     /// - Parameter number: the number. Nil for infinities, NaN and more than twelve digits before the point.
-    public init?(rounding number: Double) {
+    package init?(rounding number: Double) {
         guard number.magnitude <= 1e12 else { return nil }
         // Computed here, since rounded() calls the C math library, which a Linux program without Foundation need not link.
         let scaled = number * 1000
@@ -126,10 +126,10 @@ public struct StructuredDecimal: Sendable, Hashable, Comparable {
     }
 
     /// The nearest binary number.
-    public var doubleValue: Double { Double(thousandths) / 1000 }
+    package var doubleValue: Double { Double(thousandths) / 1000 }
 
     /// Whether the left number is smaller.
-    public static func < (left: StructuredDecimal, right: StructuredDecimal) -> Bool {
+    package static func < (left: StructuredDecimal, right: StructuredDecimal) -> Bool {
         left.thousandths < right.thousandths
     }
 

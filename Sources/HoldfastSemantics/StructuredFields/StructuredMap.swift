@@ -5,20 +5,20 @@
 ///
 /// Setting an existing key replaces its value in place, as RFC 9651 §4.2.2 requires for a repeated key. Looking up a key takes
 /// constant time, so a field with many keys is parsed in linear time; removing one takes linear time.
-public struct StructuredMap<Value: Sendable & Hashable>: Sendable {
+package struct StructuredMap<Value: Sendable & Hashable>: Sendable {
     /// The keys in order.
-    public private(set) var keys: [String] = []
+    package private(set) var keys: [String] = []
     private var values: [Value] = []
     /// The position of each key; empty up to `scanLimit` keys, for which comparing each is cheaper than hashing.
     private var positions: [String: Int] = [:]
 
     /// Creates a map without pairs.
-    public init() {}
+    package init() {}
 
     /// The value of a key, or nil; setting nil removes the pair, setting a new key appends it.
     ///
     /// Keys are not checked here: writing the map refuses keys that RFC 9651 §3.1.2 does not allow.
-    public subscript(_ key: String) -> Value? {
+    package subscript(_ key: String) -> Value? {
         get { position(of: key).map { values[$0] } }
         set {
             guard let newValue else { return remove(key) }
@@ -62,12 +62,12 @@ public struct StructuredMap<Value: Sendable & Hashable>: Sendable {
 
 extension StructuredMap: Hashable {
     /// Whether both maps have equal pairs in the same order.
-    public static func == (left: StructuredMap, right: StructuredMap) -> Bool {
+    package static func == (left: StructuredMap, right: StructuredMap) -> Bool {
         left.keys == right.keys && left.values == right.values
     }
 
     /// Feeds the pairs to the hasher.
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(keys)
         hasher.combine(values)
     }
@@ -75,38 +75,38 @@ extension StructuredMap: Hashable {
 
 extension StructuredMap: RandomAccessCollection {
     /// The index of the first pair.
-    public var startIndex: Int { 0 }
+    package var startIndex: Int { 0 }
 
     /// The index after the last pair.
-    public var endIndex: Int { keys.count }
+    package var endIndex: Int { keys.count }
 
     /// The pair at an index.
     ///
     /// - Precondition: the index is within the collection.
-    public subscript(position: Int) -> (key: String, value: Value) { (keys[position], values[position]) }
+    package subscript(position: Int) -> (key: String, value: Value) { (keys[position], values[position]) }
 }
 
 extension StructuredMap: ExpressibleByDictionaryLiteral {
     /// Creates a map from a literal; the last of equal keys gives the value.
-    public init(dictionaryLiteral elements: (String, Value)...) {
+    package init(dictionaryLiteral elements: (String, Value)...) {
         for (key, value) in elements { self[key] = value }
     }
 }
 
 /// A field that is a list of items and inner lists (RFC 9651 §3.1).
-public struct StructuredList: Sendable, Hashable {
+package struct StructuredList: Sendable, Hashable {
     /// The members in order.
-    public var members: [StructuredMember]
+    package var members: [StructuredMember]
 
     /// Creates a list; empty by default.
-    public init(_ members: [StructuredMember] = []) { self.members = members }
+    package init(_ members: [StructuredMember] = []) { self.members = members }
 
     /// Parses a field that is a List (RFC 9651 §4.2); strict, linear time, without a limit of its own.
     ///
     /// - Parameter value: all lines of the field joined by ", ", as ``HeaderFields`` returns them; empty text is an empty list. An
     ///   empty line among others makes the joined text invalid, as in the RFC's algorithm.
     /// - Throws: ``StructuredFieldError`` at the first error; nothing of the field is kept then.
-    public init(parsing value: String) throws(StructuredFieldError) {
+    package init(parsing value: String) throws(StructuredFieldError) {
         var parser = StructuredFieldParser(value)
         self = try parser.field { parser throws(StructuredFieldError) in try parser.list() }
     }
@@ -114,7 +114,7 @@ public struct StructuredList: Sendable, Hashable {
     /// The field value (RFC 9651 §4.1), or nil for an empty list, whose field must not be sent.
     ///
     /// - Throws: ``StructuredFieldError`` for numbers, texts or keys that the format cannot represent.
-    public func serialized() throws(StructuredFieldError) -> String? {
+    package func serialized() throws(StructuredFieldError) -> String? {
         var serializer = StructuredFieldSerializer()
         try serializer.list(self)
         return members.isEmpty ? nil : serializer.text
@@ -122,7 +122,7 @@ public struct StructuredList: Sendable, Hashable {
 }
 
 /// A field that maps keys to items and inner lists (RFC 9651 §3.2).
-public typealias StructuredDictionary = StructuredMap<StructuredMember>
+package typealias StructuredDictionary = StructuredMap<StructuredMember>
 
 extension StructuredMap where Value == StructuredMember {
     /// Parses a field that is a Dictionary (RFC 9651 §4.2); strict, linear time, without a limit of its own.
@@ -130,7 +130,7 @@ extension StructuredMap where Value == StructuredMember {
     /// - Parameter value: all lines of the field joined by ", ", as ``HeaderFields`` returns them; empty text is an empty
     ///   dictionary. A repeated key has its first position and its last value.
     /// - Throws: ``StructuredFieldError`` at the first error; nothing of the field is kept then.
-    public init(parsing value: String) throws(StructuredFieldError) {
+    package init(parsing value: String) throws(StructuredFieldError) {
         var parser = StructuredFieldParser(value)
         self = try parser.field { parser throws(StructuredFieldError) in try parser.dictionary() }
     }
@@ -138,7 +138,7 @@ extension StructuredMap where Value == StructuredMember {
     /// The field value (RFC 9651 §4.1), or nil for an empty dictionary, whose field must not be sent.
     ///
     /// - Throws: ``StructuredFieldError`` for numbers, texts or keys that the format cannot represent.
-    public func serialized() throws(StructuredFieldError) -> String? {
+    package func serialized() throws(StructuredFieldError) -> String? {
         var serializer = StructuredFieldSerializer()
         try serializer.dictionary(self)
         return isEmpty ? nil : serializer.text

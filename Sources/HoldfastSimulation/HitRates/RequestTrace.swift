@@ -54,7 +54,7 @@ public struct RequestTrace: Sendable {
     public var keyCount: Int { numbers.count }
 
     /// Whether requests have times or lives, so that copies may be past theirs.
-    public var hasLives: Bool { !times.freshUntil.isEmpty }
+    package var hasLives: Bool { !times.freshUntil.isEmpty }
 
     /// The share of hits in an unlimited cache: no policy does better. Lives are ignored.
     public var unboundedObjectHitRatio: Double {

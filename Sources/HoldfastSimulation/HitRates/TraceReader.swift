@@ -15,26 +15,26 @@ internal import HoldfastStorage
 /// Reads a `.trace` file piece by piece, however large it is.
 ///
 /// The file is open as long as the reader exists. Calls block; a growing file is read as far as it goes.
-public struct TraceReader: ~Copyable {
+package struct TraceReader: ~Copyable {
     /// A request as the file has it.
-    public struct Record: Sendable, Hashable {
+    package struct Record: Sendable, Hashable {
         /// The key, as numbered or hashed by whoever wrote the file.
-        public let key: UInt64
+        package let key: UInt64
         /// Bytes.
-        public let size: UInt32
+        package let size: UInt32
 
         /// A request of this key and size.
-        public init(key: UInt64, size: UInt32) {
+        package init(key: UInt64, size: UInt32) {
             self.key = key
             self.size = size
         }
     }
 
     /// Bytes of a request in a file: 8 for the key, 4 for the size, little-endian.
-    public static let recordSize = 12
+    package static let recordSize = 12
 
     /// Requests in the file; nil for a pipe and the like, whose length is unknown.
-    public let requestCount: Int?
+    package let requestCount: Int?
     private let file: TraceFile
     private let path: String
     private var hasBegun = false
@@ -43,7 +43,7 @@ public struct TraceReader: ~Copyable {
     ///
     /// - Parameter path: absolute, or relative to the process's directory; links are followed, pipes can be read.
     /// - Throws: ``TraceError`` if there is no such file, if it is empty, or if its size is not a multiple of 12.
-    public init(path: String) throws(TraceError) {
+    package init(path: String) throws(TraceError) {
         // Checked before it is stored: a noncopyable value is either initialized completely or not at all.
         let file = try TraceFile(reading: path)
         let size = file.size
@@ -55,7 +55,7 @@ public struct TraceReader: ~Copyable {
     }
 
     /// The next requests, at most `count` (at least 1); none at the end.
-    public mutating func next(upTo count: Int = 1 << 16) throws(TraceError) -> [Record] {
+    package mutating func next(upTo count: Int = 1 << 16) throws(TraceError) -> [Record] {
         let bytes = try file.read(min(max(1, count), 1 << 24) * Self.recordSize)
         if bytes.isEmpty, !hasBegun { throw Self.empty(path) }
         hasBegun = true
@@ -112,14 +112,14 @@ public struct TraceError: LocalizedError, Sendable, CustomStringConvertible {
     }
 
     /// A call that the system refused.
-    public struct SystemFailure: LocalizedError, Sendable, Hashable, CustomStringConvertible {
+    package struct SystemFailure: LocalizedError, Sendable, Hashable, CustomStringConvertible {
         /// The call's name.
-        public let call: String
+        package let call: String
         /// The system's error number.
-        public let errno: Int32
+        package let errno: Int32
 
-        public var description: String { "\(call): \(String(cString: strerror(errno))) (errno \(errno))" }
-        public var errorDescription: String? { description }
+        package var description: String { "\(call): \(String(cString: strerror(errno))) (errno \(errno))" }
+        package var errorDescription: String? { description }
     }
 
     /// The kind of failure.

@@ -37,9 +37,9 @@ public struct ContentionStudy: Sendable, Hashable {
     /// How they wait after a write that came too late.
     public var backoff: Backoff
     /// The mean delay of one network transmission; 10 ms by default.
-    public var networkDelay: Duration = .milliseconds(10)
+    package var networkDelay: Duration = .milliseconds(10)
     /// Its standard deviation; 2 ms by default.
-    public var networkDeviation: Duration = .milliseconds(2)
+    package var networkDeviation: Duration = .milliseconds(2)
 
     /// A study; a number of clients below 1 counts as 1.
     public init(clients: Int, backoff: Backoff) {

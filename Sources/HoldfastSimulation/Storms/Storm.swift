@@ -227,7 +227,7 @@ struct StormRun: Sendable {
         configuration.clock = clock
         configuration.callTimeout = Duration(boundedSeconds: scenario.deadline)
         configuration.attemptTimeout = Duration(boundedSeconds: scenario.attemptTimeout)
-        configuration.redirects = .handUp
+        configuration.redirects = .returnToCaller
         configuration.executor = executor
         return configuration
     }

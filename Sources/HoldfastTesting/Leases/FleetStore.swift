@@ -1,57 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import HoldfastStorage
+package import HoldfastStorage
 private import Synchronization
 
 /// One process's view of a store that several processes share: it answers nothing without suspending, and has leases.
 ///
 /// Make one for each cache that represents a process, all on one store and one `FillLeasing`. Closing it leaves the shared store
 /// open.
-public final class FleetStore: CacheStore {
-    public let fillLeasing: (any FillLeasing)?
+package final class FleetStore: CacheStore {
+    package let fillLeasing: (any FillLeasing)?
     /// Counts the lookups that have their answer. While ``stallsAnswers`` is true, they wait for ``gate`` to count once.
-    public let lookUps = CountWatch()
-    public let gate = CountWatch()
+    package let lookUps = CountWatch()
+    package let gate = CountWatch()
     private let inner: any CacheStore
     private let stalls = Atomic(false)
     private let refuses = Atomic(false)
 
     /// A view of `inner`.
-    public init(_ inner: any CacheStore, leasing: (any FillLeasing)?) {
+    package init(_ inner: any CacheStore, leasing: (any FillLeasing)?) {
         self.inner = inner
         fillLeasing = leasing
     }
 
     /// Whether lookups are held before they return their answer.
-    public var stallsAnswers: Bool {
+    package var stallsAnswers: Bool {
         get { stalls.load(ordering: .acquiring) }
         set { stalls.store(newValue, ordering: .releasing) }
     }
 
     /// Whether all writes fail, as if the entry were too large.
-    public var refusesWrites: Bool {
+    package var refusesWrites: Bool {
         get { refuses.load(ordering: .acquiring) }
         set { refuses.store(newValue, ordering: .releasing) }
     }
 
-    public var secret: [UInt8] { inner.secret }
-    public var statistics: StoreStatistics { inner.statistics }
+    package var secret: [UInt8] { inner.secret }
+    package var statistics: StoreStatistics { inner.statistics }
 
-    public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? { nil }
+    package func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? { nil }
 
-    public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
+    package func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
         let found = try await inner.entries(for: key, now: now)
         lookUps.increment()
         if stallsAnswers { try? await gate.wait(for: 1) }
         return found
     }
 
-    public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
+    package func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
         try await inner.body(of: entry)
     }
 
-    public func write(
+    package func write(
         _ key: StoreKey,
         variant: StoreKey,
         description: EntryDescription,
@@ -68,7 +68,7 @@ public final class FleetStore: CacheStore {
         )
     }
 
-    public func replaceDescription(
+    package func replaceDescription(
         of entry: StoredEntry,
         with description: EntryDescription,
         now: StoreInstant
@@ -76,16 +76,16 @@ public final class FleetStore: CacheStore {
         try await inner.replaceDescription(of: entry, with: description, now: now)
     }
 
-    public func remove(_ entry: StoredEntry) async throws(StoreError) { try await inner.remove(entry) }
-    public func invalidate(_ key: StoreKey) async throws(StoreError) { try await inner.invalidate(key) }
+    package func remove(_ entry: StoredEntry) async throws(StoreError) { try await inner.remove(entry) }
+    package func invalidate(_ key: StoreKey) async throws(StoreError) { try await inner.invalidate(key) }
 
-    public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
+    package func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
         try await inner.purge(selection, now: now)
     }
 
-    public func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
+    package func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
         try await inner.setPinned(pinned, entry)
     }
 
-    public func close() async {}
+    package func close() async {}
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import Holdfast
-public import HoldfastStorage
+package import Holdfast
+package import HoldfastStorage
 private import Synchronization
 
 /// The leases of a store that several caches in one process share, on a clock that a test moves.
 ///
 /// Pass the same instance to the stores of all caches that should share leases.
-public final class SimulatedLeases: FillLeasing {
+package final class SimulatedLeases: FillLeasing {
     struct Name: Hashable {
         let key: StoreKey
         let variant: StoreKey
@@ -20,11 +20,11 @@ public final class SimulatedLeases: FillLeasing {
     }
 
     /// Counts the requests for leases, the granted ones, and the waits for another process's lease.
-    public let asked = CountWatch()
-    public let granted = CountWatch()
-    public let waits = CountWatch()
+    package let asked = CountWatch()
+    package let granted = CountWatch()
+    package let waits = CountWatch()
     /// Counts the renewed leases.
-    public let renewed = CountWatch()
+    package let renewed = CountWatch()
 
     /// How long a lease that ended as stored is remembered.
     static let memory = Duration.seconds(10)
@@ -33,10 +33,10 @@ public final class SimulatedLeases: FillLeasing {
     private let state = Mutex(State())
 
     /// Leases that expire by `clock`.
-    public init(clock: any HoldfastClock) { self.clock = clock }
+    package init(clock: any HoldfastClock) { self.clock = clock }
 
     /// Whether the store answers; setting this to false ends all waits.
-    public var isAvailable: Bool {
+    package var isAvailable: Bool {
         get { state.withLock { $0.isAvailable } }
         set {
             let lost = state.withLock { state in
@@ -50,12 +50,12 @@ public final class SimulatedLeases: FillLeasing {
     }
 
     /// How many leases are held now.
-    public var count: Int {
+    package var count: Int {
         let now = clock.now
         return state.withLock { $0.current.values.count { $0.isOut(now: now) } }
     }
 
-    public func lease(_ key: StoreKey, variant: StoreKey, for length: Duration) async -> LeaseAnswer {
+    package func lease(_ key: StoreKey, variant: StoreKey, for length: Duration) async -> LeaseAnswer {
         asked.increment()
         let name = Name(key: key, variant: variant)
         let now = clock.now

@@ -49,13 +49,13 @@ public struct LoopbackReply: Sendable {
         public static func send(_ bytes: [UInt8]) -> Step { Step(kind: .send(bytes)) }
         /// Sends text of the body.
         public static func send(_ text: String) -> Step { Step(kind: .send(Array(text.utf8))) }
-        /// Sends this many bytes of the ``TransferPattern``, generated as they are sent; each such step continues where the
+        /// Sends this many bytes of the `TransferPattern`, generated as they are sent; each such step continues where the
         /// previous one of the reply stopped.
         ///
         /// - Parameters:
         ///   - count: how many bytes.
         ///   - gauge: counts the bytes as the socket takes them.
-        public static func pattern(_ count: Int, gauge: ByteGauge? = nil) -> Step {
+        package static func pattern(_ count: Int, gauge: ByteGauge? = nil) -> Step {
             Step(kind: .pattern(count, gauge))
         }
         /// Sends bytes outside any framing, for example a reply that is not HTTP.

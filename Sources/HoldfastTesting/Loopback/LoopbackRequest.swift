@@ -17,7 +17,7 @@ public struct LoopbackField: Sendable, Hashable {
     }
 
     /// Whether the line has this name, in any case.
-    public func isNamed(_ other: String) -> Bool { name.lowercased() == other.lowercased() }
+    package func isNamed(_ other: String) -> Bool { name.lowercased() == other.lowercased() }
 }
 
 /// A request exactly as the server received it.
@@ -58,7 +58,7 @@ public struct LoopbackRequest: Sendable, Hashable {
     public var bodyLength: Int { content.count }
 
     /// Whether the content, kept or not, is a ``TransferPattern`` from its first byte.
-    public var isPattern: Bool { content.isIntact }
+    package var isPattern: Bool { content.isIntact }
 
     /// The values of all lines with this name, in order.
     public func values(of name: String) -> [String] { fields.filter { $0.isNamed(name) }.map(\.value) }
@@ -92,11 +92,11 @@ public struct LoopbackIntake: Sendable {
     /// Reads the content and keeps it in the record: the default.
     public static let keep = LoopbackIntake(kind: .keep)
 
-    /// Reads the content, and keeps only its length and whether it is a ``TransferPattern``.
+    /// Reads the content, and keeps only its length.
     public static let measure = LoopbackIntake(kind: .measure)
 
-    /// Reads this many bytes of the content or a little more, then none until the gate opens, then the rest. Keeps only its length
-    /// and whether it is a ``TransferPattern``.
+    /// Reads this many bytes of the content or a little more, then none until the gate opens, then the rest. Keeps only its
+    /// length.
     public static func holding(after bytes: Int = 0, at gate: LoopbackGate) -> LoopbackIntake {
         LoopbackIntake(kind: .hold(bytes, gate))
     }

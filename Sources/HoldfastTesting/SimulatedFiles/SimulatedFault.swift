@@ -86,16 +86,16 @@ extension SimulatedFileSystem {
     }
 
     /// Which reads that must not wait succeed; see ``SimulatedFileSystem/cachedReads``.
-    public struct CachedReads: Sendable {
+    package struct CachedReads: Sendable {
         let pattern: [Bool]
 
         /// All.
-        public static let all = CachedReads(pattern: [true])
+        package static let all = CachedReads(pattern: [true])
         /// None.
-        public static let none = CachedReads(pattern: [false])
+        package static let none = CachedReads(pattern: [false])
 
         /// By this pattern, repeated; true succeeds. With an empty one none succeeds.
-        public static func pattern(_ pattern: [Bool]) -> CachedReads {
+        package static func pattern(_ pattern: [Bool]) -> CachedReads {
             CachedReads(pattern: pattern.isEmpty ? [false] : pattern)
         }
     }
@@ -190,7 +190,7 @@ extension SimulatedFileSystem {
     ///
     /// - Returns: false if there is no such directory, or if the name belongs to something other than a file.
     @discardableResult
-    public func setContents(of path: String, to bytes: [UInt8]) -> Bool {
+    package func setContents(of path: String, to bytes: [UInt8]) -> Bool {
         damage(path, makes: true) { content in
             content.resize(to: 0)
             content.write(ByteChunk(bytes), at: 0)
@@ -205,7 +205,7 @@ extension SimulatedFileSystem {
     ///   - bit: 0 (lowest) to 7.
     /// - Returns: false if there is no such file or no such byte.
     @discardableResult
-    public func flipBit(of path: String, at offset: Int, bit: Int = 0) -> Bool {
+    package func flipBit(of path: String, at offset: Int, bit: Int = 0) -> Bool {
         var isThere = false
         let isFile = damage(path) { content in
             guard offset >= 0, let byte = content.read(from: offset, count: 1).first else { return }
@@ -219,7 +219,7 @@ extension SimulatedFileSystem {
     ///
     /// - Returns: false if there is no such file.
     @discardableResult
-    public func setSize(of path: String, to size: Int) -> Bool {
+    package func setSize(of path: String, to size: Int) -> Bool {
         damage(path) { $0.resize(to: min(max(0, size), Content.sizeLimit)) }
     }
 
@@ -227,7 +227,7 @@ extension SimulatedFileSystem {
     ///
     /// - Returns: false if nothing has the name.
     @discardableResult
-    public func wipe(_ path: String) -> Bool {
+    package func wipe(_ path: String) -> Bool {
         world.state.withLock { state in
             guard let number = try? state.tree.node(at: Tree.Route(path)), number != Tree.root else { return false }
             return state.tree.wipe(path, number: number)
@@ -238,7 +238,7 @@ extension SimulatedFileSystem {
     ///
     /// - Returns: false if the name is taken or its directory does not exist.
     @discardableResult
-    public func makeLink(_ path: String) -> Bool {
+    package func makeLink(_ path: String) -> Bool {
         world.state.withLock { state in (try? state.tree.make(.other, at: Tree.Route(path))) != nil }
     }
 
@@ -246,7 +246,7 @@ extension SimulatedFileSystem {
     ///
     /// - Returns: false if nothing has the name.
     @discardableResult
-    public func setAttributes(of path: String, permissions: UInt32? = nil, isOwn: Bool? = nil) -> Bool {
+    package func setAttributes(of path: String, permissions: UInt32? = nil, isOwn: Bool? = nil) -> Bool {
         world.state.withLock { state in
             guard let number = try? state.tree.node(at: Tree.Route(path)) else { return false }
             if let permissions { state.tree.nodes[number]?.permissions = permissions & 0o7777 }

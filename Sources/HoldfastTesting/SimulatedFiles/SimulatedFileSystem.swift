@@ -102,7 +102,7 @@ public final class SimulatedFileSystem: FileSystem {
     }
 
     /// Which calls of ``readIfCached(_:from:count:)`` return bytes; all by default. Setting it restarts the pattern.
-    public var cachedReads: CachedReads {
+    package var cachedReads: CachedReads {
         get { world.state.withLock { $0.script.cachedReads } }
         set { world.state.withLock { $0.script.set(newValue) } }
     }
@@ -122,22 +122,22 @@ public final class SimulatedFileSystem: FileSystem {
     // MARK: Observing it
 
     /// Steps since the last call of ``plan(_:)``, or since the beginning.
-    public var stepCount: Int { world.state.withLock { $0.script.stepsSincePlan } }
+    package var stepCount: Int { world.state.withLock { $0.script.stepsSincePlan } }
 
     /// The latest steps, oldest first: at least 100,000, if there were as many.
     public var log: [Step] { world.state.withLock { $0.script.log } }
 
     /// Whether the file system has stopped.
-    public var isStopped: Bool { world.state.withLock { $0.script.isStopped } }
+    package var isStopped: Bool { world.state.withLock { $0.script.isStopped } }
 
     /// Bytes used now, in whole blocks, including unlinked files that are open.
-    public var usedBytes: Int { world.state.withLock { $0.tree.usedBlocks * Content.blockSize } }
+    package var usedBytes: Int { world.state.withLock { $0.tree.usedBlocks * Content.blockSize } }
 
     /// The most bytes ever used at one time.
-    public var peakBytes: Int { world.state.withLock { $0.tree.peakBlocks * Content.blockSize } }
+    package var peakBytes: Int { world.state.withLock { $0.tree.peakBlocks * Content.blockSize } }
 
     /// How many files are open; files still open at the end are a leak.
-    public var openFileCount: Int { world.state.withLock { $0.tree.open.count } }
+    package var openFileCount: Int { world.state.withLock { $0.tree.open.count } }
 
     // MARK: Steps
 

@@ -41,7 +41,7 @@ public enum StoreConformance {
         /// What the law says, in a sentence; unique.
         public let name: String
         /// Whether it is about surviving a restart; it holds trivially for stores that cannot be reopened.
-        public let isOfRestarts: Bool
+        package let isOfRestarts: Bool
         let check: @Sendable (LawRun) async throws -> Void
 
         init(_ name: String, isOfRestarts: Bool = false, check: @escaping @Sendable (LawRun) async throws -> Void) {

@@ -3,7 +3,7 @@
 
 package import Foundation
 package import Holdfast
-public import HoldfastStorage
+package import HoldfastStorage
 internal import Synchronization
 
 #if canImport(Darwin)
@@ -22,9 +22,9 @@ internal import Synchronization
 ///
 /// The period is a prime number of bytes, so a lost, duplicated or moved block is detected, whatever the sizes in which the body is
 /// transferred.
-public enum TransferPattern {
+package enum TransferPattern {
     /// The number of bytes after which the pattern repeats.
-    public static let period = 65_521
+    package static let period = 65_521
 
     /// The pattern twice: a whole period follows every position without a break.
     private static let twice: [UInt8] = {
@@ -39,7 +39,7 @@ public enum TransferPattern {
     }()
 
     /// `count` bytes of the pattern from `position`; at most ``period`` of them.
-    public static func bytes(_ count: Int, at position: Int) -> ByteChunk {
+    package static func bytes(_ count: Int, at position: Int) -> ByteChunk {
         let start = position % period
         return whole[start..<(start + min(count, period))]
     }
@@ -47,17 +47,17 @@ public enum TransferPattern {
     private static let whole = ByteChunk(twice)
 
     /// Reads a body from its first byte and says whether it is the pattern.
-    public struct Checker: Sendable, Hashable {
+    package struct Checker: Sendable, Hashable {
         /// How many bytes were read.
-        public private(set) var count = 0
+        package private(set) var count = 0
         /// Whether each of them was right.
-        public private(set) var isIntact = true
+        package private(set) var isIntact = true
 
         /// A checker that has read nothing.
-        public init() {}
+        package init() {}
 
         /// Reads the next bytes.
-        public mutating func read(_ bytes: UnsafeRawBufferPointer) {
+        package mutating func read(_ bytes: UnsafeRawBufferPointer) {
             var done = 0
             while done < bytes.count {
                 let part = min(bytes.count - done, period)
@@ -73,7 +73,7 @@ public enum TransferPattern {
         }
 
         /// Reads the next chunk.
-        public mutating func read(_ chunk: ByteChunk) { chunk.withUnsafeBytes { read($0) } }
+        package mutating func read(_ chunk: ByteChunk) { chunk.withUnsafeBytes { read($0) } }
     }
 
     private static func areEqual(

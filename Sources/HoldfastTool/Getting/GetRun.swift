@@ -196,7 +196,7 @@
             var configuration = PipelineConfiguration()
             configuration.clock = environment.clock
             configuration.attemptTimeout = command.timeout.duration > .zero ? command.timeout.duration : nil
-            configuration.redirects = command.location ? .follow(limit: command.maxRedirects) : .handUp
+            configuration.redirects = command.location ? .follow(limit: command.maxRedirects) : .returnToCaller
             if command.verbose {
                 let transport = environment.transport
                 let log = VerboseLog(console: console) { transport.implicitFields(for: $0) }

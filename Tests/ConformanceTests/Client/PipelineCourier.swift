@@ -24,7 +24,7 @@ struct PipelineCourier: CaseCourier {
         // The origin answers in no time, and a pause of its own moves the clock.
         configuration.attemptTimeout = nil
         following = Pipeline(transport: origin, cache: cache, configuration: configuration)
-        configuration.redirects = .handUp
+        configuration.redirects = .returnToCaller
         handingUp = Pipeline(transport: origin, cache: cache, configuration: configuration)
     }
 

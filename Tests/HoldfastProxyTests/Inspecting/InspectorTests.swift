@@ -47,7 +47,7 @@
             #expect(try await Self.send(try Self.request(port, "/api/entries")).body.contains("origin.example"))
 
             var order = try Self.request(port, "/api/purge", "POST")
-            order.httpBody = Data(#"{"selection": "all", "softly": false}"#.utf8)
+            order.httpBody = Data(#"{"selection": "all", "soft": false}"#.utf8)
             order.setValue("application/json", forHTTPHeaderField: "Content-Type")
             #expect(try await Self.send(order).status == 403)
             order.setValue(String(word), forHTTPHeaderField: "X-Holdfast-Inspector")

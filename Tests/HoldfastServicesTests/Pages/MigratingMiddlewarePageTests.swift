@@ -166,8 +166,8 @@ struct MigratingMiddlewarePageTests {
         _ = try await client.data(for: request)
         #expect(transport.sent.count == 1)
         try await cache.remove(.url(url))
-        try await cache.remove(.path(folder), softly: true)
-        try await cache.removeAll()
+        try await cache.markStale(.path(folder))
+        try await cache.remove(.all)
         await cache.close()
         #expect(transport.sent.count == 1)
     }

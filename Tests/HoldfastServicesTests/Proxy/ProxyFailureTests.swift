@@ -79,7 +79,7 @@ struct ProxyFailureTests {
             failure(.respond(301)), failure(.respond(304)),
         ].map { ($0 as? WebServiceError)?.statusCode }
         #expect(statuses == [301, 304])
-        let scripted = try ScriptedProxy([.respond(301, ["Location": "/b"])]) { $0.redirects = .handUp }
+        let scripted = try ScriptedProxy([.respond(301, ["Location": "/b"])]) { $0.redirects = .returnToCaller }
         let error = await #expect(throws: WebServiceError.self) { try await scripted.proxy.invoke(.get, path: "a") }
         #expect(error?.statusCode == 301)
         #expect(error?.response?.fields["Location"] == "/b")

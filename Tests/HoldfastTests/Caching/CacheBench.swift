@@ -72,6 +72,18 @@ struct CacheBench {
     }
 }
 
+extension HTTPCache {
+    /// Removes or marks, for tests of both.
+    @discardableResult
+    func purge(
+        _ selection: CacheSelection,
+        softly: Bool,
+        now: Timestamp = SystemClock().timestamp
+    ) async throws -> Int? {
+        softly ? try await markStale(selection, now: now) : try await remove(selection, now: now)
+    }
+}
+
 extension CacheBench.Answer {
     static func network(_ body: String, _ status: Int = 200) -> Self {
         .init(status: status, body: body, source: .network(attempts: 1))

@@ -185,10 +185,10 @@ struct InvalidationTests {
         try await bench.load(.get("http://h.example/b", ["Authorization": "t"]))
         try await bench.load(.get("http://h.example/c"))
         let url = try #require(URL(string: "http://H.example/%62"))
-        #expect(try await bench.cache.remove(url) == 2)
-        #expect(try await bench.cache.removeAll(tag: "news") == 1)
+        #expect(try await bench.cache.remove(.url(url)) == 2)
+        #expect(try await bench.cache.remove(.tag("news")) == 1)
         #expect(try await bench.load(.get("http://h.example/c")) == .fresh("x"))
-        try await bench.cache.removeAll()
+        try await bench.cache.remove(.all)
         #expect(bench.cache.store.statistics.entryCount == 0)
     }
 }

@@ -130,7 +130,7 @@ struct PowerLossTests {
     @Test("If it is marked as stale meanwhile, the mark stays in the entry")
     func softlyRemoved() async throws {
         let (bench, store) = try await Self.bench(.respond(304, Self.tagged))
-        #expect(try await bench.cache.remove(.matching { $0.needsConfirmation && !$0.isFresh }, softly: true) == 1)
+        #expect(try await bench.cache.markStale(.matching { $0.needsConfirmation && !$0.isFresh }) == 1)
         store.suspectUpTo.withLock { $0 = nil }
         #expect(try await bench.load() == .revalidated("one"))
         #expect(bench.cache.statistics.reasons[.softPurged] == 1)

@@ -56,6 +56,26 @@ struct RefusedEntryTests {
         #expect(transport.sent.count == 2)
     }
 
+    @Test("A response that one call has refused answers no later call", arguments: [true, false])
+    func refusedIsNotJoined(streams: Bool) async throws {
+        for _ in 0..<300 {
+            let fields: HeaderFields = ["Cache-Control": "max-age=60"]
+            let transport = ScriptedTransport(
+                ["bad", "good"].map { streams ? .stream(200, fields, chunks: [$0]) : .respond(200, fields, body: $0) }
+            )
+            let pipeline = Pipeline(transport: transport, cache: .inMemory())
+            var options = CallOptions()
+            options.acceptance = Acceptance { response in
+                let content = try await response.body.collect()
+                response.body = ResponseBody(content)
+                if content == ByteChunk(copying: "bad".utf8) { throw Refused(reason: "bad") }
+            }
+            await #expect(throws: Refused.self) { try await pipeline.send(.get(), options: options) }
+            let content = try await pipeline.send(.get(), options: options).body.collect()
+            #expect(content == ByteChunk(copying: "good".utf8))
+        }
+    }
+
     @Test("A refused stored response is not fetched again if the call may not send")
     func refusedOnlyIfCached() async throws {
         let bench = CacheBench([.respond(200, ["Cache-Control": "max-age=60"], body: "bad")])

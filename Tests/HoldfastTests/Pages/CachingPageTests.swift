@@ -178,7 +178,7 @@ struct CachingPageTests {
         }
         #expect(try await load() == .network(attempts: 1))
         #expect(try await load() == .fresh)
-        try await bench.cache.removeAll(tag: "news")
+        try await bench.cache.remove(.tag("news"))
         #expect(try await load() == .network(attempts: 1))
     }
 
@@ -226,11 +226,11 @@ struct CachingPageTests {
         try await fill()
         #expect(transport.sent.count == 6)
         try await cache.remove(.url(article))
-        try await cache.remove(.path(images), softly: true)  // /images, /images/1, /images?w=2, not /images2
+        try await cache.markStale(.path(images))  // /images, /images/1, /images?w=2, not /images2
         try await cache.remove(.prefix("/blog/20"))  // /blog/20, /blog/2026/news, at any origin
-        try await cache.remove(.tag("news"), softly: true)
+        try await cache.markStale(.tag("news"))
         try await cache.remove(.matching { $0.status == .notFound || $0.bodyLength > 1 << 20 })
-        try await cache.removeAll(principal: "user-17")  // at logout, where calls name their principal
+        try await cache.remove(.principal("user-17"))  // at logout, where calls name their principal
         // where credentials do:
         try await cache.remove(.principal(of: request, adding: client.implicitFields(for: request)))
         #expect(cache.store.statistics.entryCount == 3)

@@ -104,7 +104,7 @@ struct URLSessionPageTests {
             #expect(try await load(request) == Data("[]".utf8))
         }
         #expect(transport.sent.count == 1)
-        try await cache.removeAll(principal: user.id)
+        try await cache.remove(.principal(user.id))
         _ = try await load(request)
         #expect(transport.sent.count == 2)
     }

@@ -226,7 +226,7 @@ struct RedirectLoopTests {
     @Test("A pipeline configured to return redirects follows none")
     func policy() async throws {
         var configuration = PipelineConfiguration()
-        configuration.redirects = .handUp
+        configuration.redirects = .returnToCaller
         let transport = ScriptedTransport([.respond(302, ["Location": "/b"])])
         let response = try await Pipeline(transport: transport, configuration: configuration).send(.get())
         #expect(response.status.rawValue == 302)

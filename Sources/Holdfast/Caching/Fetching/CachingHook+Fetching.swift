@@ -175,11 +175,6 @@ extension CachingHook {
             if fetch.isExclusive { try await judge(&response, outcome: outcome, context: context) }
             await finish(fetch, response: response, outcome: outcome, fetchRequest: fetchRequest, context: context)?
                 .pump()
-            if fetch.staysOpen {
-                let key = fetchRequest.lookup.key
-                // After the commit, which also waits for the verdict and was registered first.
-                await context.verdict?.whenDecided { [cache] _ in cache.fetches.close(fetch, for: key) }
-            }
         } catch {
             // In this order, or the next call would find neither.
             if fetch.isBackground { pause(fetchRequest.lookup, context: context) }
@@ -219,7 +214,7 @@ extension CachingHook {
         outcome: ResponseOutcome,
         fetchRequest: FetchRequest,
         context: CallContext
-    ) -> SharedBody? {
+    ) async -> SharedBody? {
         let key = fetchRequest.lookup.key
         var isShared = outcome.isShareable
         if isShared {
@@ -246,6 +241,11 @@ extension CachingHook {
         let awaitsVerdict = context.verdict != nil && body == nil && outcome.notStored == nil && outcome.loaded == nil
         if !outcome.isShareable || body == nil && !awaitsVerdict { cache.fetches.close(fetch, for: key) }
         if awaitsVerdict { fetch.stayOpen() }
+        // Before the caller that decides has the response, or what it refuses could answer its next call; and after the commit of
+        // content that is complete, which also waits for the verdict and was registered first.
+        await context.verdict?.whenDecided { [cache] isAccepted in
+            if awaitsVerdict || !isAccepted { cache.fetches.close(fetch, for: key) }
+        }
         let answer = Fetch.Answer(
             response: response,
             outcome: outcome,

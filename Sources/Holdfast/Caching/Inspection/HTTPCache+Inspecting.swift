@@ -180,7 +180,7 @@ public struct CacheEntryInfo: Sendable, Hashable {
     /// nil if it does not, and in a selection.
     public let hits: Int?
     /// Which bytes of its content are stored; nil: all of them (RFC 9111 §3.3).
-    public let storedRanges: StoredRanges?
+    package let storedRanges: StoredRanges?
     /// Its age in seconds (RFC 9111 §4.2.3); counted from its receipt if the cache's options fix lifetimes.
     public let age: Int64
     /// How many seconds it stays fresh; once it is stale, 0 or minus the seconds since then (RFC 9111 §4.2).
@@ -189,7 +189,7 @@ public struct CacheEntryInfo: Sendable, Hashable {
     public let isPersonal: Bool
     /// Whether it is pinned against eviction.
     public let isPinned: Bool
-    /// Whether the origin must confirm it before it is used again: it was removed softly, or its store lost power.
+    /// Whether the origin must confirm it before it is used again: it was marked stale, or its store lost power.
     public let needsConfirmation: Bool
     /// The keys of the entry in the store.
     package let key: StoreKey

@@ -12,37 +12,23 @@ private import Synchronization
 
 /// Purging: removing stored responses, or requiring validation before they are used again.
 extension HTTPCache {
-    /// Removes the selected responses, or marks them so that they are not used again until the origin has confirmed them.
+    /// Removes the selected responses, including pinned ones; ``markStale(_:now:)`` keeps what a 304 can confirm.
     ///
-    /// By default, entries are deleted, including pinned ones. With `softly`, their bodies and validators stay: the next
-    /// request becomes conditional, and a 304 removes the mark and saves the transfer (RFC 9111 §4.4). Until then the response
-    /// is not used at all, not even if the origin fails or the caller accepts whatever is stored.
-    ///
-    /// Either way, a response whose request was sent before this call is not stored after it, and exchanges in progress are not
-    /// joined by further calls. Cancelling the task does not end a purge half-way.
+    /// A response whose request was sent before this call is not stored after it, and exchanges in progress are not joined by
+    /// further calls. Cancelling the task does not end a purge half-way.
     ///
     /// - Parameters:
     ///   - selection: which responses.
-    ///   - softly: whether they are marked rather than removed.
     ///   - now: the time used to compute ages; the system's by default.
-    /// - Returns: how many stored responses were removed or marked, not counting those still being stored; nil if the store
-    ///   marks them as gone in constant time and so does not count them.
-    /// - Throws: `StoreError`. A hard purge has then removed what the store guarantees; a soft one has gone through all entries
-    ///   and marked every one that it could.
+    /// - Returns: how many stored responses were removed, not counting those still being stored; nil if the store marks them as
+    ///   gone in constant time and so does not count them.
+    /// - Throws: `StoreError`. What the store guarantees is then removed.
     @discardableResult
     public func remove(
         _ selection: CacheSelection,
-        softly: Bool = false,
         now: Timestamp = SystemClock().timestamp
     ) async throws(StoreError) -> Int? {
-        if case .uri(let target) = selection.form {
-            guard let target = target.map(options.keyTarget) else { return 0 }
-            // It is not known yet under which other URIs a response in progress may be stored that answers this one.
-            if holdsSearchVariance { writer.invalidations.noteAll() } else { writer.invalidations.note(target) }
-        } else {
-            writer.invalidations.noteAll()
-        }
-        if softly { return try await mark(selection, now: now) }
+        endExchanges(of: selection)
         storedElsewhere.forgetAll()
         if case .tag(let tag) = selection.form { return try await writer.purge(.tag(tag), now: now) }
         let isSelected = predicate(of: selection, now: now)
@@ -59,36 +45,43 @@ extension HTTPCache {
         return count
     }
 
-    /// Removes every stored response for a URL, of all partitions and variants.
+    /// Marks the selected responses, so that they are not used again until the origin has confirmed them: a soft purge.
     ///
-    /// - Returns: how many entries were removed; also 0 if the URL is not an http or https URI; nil if the store does not count
-    ///   them.
+    /// Their bodies and validators stay: the next request becomes conditional, and a 304 removes the mark and saves the transfer
+    /// (RFC 9111 §4.4). Until then the response is not used at all, not even if the origin fails or the caller accepts whatever
+    /// is stored. Exchanges in progress are treated as by ``remove(_:now:)``.
+    ///
+    /// - Parameters:
+    ///   - selection: which responses.
+    ///   - now: the time used to compute ages; the system's by default.
+    /// - Returns: how many stored responses were marked, not counting those still being stored.
+    /// - Throws: `StoreError`, after every selected entry was tried.
     @discardableResult
-    public func remove(_ url: URL) async throws(StoreError) -> Int? {
-        try await remove(.url(url))
+    public func markStale(
+        _ selection: CacheSelection,
+        now: Timestamp = SystemClock().timestamp
+    ) async throws(StoreError) -> Int {
+        endExchanges(of: selection)
+        let isSelected = predicate(of: selection, now: now)
+        var count = 0
+        var failure: StoreError?
+        for entry in try await entries(of: selection, endingWrites: true, now: now) {
+            do throws(StoreError) {
+                if try await mark(entry, where: isSelected, now: now) { count += 1 }
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+        return count
     }
 
-    /// Removes every stored response.
-    public func removeAll() async throws(StoreError) {
-        try await remove(.all)
-    }
-
-    /// Removes the stored responses of calls that had `tag`.
-    ///
-    /// - Returns: how many entries were removed; nil if the store does not count them.
-    @discardableResult
-    public func removeAll(tag: String) async throws(StoreError) -> Int? {
-        try await remove(.tag(tag))
-    }
-
-    /// Removes what is in one principal's own partition; call it at logout.
-    ///
-    /// - Parameter principal: the ``CallOptions/principal`` of the calls; for credentials in the request, see
-    ///   ``CacheSelection/principal(of:adding:credentialFields:)``.
-    /// - Returns: how many entries were removed; nil if the store does not count them.
-    @discardableResult
-    public func removeAll(principal: String) async throws(StoreError) -> Int? {
-        try await remove(.principal(principal))
+    /// From now on no exchange that has begun stores what is selected.
+    private func endExchanges(of selection: CacheSelection) {
+        guard case .uri(let target) = selection.form else { return writer.invalidations.noteAll() }
+        guard let target = target.map(options.keyTarget) else { return }
+        // It is not known yet under which other URIs a response in progress may be stored that answers this one.
+        if holdsSearchVariance { writer.invalidations.noteAll() } else { writer.invalidations.note(target) }
     }
 
     /// The current selected entries.
@@ -114,21 +107,6 @@ extension HTTPCache {
     /// The entry that has replaced another one; nil if there is none.
     func successor(of entry: StoredEntry, now: Timestamp) async throws(StoreError) -> StoredEntry? {
         try await store.entries(for: entry.key, now: StoreInstant(now)).first { $0.variant == entry.variant }
-    }
-
-    private func mark(_ selection: CacheSelection, now: Timestamp) async throws(StoreError) -> Int {
-        let isSelected = predicate(of: selection, now: now)
-        var count = 0
-        var failure: StoreError?
-        for entry in try await entries(of: selection, endingWrites: true, now: now) {
-            do throws(StoreError) {
-                if try await mark(entry, where: isSelected, now: now) { count += 1 }
-            } catch {
-                failure = failure ?? error
-            }
-        }
-        if let failure { throw failure }
-        return count
     }
 
     /// Marks one entry; false if it is gone by now.
@@ -207,9 +185,6 @@ public struct CacheSelection: Sendable {
     public static func path(_ url: URL) -> CacheSelection {
         CacheSelection(form: .path(target(url)))
     }
-
-    @available(*, deprecated, renamed: "path(_:)")
-    public static func prefix(_ url: URL) -> CacheSelection { path(url) }
 
     /// The stored responses whose URL begins with a text: `/max/pre` selects `/max/pre0`.
     ///

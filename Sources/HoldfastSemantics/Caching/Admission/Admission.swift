@@ -9,9 +9,9 @@
 /// there (RFC 9111 §3, §3.2 to §3.5, §4.1, §4.3.4, §4.3.5).
 ///
 /// A pure function: the cache looks up, this decides, and one writer carries it out.
-public struct Admission: Sendable, Hashable {
+package struct Admission: Sendable, Hashable {
     /// What to do.
-    public enum Action: Sendable, Hashable {
+    package enum Action: Sendable, Hashable {
         /// Store this response with its bytes.
         case store(StoredResponse, scope: Storability.Scope)
         /// Give the stored response these fields; its bytes stay as they are.
@@ -23,7 +23,7 @@ public struct Admission: Sendable, Hashable {
     }
 
     /// What a response is, by its status and its request.
-    public enum Kind: Sendable {
+    package enum Kind: Sendable {
         /// A whole response: neither 206 nor 304.
         case complete
         /// A 206 that is stored by itself.
@@ -45,28 +45,28 @@ public struct Admission: Sendable, Hashable {
     }
 
     /// A stored response that already exists.
-    public struct Existing: Sendable {
+    package struct Existing: Sendable {
         /// The response.
-        public let stored: StoredResponse
+        package let stored: StoredResponse
         /// Its partition; "" if it is for everyone.
-        public let partition: String
+        package let partition: String
 
         /// Creates a stored response with its partition.
-        public init(_ stored: StoredResponse, partition: String) {
+        package init(_ stored: StoredResponse, partition: String) {
             self.stored = stored
             self.partition = partition
         }
     }
 
     /// What to do.
-    public let action: Action
+    package let action: Action
 
     /// Why nothing of the response is stored; nil if something is.
-    public let reason: CacheReason?
+    package let reason: CacheReason?
 
     /// Whether the response may also answer other waiting requests of the same requester: it could be stored for that requester and
     /// used without validation (RFC 9111 §4, §5.2.2.4), whether or not it changes what is stored for others.
-    public let isShareable: Bool
+    package let isShareable: Bool
 
     /// Decides about a response.
     ///
@@ -76,7 +76,7 @@ public struct Admission: Sendable, Hashable {
     ///   - exchange: who asked for it, how and when.
     ///   - options: the cache's rules.
     ///   - secret: the key for the digests of nominated credentials.
-    public init(
+    package init(
         of response: ResponseHead,
         as kind: Kind,
         in exchange: Exchange,
@@ -116,37 +116,37 @@ public struct Admission: Sendable, Hashable {
 
 extension Admission {
     /// Who asked for a response, how and when.
-    public struct Exchange: Sendable {
+    package struct Exchange: Sendable {
         /// The request as it was looked up.
-        public var lookedUp: RequestHead
+        package var lookedUp: RequestHead
         /// The request as it was sent; nil if that cannot be seen, in which case nothing is stored.
-        public var sent: RequestHead?
+        package var sent: RequestHead?
         /// The principal whose request was looked up (``CachePrincipal``); "" for an anonymous one.
-        public var partition: String
+        package var partition: String
         /// The principal whose request was sent; nil if fields were added on the way and it is unknown whose they are. Unless it
         /// equals ``partition``, nothing is stored.
-        public var sentPartition: String?
+        package var sentPartition: String?
         /// Whether content was sent that is not part of the key; then nothing is stored.
-        public var hasUnkeyedContent = false
+        package var hasUnkeyedContent = false
         /// Whether the content of the request is in the key.
-        public var hasContentKey = false
+        package var hasContentKey = false
         /// Whether what is stored for the request is not an error.
-        public var hasUsableStored = false
+        package var hasUsableStored = false
         /// Whether a content coding was decoded, so that the bytes differ from those that the origin's fields describe.
-        public var contentDecoded = false
+        package var contentDecoded = false
         /// When the request was sent.
-        public var requestTime: Timestamp
+        package var requestTime: Timestamp
         /// The order of the request among all requests of the cache; by default from its time.
-        public var requestOrder: HybridTimestamp
+        package var requestOrder: HybridTimestamp
         /// When the response arrived.
-        public var responseTime: Timestamp
+        package var responseTime: Timestamp
         /// What the call asks of the cache.
-        public var directive: CacheDirective
+        package var directive: CacheDirective
         /// Fields in addition to Authorization and Cookie whose values are credentials.
-        public var credentialFields: [FieldName]
+        package var credentialFields: [FieldName]
 
         /// Describes an exchange; each omitted value has the default of its property.
-        public init(
+        package init(
             lookedUp: RequestHead,
             sent: RequestHead?,
             partition: String = "",
@@ -168,7 +168,7 @@ extension Admission {
         }
 
         /// Why nothing of the exchange may be stored for the requester, whatever the response; nil if something may.
-        public var refusal: CacheReason? {
+        package var refusal: CacheReason? {
             guard let sent else { return .hiddenRequest }
             if sent.target != lookedUp.target { return .otherTarget }
             if sentPartition != partition { return .otherPrincipal }

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// How fields change when a response is stored, freshened, and served (RFC 9111 §3.1, §3.2).
-public enum FieldUpdate {
+package enum FieldUpdate {
     /// A response head as it may be stored (RFC 9111 §3.1).
     ///
     /// This removes the connection's fields, those that Connection nominates (except the ones that a cache needs), proxy
@@ -15,7 +15,7 @@ public enum FieldUpdate {
     ///   - mode: for whom the cache stores.
     ///   - targetedFields: the cache's target list (RFC 9213 §2.2); empty by default.
     ///   - ignoredCookies: cookies that are never stored; none by default.
-    public static func storable(
+    package static func storable(
         _ head: ResponseHead,
         contentDecoded: Bool,
         mode: CacheOptions.Mode,

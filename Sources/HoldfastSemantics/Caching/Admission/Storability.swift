@@ -185,7 +185,7 @@ extension ResponseHead {
     /// ``CacheOptions/negativeLifetime``.
     ///
     /// With Retry-After, the server says when it wants to be asked again, and any other lifetime would contradict it.
-    public var allowsNegativeCaching: Bool {
+    package var allowsNegativeCaching: Bool {
         status.isErrorOfResource && !fields.contains(.retryAfter) && !statesFreshness
     }
 

@@ -2,15 +2,15 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// A stored response that may lack some bytes, joined with another part (RFC 9111 §3.4).
-public struct PartCombination: Sendable, Hashable {
+package struct PartCombination: Sendable, Hashable {
     /// The stored response with the fields of the newest part.
-    public let response: StoredResponse
+    package let response: StoredResponse
 
     /// What is stored of its content, including the new part.
-    public let ranges: StoredRanges
+    package let ranges: StoredRanges
 
     /// The positions of the new part's bytes.
-    public let interval: Range<Int64>
+    package let interval: Range<Int64>
 
     /// Joins a part to a stored response.
     ///
@@ -31,7 +31,7 @@ public struct PartCombination: Sendable, Hashable {
     ///   - ignoredCookies: cookies that are never stored; none by default.
     /// - Returns: nil if they do not belong together. The part may then replace what is stored but not join it, and a request that
     ///   the cache turned into a partial one must be sent again in its original form.
-    public init?(
+    package init?(
         of part: ReceivedPart,
         head: ResponseHead,
         with stored: StoredResponse,
@@ -80,7 +80,7 @@ public struct PartCombination: Sendable, Hashable {
     }
 
     /// The joined response as it is stored: without ranges if nothing is missing.
-    public var joined: StoredResponse {
+    package var joined: StoredResponse {
         var joined = response
         joined.ranges = ranges.isComplete ? nil : ranges
         return joined
@@ -103,7 +103,7 @@ public struct PartCombination: Sendable, Hashable {
 
 /// A validator that changes whenever a byte of the representation does; parts can only be combined with such a validator (RFC 9110
 /// §8.8.1, §15.3.7.3).
-public enum StrongValidator: Sendable, Hashable {
+package enum StrongValidator: Sendable, Hashable {
     /// A strong entity tag.
     case entityTag(EntityTag)
     /// A Last-Modified that is known to be strong (RFC 9110 §8.8.2.2).
@@ -118,7 +118,7 @@ public enum StrongValidator: Sendable, Hashable {
     ///   - head: status and fields, as received or as stored.
     ///   - receivedAt: when the response arrived, for two-digit years.
     ///   - contentDecoded: whether a content coding was decoded.
-    public init?(_ head: ResponseHead, receivedAt: Timestamp, contentDecoded: Bool) {
+    package init?(_ head: ResponseHead, receivedAt: Timestamp, contentDecoded: Bool) {
         guard !contentDecoded else { return nil }
         if head.fields.contains(.eTag) {
             guard let tag = head.entityTag, !tag.isWeak else { return nil }
@@ -130,12 +130,12 @@ public enum StrongValidator: Sendable, Hashable {
     }
 
     /// The strong validator of a stored response, if it has one.
-    public init?(_ stored: StoredResponse) {
+    package init?(_ stored: StoredResponse) {
         self.init(stored.head, receivedAt: stored.responseTime, contentDecoded: stored.contentDecoded)
     }
 
     /// The value for If-Range (RFC 9110 §13.1.5).
-    public var fieldValue: String {
+    package var fieldValue: String {
         switch self {
         case .entityTag(let tag): tag.description
         case .lastModified(let date): date.description
@@ -150,7 +150,7 @@ public enum StrongValidator: Sendable, Hashable {
     /// - Parameters:
     ///   - fields: the request's fields.
     ///   - stored: the response that would answer it.
-    public static func ifRangeHolds(_ fields: HeaderFields, for stored: StoredResponse) -> Bool {
+    package static func ifRangeHolds(_ fields: HeaderFields, for stored: StoredResponse) -> Bool {
         let values = fields.values(of: .ifRange)
         guard let value = values.first else { return true }
         guard values.count == 1, !stored.contentDecoded else { return false }

@@ -4,7 +4,7 @@
 /// Parts of a stored response, as answers to a request with Range (RFC 9110 §14.2, §15.3.7).
 ///
 /// Check the caller's other conditions first: see ``Precondition`` (RFC 9110 §13.2.2).
-public enum PartialContent {
+package enum PartialContent {
     /// The ranges that apply to a request and a stored response; nil if the whole content must be sent.
     ///
     /// Range applies only to GET, only if the whole answer would be a 200, and only if If-Range matches. Decoded content is sent
@@ -13,7 +13,7 @@ public enum PartialContent {
     /// - Parameters:
     ///   - request: the caller's request.
     ///   - stored: the response selected for it.
-    public static func ranges(of request: RequestHead, for stored: StoredResponse) -> RangeRequest? {
+    package static func ranges(of request: RequestHead, for stored: StoredResponse) -> RangeRequest? {
         guard request.method == .get, stored.method == .get, stored.head.status == .ok, !stored.contentDecoded,
             let ranges = RangeRequest(request.fields), StrongValidator.ifRangeHolds(request.fields, for: stored)
         else { return nil }
@@ -27,7 +27,7 @@ public enum PartialContent {
     ///   - stored: the response selected for it, with its whole content stored.
     ///   - completeLength: the length of that content.
     /// - Returns: the answer. Its head comes from the functions below, or from ``StoredResponse/responseHead(now:)`` for the whole.
-    public static func answer(
+    package static func answer(
         request: RequestHead,
         stored: StoredResponse,
         completeLength: Int64
@@ -42,7 +42,7 @@ public enum PartialContent {
     ///   - range: the position of the part.
     ///   - now: the time of the answer.
     /// - Returns: all stored fields except those about the whole content, with Content-Range, Content-Length and Age.
-    public static func head(of stored: StoredResponse, range: ContentRange, now: Timestamp) -> ResponseHead {
+    package static func head(of stored: StoredResponse, range: ContentRange, now: Timestamp) -> ResponseHead {
         var fields = partFields(stored, now: now)
         let length = range.interval.map { $0.upperBound - $0.lowerBound } ?? 0
         fields[.contentLength] = String(length)
@@ -56,7 +56,7 @@ public enum PartialContent {
     ///   - stored: the response that the parts are taken from.
     ///   - body: the framing of its content.
     ///   - now: the time of the answer.
-    public static func head(of stored: StoredResponse, body: MultipartByteRanges, now: Timestamp) -> ResponseHead {
+    package static func head(of stored: StoredResponse, body: MultipartByteRanges, now: Timestamp) -> ResponseHead {
         var fields = partFields(stored, now: now)
         fields[.contentLength] = String(body.contentLength)
         fields[.contentType] = body.contentType
@@ -68,7 +68,7 @@ public enum PartialContent {
     /// - Parameters:
     ///   - completeLength: the length of the whole.
     ///   - now: the time of the answer, which the cache makes itself.
-    public static func unsatisfiableHead(completeLength: Int64, now: Timestamp) -> ResponseHead {
+    package static func unsatisfiableHead(completeLength: Int64, now: Timestamp) -> ResponseHead {
         ResponseHead(
             status: .rangeNotSatisfiable,
             fields: [
@@ -94,9 +94,9 @@ public enum PartialContent {
 /// The content of a 206 with several parts, as pieces to send one after another (RFC 9110 §14.6).
 ///
 /// It neither holds nor copies stored content, so the content can be streamed; the length is known in advance.
-public struct MultipartByteRanges: Sendable, Hashable {
+package struct MultipartByteRanges: Sendable, Hashable {
     /// A stretch of the content.
-    public enum Piece: Sendable, Hashable {
+    package enum Piece: Sendable, Hashable {
         /// These bytes.
         case literal([UInt8])
         /// The stored bytes at these positions.
@@ -104,13 +104,13 @@ public struct MultipartByteRanges: Sendable, Hashable {
     }
 
     /// The text between the parts, without its dashes.
-    public let boundary: String
+    package let boundary: String
 
     /// The pieces in the order of sending.
-    public let pieces: [Piece]
+    package let pieces: [Piece]
 
     /// The length of all pieces in bytes; saturates if 64 bits do not suffice.
-    public let contentLength: Int64
+    package let contentLength: Int64
 
     /// Frames parts of one content.
     ///
@@ -119,7 +119,7 @@ public struct MultipartByteRanges: Sendable, Hashable {
     ///   - completeLength: the length of the whole; nil if it is not known.
     ///   - contentType: the stored Content-Type, which each part repeats; nil if there is none.
     ///   - seed: the source of the boundary; a random number, so that no content can contain the boundary on purpose.
-    public init(intervals: [Range<Int64>], completeLength: Int64?, contentType: String?, seed: UInt64) {
+    package init(intervals: [Range<Int64>], completeLength: Int64?, contentType: String?, seed: UInt64) {
         let boundary = MultipartByteRanges.boundary(seed: seed)
         var pieces: [Piece] = []
         var length: Int64 = 0
@@ -148,12 +148,12 @@ public struct MultipartByteRanges: Sendable, Hashable {
     }
 
     /// The Content-Type of the whole message.
-    public var contentType: String { "multipart/byteranges; boundary=\(boundary)" }
+    package var contentType: String { "multipart/byteranges; boundary=\(boundary)" }
 
     /// Whether a response says that its content is framed like this.
     ///
     /// - Parameter fields: the response's fields.
-    public static func isContent(of fields: HeaderFields) -> Bool {
+    package static func isContent(of fields: HeaderFields) -> Bool {
         fields.values(of: .contentType).contains { value in
             var scanner = FieldScanner(value)
             return scanner.text(upTo: UInt8(ascii: ";")).loweringASCII() == "multipart/byteranges"
@@ -175,21 +175,21 @@ extension HeaderFields.Line {
 ///
 /// There is no such value for a 206 that must not be stored. Whether the response may be stored at all is decided as for a 200:
 /// pass ``storedHead`` to ``Storability/judge(request:response:directive:options:isPersonal:hasContentKey:)``.
-public struct ReceivedPart: Sendable, Hashable {
+package struct ReceivedPart: Sendable, Hashable {
     /// The positions received.
-    public let interval: Range<Int64>
+    package let interval: Range<Int64>
 
     /// The length of the whole; nil if it is not known.
-    public let completeLength: Int64?
+    package let completeLength: Int64?
 
     /// What parts of the same representation must have in common; nil if the part cannot be combined.
-    public let validator: StrongValidator?
+    package let validator: StrongValidator?
 
     /// The head under which the part is stored: that of an incomplete 200 (RFC 9111 §3.3).
     ///
     /// Content-Length is that of the whole, or absent.
     /// ``FieldUpdate/storable(_:contentDecoded:mode:targetedFields:ignoredCookies:)`` must still be applied to it.
-    public let storedHead: ResponseHead
+    package let storedHead: ResponseHead
 
     /// Reads the head of a 206.
     ///
@@ -200,7 +200,7 @@ public struct ReceivedPart: Sendable, Hashable {
     ///   - contentDecoded: whether a content coding was decoded.
     /// - Returns: nil for any other status or method, a part that was not requested, decoded content, several parts in one message,
     ///   and a missing or invalid Content-Range.
-    public init?(_ response: ResponseHead, to request: RequestHead, receivedAt: Timestamp, contentDecoded: Bool) {
+    package init?(_ response: ResponseHead, to request: RequestHead, receivedAt: Timestamp, contentDecoded: Bool) {
         guard response.status == .partialContent, request.method == .get, request.fields.contains(.range),
             !contentDecoded, !MultipartByteRanges.isContent(of: response.fields),
             let range = ContentRange(response.fields), let interval = range.interval
@@ -226,7 +226,7 @@ public struct ReceivedPart: Sendable, Hashable {
     ///   - count: the bytes received.
     /// - Returns: nil unless the rest can be requested: this requires a GET, a strong validator, bytes as the origin sent them,
     ///   and, if there is a Content-Length, one larger than `count`.
-    public init?(
+    package init?(
         incomplete response: ResponseHead,
         to request: RequestHead,
         receivedAt: Timestamp,
@@ -250,7 +250,7 @@ public struct ReceivedPart: Sendable, Hashable {
     /// - Returns: the part as far as it was received; nil if nothing or more than announced was received. If the message ended
     ///   properly but is shorter than its Content-Range, the server counts wrong: its first position is trusted, the whole ends
     ///   where the content ended, and the part loses its validators, so that it is never combined with anything (RFC 9110 §14.4).
-    public func ended(after count: Int64, isWhole: Bool) -> ReceivedPart? {
+    package func ended(after count: Int64, isWhole: Bool) -> ReceivedPart? {
         let announced = interval.upperBound - interval.lowerBound
         guard count > 0, count <= announced else { return nil }
         if count == announced { return self }
@@ -271,7 +271,7 @@ public struct ReceivedPart: Sendable, Hashable {
     }
 
     /// What is stored if this part is the first or only one.
-    public var ranges: StoredRanges {
+    package var ranges: StoredRanges {
         var ranges = StoredRanges(completeLength: completeLength)
         _ = ranges.insert(interval)
         return ranges

@@ -5,7 +5,7 @@
 ///
 /// Whether it matches, and whether it is fresh or must be validated, is decided before. A stale response that lacks bytes needs no
 /// separate validation: requesting them with If-Range is one.
-public enum PartialReuse: Sendable, Hashable {
+package enum PartialReuse: Sendable, Hashable {
     /// Everything that was requested is stored.
     case answer(RangeAnswer)
     /// Send the request with these fields in place of the caller's Range and conditions, and join the result.
@@ -25,7 +25,7 @@ public enum PartialReuse: Sendable, Hashable {
     /// - Returns: an answer only from stored bytes; ranges that would be merged stay separate if only the bytes between them are
     ///   missing. At most one interval is requested, and never more bytes than the caller wants; none is requested without a strong
     ///   validator (RFC 9110 §15.3.7.3).
-    public static func decide(request: RequestHead, stored: StoredResponse, ranges: StoredRanges) -> PartialReuse {
+    package static func decide(request: RequestHead, stored: StoredResponse, ranges: StoredRanges) -> PartialReuse {
         let wanted = PartialContent.ranges(of: request, for: stored)
         guard let length = ranges.completeLength else {
             return decideWithoutLength(request, wanted: wanted, stored: stored, ranges: ranges)
@@ -96,20 +96,20 @@ public enum PartialReuse: Sendable, Hashable {
 ///
 /// Intervals are ascending, never empty, and neither overlap nor touch. There are at most ``maximumIntervals`` of them, so every
 /// operation is cheap.
-public struct StoredRanges: Sendable, Hashable {
+package struct StoredRanges: Sendable, Hashable {
     /// The intervals stored, in ascending order.
-    public private(set) var intervals: [Range<Int64>]
+    package private(set) var intervals: [Range<Int64>]
 
     /// The length of the whole; nil while it is unknown.
-    public private(set) var completeLength: Int64?
+    package private(set) var completeLength: Int64?
 
     /// The most intervals that are kept; a part that would add another one is refused.
-    public static let maximumIntervals = 64
+    package static let maximumIntervals = 64
 
     /// Nothing stored of a whole of this length.
     ///
     /// - Parameter completeLength: nil if it is not known; a negative length means the same.
-    public init(completeLength: Int64? = nil) {
+    package init(completeLength: Int64? = nil) {
         intervals = []
         self.completeLength = completeLength.flatMap { $0 < 0 ? nil : $0 }
     }
@@ -120,7 +120,7 @@ public struct StoredRanges: Sendable, Hashable {
     ///   - intervals: any intervals, in any order.
     ///   - completeLength: the length of the whole, if known.
     /// - Returns: nil if they contradict each other or there are too many; bytes from a disk may say anything.
-    public init?(intervals: some Sequence<Range<Int64>>, completeLength: Int64?) {
+    package init?(intervals: some Sequence<Range<Int64>>, completeLength: Int64?) {
         if let completeLength, completeLength < 0 { return nil }
         self.init(completeLength: completeLength)
         for interval in intervals {
@@ -135,7 +135,7 @@ public struct StoredRanges: Sendable, Hashable {
     ///   - completeLength: the length of the whole according to the part; nil if it gives none.
     /// - Returns: false, without any change, if the interval is empty or negative, if the lengths contradict each other, if an
     ///   interval is beyond the whole, or if there would be too many.
-    public mutating func insert(_ interval: Range<Int64>, completeLength: Int64? = nil) -> Bool {
+    package mutating func insert(_ interval: Range<Int64>, completeLength: Int64? = nil) -> Bool {
         guard !interval.isEmpty, interval.lowerBound >= 0 else { return false }
         if let known = self.completeLength, let completeLength, known != completeLength { return false }
         let length = self.completeLength ?? completeLength
@@ -154,18 +154,18 @@ public struct StoredRanges: Sendable, Hashable {
     }
 
     /// Whether every byte of the whole is stored; false if the length is unknown.
-    public var isComplete: Bool {
+    package var isComplete: Bool {
         guard let completeLength else { return false }
         return covers(0..<completeLength)
     }
 
     /// Whether all these positions are stored; true for an empty range.
-    public func covers(_ range: Range<Int64>) -> Bool {
+    package func covers(_ range: Range<Int64>) -> Bool {
         range.isEmpty || intervals.contains { $0.lowerBound <= range.lowerBound && range.upperBound <= $0.upperBound }
     }
 
     /// The positions within a range that are not stored, in ascending order.
-    public func missing(within range: Range<Int64>) -> [Range<Int64>] {
+    package func missing(within range: Range<Int64>) -> [Range<Int64>] {
         var gaps: [Range<Int64>] = []
         var position = range.lowerBound
         for interval in intervals where interval.upperBound > position && interval.lowerBound < range.upperBound {
@@ -179,7 +179,7 @@ public struct StoredRanges: Sendable, Hashable {
     /// The smallest single interval that contains all missing positions within a range; nil if none are missing.
     ///
     /// A request asks for one interval, since the multipart answer to several is not combined.
-    public func missingInterval(within range: Range<Int64>) -> Range<Int64>? {
+    package func missingInterval(within range: Range<Int64>) -> Range<Int64>? {
         let gaps = missing(within: range)
         guard let first = gaps.first, let last = gaps.last else { return nil }
         return first.lowerBound..<last.upperBound

@@ -2,21 +2,21 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// The Range field of a request, in bytes (RFC 9110 §14.2).
-public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
+package struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
     /// The ranges in the requested order; at least one and at most ``maximumRanges``.
-    public let ranges: [ByteRange]
+    package let ranges: [ByteRange]
 
     /// The most ranges in one field; a field with more is ignored, as RFC 9110 §14.2 allows against attacks.
-    public static let maximumRanges = 64
+    package static let maximumRanges = 64
 
     /// Ranges closer together than this are sent as one, since a separate part would cost more bytes (RFC 9110 §15.3.7.2).
-    public static let partOverhead: Int64 = 80
+    package static let partOverhead: Int64 = 80
 
     /// Reads the Range field of a request.
     ///
     /// - Parameter fields: the request's fields. Nil if the field is absent or must be ignored: for units other than bytes, a
     ///   malformed value, more than one line, and too many ranges.
-    public init?(_ fields: HeaderFields) {
+    package init?(_ fields: HeaderFields) {
         let values = fields.values(of: .range)
         guard values.count == 1, let value = values.first else { return nil }
         self.init(parsing: value)
@@ -25,7 +25,7 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
     /// Parses a field value such as `bytes=0-499, -500`; the unit is case-insensitive.
     ///
     /// - Parameter value: any text; linear time. Nil if it is not a valid range of bytes, or has too many ranges.
-    public init?(parsing value: String) {
+    package init?(parsing value: String) {
         var scanner = FieldScanner(value)
         guard scanner.token()?.loweringASCII() == "bytes", scanner.consume(UInt8(ascii: "=")) else { return nil }
         var ranges: [ByteRange] = []
@@ -43,7 +43,7 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameter interval: the requested positions; an upper bound beyond ``ByteRange/limit`` requests everything from its start.
     ///   Nil if it is empty or negative.
-    public init?(_ interval: Range<Int64>) {
+    package init?(_ interval: Range<Int64>) {
         guard !interval.isEmpty, interval.lowerBound >= 0 else { return nil }
         ranges =
             interval.upperBound > ByteRange.limit
@@ -52,7 +52,7 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The field value.
-    public var description: String {
+    package var description: String {
         "bytes=" + ranges.map(\.description).joined(separator: ",")
     }
 
@@ -62,7 +62,7 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
     /// request can make the answer larger than the whole. The others keep the requested order.
     ///
     /// - Parameter completeLength: the length of the whole.
-    public func answer(completeLength: Int64) -> RangeAnswer {
+    package func answer(completeLength: Int64) -> RangeAnswer {
         let wanted = ranges.compactMap { $0.resolved(completeLength: completeLength) }
         if let answer = RangeAnswer(intervals: RangeRequest.coalesced(wanted)) { return answer }
         // A suffix of nothing is satisfiable, but no Content-Range can say so (RFC 9110 §14.1.2, §14.4).
@@ -92,7 +92,7 @@ public struct RangeRequest: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The result of a Range field for known content (RFC 9110 §14.2).
-public enum RangeAnswer: Sendable, Hashable {
+package enum RangeAnswer: Sendable, Hashable {
     /// The whole content, as if no range had been requested.
     case whole
     /// One interval: a 206 with Content-Range (RFC 9110 §15.3.7.1).
@@ -111,7 +111,7 @@ public enum RangeAnswer: Sendable, Hashable {
 /// One member of a Range field in bytes (RFC 9110 §14.1.2).
 ///
 /// Positions count from 0. Numbers too large for 64 bits are reduced to ``limit``, which no content reaches.
-public enum ByteRange: Sendable, Hashable {
+package enum ByteRange: Sendable, Hashable {
     /// From the first position through the last one, inclusive; the last is never before the first.
     case bounded(first: Int64, last: Int64)
     /// From the first position to the end.
@@ -120,13 +120,13 @@ public enum ByteRange: Sendable, Hashable {
     case suffix(length: Int64)
 
     /// The largest number in a range; one less than the 64-bit maximum, so that the position after it exists.
-    public static let limit = Int64.max - 1
+    package static let limit = Int64.max - 1
 
     /// Parses one range-spec such as `0-499`, `500-` or `-500`.
     ///
     /// - Parameter text: the member without surrounding whitespace. Nil if it is malformed or its last position is before its
     ///   first. Linear time.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard let dash = bytes.firstIndex(of: UInt8(ascii: "-")) else { return nil }
         let before = bytes[..<dash]
@@ -149,7 +149,7 @@ public enum ByteRange: Sendable, Hashable {
     ///
     /// - Parameter completeLength: the length of the whole; negative counts as 0.
     /// - Returns: a range within the whole that is not empty; nil if none of it exists.
-    public func resolved(completeLength: Int64) -> Range<Int64>? {
+    package func resolved(completeLength: Int64) -> Range<Int64>? {
         let end = max(0, completeLength)
         switch self {
         case .bounded(let first, let last):
@@ -163,7 +163,7 @@ public enum ByteRange: Sendable, Hashable {
     }
 
     /// The requested bytes if the length of the whole is unknown; nil unless both ends are given.
-    public var bounds: Range<Int64>? {
+    package var bounds: Range<Int64>? {
         guard case .bounded(let first, let last) = self, first >= 0, last >= first, last <= ByteRange.limit else {
             return nil
         }
@@ -173,7 +173,7 @@ public enum ByteRange: Sendable, Hashable {
 
 extension ByteRange: CustomStringConvertible {
     /// The range as in a Range field, without the unit.
-    public var description: String {
+    package var description: String {
         switch self {
         case .bounded(let first, let last): "\(first)-\(last)"
         case .from(let first): "\(first)-"
@@ -183,19 +183,19 @@ extension ByteRange: CustomStringConvertible {
 }
 
 /// The Content-Range field in bytes: the position of a part in the whole (RFC 9110 §14.4).
-public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
+package struct ContentRange: Sendable, Hashable, CustomStringConvertible {
     /// The positions of the part, never empty; nil in a 416, which has none.
-    public let interval: Range<Int64>?
+    package let interval: Range<Int64>?
 
     /// The length of the whole; nil if the sender did not know it.
-    public let completeLength: Int64?
+    package let completeLength: Int64?
 
     /// Describes a part.
     ///
     /// - Parameters:
     ///   - interval: its positions. Nil if they are empty, negative, or beyond the whole.
     ///   - completeLength: the length of the whole, or nil if it is not known.
-    public init?(_ interval: Range<Int64>, completeLength: Int64?) {
+    package init?(_ interval: Range<Int64>, completeLength: Int64?) {
         guard !interval.isEmpty, interval.lowerBound >= 0, interval.upperBound <= ByteRange.limit,
             completeLength.map({ interval.upperBound <= $0 && $0 <= ByteRange.limit }) ?? true
         else { return nil }
@@ -206,13 +206,13 @@ public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
     /// Describes the whole in reply to a request for none of it, as in a 416.
     ///
     /// - Parameter completeLength: the length of the whole; negative counts as 0.
-    public init(unsatisfiedOf completeLength: Int64) {
+    package init(unsatisfiedOf completeLength: Int64) {
         interval = nil
         self.completeLength = max(0, completeLength)
     }
 
     /// Reads the Content-Range of a response; nil if it is absent, repeated or invalid.
-    public init?(_ fields: HeaderFields) {
+    package init?(_ fields: HeaderFields) {
         let values = fields.values(of: .contentRange)
         guard values.count == 1, let value = values.first else { return nil }
         self.init(parsing: value)
@@ -222,7 +222,7 @@ public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameter value: any text; linear time. Nil for other units, a malformed value, numbers beyond ``ByteRange/limit``, a last
     ///   position before the first, and one beyond the whole.
-    public init?(parsing value: String) {
+    package init?(parsing value: String) {
         var scanner = FieldScanner(value)
         guard scanner.token()?.loweringASCII() == "bytes", scanner.consume(UInt8(ascii: " ")) else { return nil }
         scanner.skipWhitespace()
@@ -242,7 +242,7 @@ public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The field value.
-    public var description: String {
+    package var description: String {
         let length = completeLength.map { String($0) } ?? "*"
         guard let interval else { return "bytes */\(length)" }
         return "bytes \(interval.lowerBound)-\(interval.upperBound - 1)/\(length)"

@@ -48,11 +48,11 @@ extension StoredResponse {
     public func freshnessLifetime(_ options: CacheOptions) -> FreshnessLifetime { facts.lifetime(ruled(options)) }
 
     /// How much too old the response looks by its Date alone, in seconds (RFC 9111 §4.2.3).
-    public var apparentAge: Int64 { facts.apparentAge / 1000 }
+    package var apparentAge: Int64 { facts.apparentAge / 1000 }
 
     /// The age of the response when it arrived, in seconds: the larger of the age by Date, and of Age plus the time of the exchange
     /// (RFC 9111 §4.2.3).
-    public var correctedInitialAge: Int64 { facts.initialAge / 1000 }
+    package var correctedInitialAge: Int64 { facts.initialAge / 1000 }
 
     /// The age of the response in whole seconds, rounded down; a clock that was set back adds nothing (RFC 9111 §4.2.3).
     public func currentAge(now: Timestamp) -> Int64 { facts.currentAge(now: now) }
@@ -84,7 +84,7 @@ extension StoredResponse {
     }
 
     /// Whether the response must not be used once stale, whatever the caller accepts (RFC 9111 §4.2.4).
-    public func forbidsStale(_ options: CacheOptions) -> Bool {
+    package func forbidsStale(_ options: CacheOptions) -> Bool {
         needsConfirmation || facts.forbidsStale(ruled(options))
     }
 
@@ -101,7 +101,7 @@ extension StoredResponse {
     /// - Parameters:
     ///   - now: the time of the request.
     ///   - options: the cache's rules.
-    public func mayAnswerCookies(now: Timestamp, options: CacheOptions) -> Bool {
+    package func mayAnswerCookies(now: Timestamp, options: CacheOptions) -> Bool {
         let ruled = ruled(options)
         return ranges == nil && facts.mayAnswerCookies(ruled) && !facts.standing(now: now, options: ruled).isStale
     }

@@ -9,7 +9,7 @@ extension CachePrincipal {
     ///   - userinfo: the userinfo of the target URI.
     ///   - explicit: a name that the caller gives the principal; with one the result is false.
     ///   - credentialFields: further fields that contain a credential; with one of them the result is false. None by default.
-    public static func isCookieOnly(
+    package static func isCookieOnly(
         _ fields: HeaderFields,
         userinfo: String?,
         explicit: String?,

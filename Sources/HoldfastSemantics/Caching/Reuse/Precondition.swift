@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// The caller's own conditional request, answered by a cache (RFC 9111 §4.3.2, RFC 9110 §13).
-public enum Precondition {
+package enum Precondition {
     /// What to do with a conditional request that a stored response could answer.
-    public enum Outcome: Sendable, Hashable {
+    package enum Outcome: Sendable, Hashable {
         /// The caller has what is stored: answer ``Precondition/notModifiedHead(for:now:)`` without content.
         case notModified
         /// Answer from the stored response; evaluate Range next (RFC 9110 §13.2.2).
@@ -14,7 +14,7 @@ public enum Precondition {
     }
 
     /// What a 304 from the origin means for a caller who sent conditions.
-    public enum ValidationAnswer: Sendable, Hashable {
+    package enum ValidationAnswer: Sendable, Hashable {
         /// Freshen this candidate and answer 304 from it.
         case notModified(candidate: Int)
         /// Freshen this candidate and answer with its content, as ``Outcome/full`` does.
@@ -37,7 +37,7 @@ public enum Precondition {
     ///   - stored: the response selected for it; it need not have a validator.
     ///   - now: the time of the request, for dates with two-digit years.
     /// - Returns: the outcome; costs one pass over the fields and the tags.
-    public static func evaluate(request: RequestHead, stored: StoredResponse, now: Timestamp) -> Outcome {
+    package static func evaluate(request: RequestHead, stored: StoredResponse, now: Timestamp) -> Outcome {
         let fields = request.fields
         if fields.contains(.ifMatch) || fields.contains(.ifUnmodifiedSince) { return .forward }
         guard request.method == .get || request.method == .head || request.method == .query else {
@@ -66,7 +66,7 @@ public enum Precondition {
     ///   - now: the time of the answer.
     /// - Returns: the fields that a 200 would have had among Cache-Control, Content-Location, Date, ETag, Expires and Vary, with
     ///   the current Age; Last-Modified only without an ETag, since the caller's update then needs it.
-    public static func notModifiedHead(for stored: StoredResponse, now: Timestamp) -> ResponseHead {
+    package static func notModifiedHead(for stored: StoredResponse, now: Timestamp) -> ResponseHead {
         let answer = stored.responseHead(now: now)
         var kept = kept
         if !answer.fields.contains(.eTag) { kept.insert(.lastModified) }
@@ -86,7 +86,7 @@ public enum Precondition {
     ///   all entity tags. If it sent `*`, or if nothing stored has what it compares, these are the caller's own fields. Otherwise,
     ///   they are those of ``Validation/conditionalFields(for:)``. The stored validators replace the caller's date, which is
     ///   evaluated after the answer has arrived.
-    public static func mergedConditionalFields(
+    package static func mergedConditionalFields(
         caller: HeaderFields,
         candidates: [StoredResponse]
     ) -> HeaderFields {
@@ -120,7 +120,7 @@ public enum Precondition {
     ///   - candidates: the responses that were passed to ``mergedConditionalFields(caller:candidates:)``, in that order.
     ///   - now: when the 304 arrived.
     /// - Returns: the answer; indexes are into `candidates`.
-    public static func answer(
+    package static func answer(
         to notModified: ResponseHead,
         request: RequestHead,
         candidates: [StoredResponse],

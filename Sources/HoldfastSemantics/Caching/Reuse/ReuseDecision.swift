@@ -51,7 +51,7 @@ public enum ReuseDecision: Sendable, Hashable {
     }
 
     /// The candidate that was selected, to answer from or to validate; nil if there is none.
-    public var selectedCandidate: Int? {
+    package var selectedCandidate: Int? {
         switch self {
         case .reuse(let candidate, _, _), .complete(let candidate, _, _): candidate
         case .revalidate(let candidates), .reuseWhileRevalidating(let candidates, _): candidates.first
@@ -65,7 +65,7 @@ public enum ReuseDecision: Sendable, Hashable {
     ///   - request: the request.
     ///   - directive: what the call asks.
     ///   - hasContentKey: whether it is a QUERY or an opted-in POST whose content is in the key; false by default.
-    public static func bypassReason(
+    package static func bypassReason(
         request: RequestHead,
         directive: CacheDirective,
         hasContentKey: Bool = false
@@ -94,18 +94,18 @@ public enum ReuseDecision: Sendable, Hashable {
 }
 
 /// A decision about reuse with its basis: the response that was considered, and when it may be served stale.
-public struct ReuseJudgement: Sendable, Hashable {
+package struct ReuseJudgement: Sendable, Hashable {
     /// How to answer the request.
-    public let decision: ReuseDecision
+    package let decision: ReuseDecision
 
     /// The candidate that matches the request, whether or not it can be used as it is; nil if none does.
-    public let selected: Int?
+    package let selected: Int?
 
     /// For a reuse, why it is allowed; otherwise, why the store does not answer.
-    public let reason: CacheReason
+    package let reason: CacheReason
 
     /// When the selected candidate may be served stale.
-    public let staleAllowance: StaleAllowance
+    package let staleAllowance: StaleAllowance
 
     /// Decides about a request, given what is stored for its key; see
     /// ``ReuseDecision/decide(request:candidates:directive:now:options:secret:)``.
@@ -118,7 +118,7 @@ public struct ReuseJudgement: Sendable, Hashable {
     ///   - options: the cache's rules.
     ///   - secret: the store's secret.
     ///   - hasContentKey: whether the request is a QUERY or an opted-in POST whose content is in the key.
-    public init(
+    package init(
         request: RequestHead,
         candidates: [StoredResponse],
         directive: CacheDirective,

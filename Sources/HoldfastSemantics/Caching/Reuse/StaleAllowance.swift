@@ -5,18 +5,18 @@
 ///
 /// Anything that forbids it overrides everything that allows it: `must-revalidate` and unqualified `no-cache` of the response, in a
 /// shared cache also `proxy-revalidate` and `s-maxage`, and a request or call that asks for validation.
-public struct StaleAllowance: Sendable, Hashable {
+package struct StaleAllowance: Sendable, Hashable {
     /// While a revalidation runs in the background (RFC 5861 §3).
-    public let whileRevalidating: Bool
+    package let whileRevalidating: Bool
 
     /// When the origin answers 500, 502, 503 or 504 (RFC 5861 §4).
-    public let onError: Bool
+    package let onError: Bool
 
     /// When no response arrives at all (RFC 9111 §4.2.4).
-    public let whenDisconnected: Bool
+    package let whenDisconnected: Bool
 
     /// In no case.
-    public static let none = StaleAllowance(whileRevalidating: false, onError: false, whenDisconnected: false)
+    package static let none = StaleAllowance(whileRevalidating: false, onError: false, whenDisconnected: false)
 
     init(whileRevalidating: Bool, onError: Bool, whenDisconnected: Bool) {
         self.whileRevalidating = whileRevalidating
@@ -64,7 +64,7 @@ public struct StaleAllowance: Sendable, Hashable {
     /// - Parameters:
     ///   - failure: how the last attempt failed.
     ///   - isImpatient: whether the caller accepts a stale response instead of waiting; false by default.
-    public func reason(after failure: AttemptFailure, isImpatient: Bool = false) -> CacheReason? {
+    package func reason(after failure: AttemptFailure, isImpatient: Bool = false) -> CacheReason? {
         if failure.kind == .throttled {
             if onError { return .staleIfError }
             return isImpatient && whenDisconnected ? .patience : nil
@@ -86,7 +86,7 @@ extension StatusCode {
 extension AttemptFailure {
     /// Whether the origin could not be reached, so that the cache counts as disconnected (RFC 9111 §4.2.4). A refused certificate,
     /// a request that cannot be sent, or an invalid response does not count.
-    public var isDisconnection: Bool {
+    package var isDisconnection: Bool {
         guard progress < .headReceived else { return false }
         return switch kind {
         case .resolve, .connect, .timeout, .tls, .connectionLost, .protocolError, .offline, .other: true

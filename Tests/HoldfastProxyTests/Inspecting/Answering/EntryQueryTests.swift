@@ -135,7 +135,7 @@
             #expect(await InspectorBench().desk.answer(.page(.get, "/api/entry?id=\(id)")).status == 404)
             let bench = try await Self.filled(1)
             let known = try #require(try await bench.entries().first?["id"] as? String)
-            try await bench.cache.removeAll()
+            try await bench.cache.remove(.all)
             #expect(await bench.desk.answer(.page(.get, "/api/entry?id=\(known)")).status == 404)
         }
 

@@ -118,7 +118,7 @@
 
         @Test("A purge needs the token of the page, complete and once")
         func word() async throws {
-            let all = #"{"selection": "all", "softly": false}"#
+            let all = #"{"selection": "all", "soft": false}"#
             let bench = InspectorBench()
             try await bench.load("http://origin.example/a")
             let words = [
@@ -150,13 +150,13 @@
             ]
         )
         func contentType(type: String) async {
-            #expect(await Self.status(.order(#"{"selection": "all", "softly": false}"#, ["Content-Type": type])) == 415)
+            #expect(await Self.status(.order(#"{"selection": "all", "soft": false}"#, ["Content-Type": type])) == 415)
         }
 
         @Test("A charset parameter does not matter")
         func charset() async {
             let fields: HeaderFields = ["Content-Type": "Application/JSON; charset=utf-8"]
-            #expect(await Self.status(.order(#"{"selection": "all", "softly": false}"#, fields)) == 200)
+            #expect(await Self.status(.order(#"{"selection": "all", "soft": false}"#, fields)) == 200)
         }
 
         @Test(
@@ -166,7 +166,7 @@
         func methods(method: String) async throws {
             let bench = InspectorBench()
             try await bench.load("http://origin.example/a")
-            let order = InspectorRequest.order(#"{"selection": "all", "softly": false}"#)
+            let order = InspectorRequest.order(#"{"selection": "all", "soft": false}"#)
             let request = InspectorRequest.page(
                 RequestMethod(rawValue: method),
                 "/api/purge",

@@ -29,12 +29,12 @@
         @Test(
             "Everything, a tag or a prefix: what was meant is removed, and nothing else",
             arguments: [
-                (#"{"selection": "all", "softly": false}"#, 0),
-                (#"{"selection": "tag", "value": "x", "softly": false}"#, 2),
-                (#"{"selection": "tag", "value": "z", "softly": false}"#, 4),
-                (#"{"selection": "prefix", "value": "http://origin.example/a", "softly": false}"#, 1),
-                (#"{"selection": "prefix", "value": "HTTP://ORIGIN.example:80", "softly": false}"#, 0),
-                (#"{"selection": "prefix", "value": "http://other.example/", "softly": false}"#, 4),
+                (#"{"selection": "all", "soft": false}"#, 0),
+                (#"{"selection": "tag", "value": "x", "soft": false}"#, 2),
+                (#"{"selection": "tag", "value": "z", "soft": false}"#, 4),
+                (#"{"selection": "prefix", "value": "http://origin.example/a", "soft": false}"#, 1),
+                (#"{"selection": "prefix", "value": "HTTP://ORIGIN.example:80", "soft": false}"#, 0),
+                (#"{"selection": "prefix", "value": "http://other.example/", "soft": false}"#, 4),
             ]
         )
         func selections(order: String, left: Int) async throws {
@@ -51,7 +51,7 @@
             let variants = try await bench.entries("?search=a/1")
             #expect(variants.count == 2)
             let id = try #require(variants.first?["id"] as? String)
-            let (status, text) = try await bench.purge(#"{"selection": "entry", "value": "\#(id)", "softly": false}"#)
+            let (status, text) = try await bench.purge(#"{"selection": "entry", "value": "\#(id)", "soft": false}"#)
             #expect((status, text) == (200, #"{"count":1}"#))
             #expect(
                 try await bench.entries("?search=a/1").compactMap { $0["id"] as? String } == [
@@ -65,7 +65,7 @@
         func softly() async throws {
             let bench = try await Self.filled()
             let id = try #require(try await bench.entries("?search=/b").first?["id"] as? String)
-            let (status, _) = try await bench.purge(#"{"selection": "entry", "value": "\#(id)", "softly": true}"#)
+            let (status, _) = try await bench.purge(#"{"selection": "entry", "value": "\#(id)", "soft": true}"#)
             #expect(status == 200)
             let marked = try await bench.entries().filter { $0["needsConfirmation"] as? Bool == true }
             #expect(marked.compactMap { $0["id"] as? String } == [id])
@@ -79,14 +79,14 @@
             "An invalid purge changes nothing",
             arguments: [
                 "", "{}", "[]", "null", "{", #"{"selection": "all"}"#,
-                #"{"selection": "all", "value": "x", "softly": false}"#,
-                #"{"selection": "tag", "softly": false}"#, #"{"selection": "tag", "value": "", "softly": false}"#,
-                #"{"selection": "prefix", "value": "", "softly": false}"#,
-                #"{"selection": "prefix", "value": "/a", "softly": false}"#,
-                #"{"selection": "prefix", "value": "ftp://origin.example/", "softly": false}"#,
-                #"{"selection": "entry", "value": "0", "softly": false}"#,
-                #"{"selection": "other", "value": "a", "softly": false}"#,
-                String(repeating: "[", count: 10_000), #"{"selection": "all", "softly": "no"}"#,
+                #"{"selection": "all", "value": "x", "soft": false}"#,
+                #"{"selection": "tag", "soft": false}"#, #"{"selection": "tag", "value": "", "soft": false}"#,
+                #"{"selection": "prefix", "value": "", "soft": false}"#,
+                #"{"selection": "prefix", "value": "/a", "soft": false}"#,
+                #"{"selection": "prefix", "value": "ftp://origin.example/", "soft": false}"#,
+                #"{"selection": "entry", "value": "0", "soft": false}"#,
+                #"{"selection": "other", "value": "a", "soft": false}"#,
+                String(repeating: "[", count: 10_000), #"{"selection": "all", "soft": "no"}"#,
             ]
         )
         func noOrder(order: String) async throws {

@@ -27,7 +27,7 @@
         ) throws -> ProxyHandler {
             var configuration = PipelineConfiguration()
             configuration.clock = clock
-            configuration.redirects = .handUp
+            configuration.redirects = .returnToCaller
             configuration.attemptTimeout = nil
             let pipeline = Pipeline(
                 transport: transport,

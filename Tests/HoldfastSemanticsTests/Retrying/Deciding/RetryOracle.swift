@@ -79,7 +79,7 @@ struct RetryOracle {
         if rules.vendorHints.contains(.shouldRetry), answer["x-should-retry"] == "false" {
             return (.stop(.serverForbids), "")
         }
-        if !isFree, below { return (.stop(.retriedBeneath), "") }
+        if !isFree, below { return (.stop(.retriedBelow), "") }
         if !isFree, cure != "", status != 0 { return (.stop(.notRetryable), "") }
         let counted = policyRetries + (rules.countsFreeResends ? cured.count : 0)
         if rules.maxAttempts < 2 || counted + 1 >= rules.maxAttempts && (!isFree || rules.countsFreeResends) {

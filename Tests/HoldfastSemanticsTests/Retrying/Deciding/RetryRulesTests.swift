@@ -35,7 +35,7 @@ import Testing
         #expect(first(.status(500)) { $0.replayable = false } == .stop(.notReplayable))
         #expect(first(.failed(.cancelled)) == .stop(.cancelled))
         #expect(first(.status(421)) { $0.timeLeft = .zero } == .stop(.deadline))
-        #expect(first(.status(500)) { $0.wasRetriedBelow = true } == .stop(.retriedBeneath))
+        #expect(first(.status(500)) { $0.wasRetriedBelow = true } == .stop(.retriedBelow))
         #expect(first(.status(503)) { $0.method = .connect } == .stop(.committed))
     }
 
@@ -127,10 +127,10 @@ import Testing
     }
 
     @Test("RETRY.md §4.6: what a lower layer has retried is final, unless one resend cures it")
-    func retriedBeneath() {
+    func retriedBelow() {
         for (outcome, decision) in [
-            (AttemptOutcome.status(503), RetryDecision.stop(.retriedBeneath)),
-            (.failed(.connect, .notSent), .stop(.retriedBeneath)), (.staleSocket, .stop(.retriedBeneath)),
+            (AttemptOutcome.status(503), RetryDecision.stop(.retriedBelow)),
+            (.failed(.connect, .notSent), .stop(.retriedBelow)), (.staleSocket, .stop(.retriedBelow)),
             (.failed(.refused, .headSent), .retryNow), (.status(421), .retryNow), (.status(404), .stop(.notRetryable)),
         ] {
             var call = RetryCall()

@@ -187,7 +187,7 @@ struct WritingOrderTests {
         if way == "post" {
             _ = try await bench.end(3, try await bench.begin(Self.post(), number: 3))
         } else {
-            try await bench.cache.removeAll(tag: "other")
+            try await bench.cache.remove(.tag("other"))
         }
         #expect(try await bench.end(2, reload) == "v2")
         #expect(try await bench.hit(own) == nil)

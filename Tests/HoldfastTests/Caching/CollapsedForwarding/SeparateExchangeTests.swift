@@ -103,7 +103,7 @@ struct SeparateExchangeTests {
         await bench.waitForReaders(5)
         let url = try #require(URLRequest.get().url)
         if byPurge {
-            try await bench.cache.remove(url)
+            try await bench.cache.remove(.url(url))
         } else {
             let put = bench.call(.request("PUT", "http://origin.example/a"))
             try await bench.origin.asked.wait(for: 2)

@@ -35,7 +35,7 @@ struct PinningTests {
             #expect(try await bench.cache.pin(.url(url)) == PinReport(pinned: 1))
             bench.clock.advance(by: .seconds(61))
             #expect(try await bench.load() == .revalidated("one"))
-            #expect(try await bench.cache.remove(.url(url), softly: true) == 1)
+            #expect(try await bench.cache.markStale(.url(url)) == 1)
             #expect(try await bench.load() == .network("a longer two"))
             #expect(try await bench.cache.unpin(.all) == 1)
             #expect(try await bench.cache.unpin(.all) == 0)

@@ -123,7 +123,7 @@ struct RemovingTests {
         try await kind.with { store in
             let bench = try await Self.fill(store)
             for _ in 0..<2 {
-                let marked = try await bench.cache.remove(try example.selection(), softly: true, now: bench.time)
+                let marked = try await bench.cache.markStale(try example.selection(), now: bench.time)
                 // Marked twice is marked once; a predicate may ask for what is no longer so.
                 if example.name != "predicate over ages" { #expect(marked == example.taken.count) }
             }
@@ -156,15 +156,15 @@ struct RemovingTests {
     @Test("One call removes a user's entries at logout, and nobody else's")
     func logout() async throws {
         let bench = try await Self.fill(MemoryStore(capacity: 1 << 20))
-        #expect(try await bench.cache.removeAll(principal: "ann") == 1)
-        #expect(try await bench.cache.removeAll(principal: "ann") == 0)
+        #expect(try await bench.cache.remove(.principal("ann")) == 1)
+        #expect(try await bench.cache.remove(.principal("ann")) == 0)
         #expect(try await Self.load("user", bench).source == .fresh)
     }
 
     @Test("A marked entry says so, and a 304 removes the mark")
     func info() async throws {
         let bench = try await Self.fill(MemoryStore(capacity: 1 << 20))
-        try await bench.cache.remove(.tag("t"), softly: true)
+        try await bench.cache.markStale(.tag("t"))
         try await Self.load("other", bench)
         let marked = CacheSelection.matching { $0.needsConfirmation && !$0.isFresh }
         #expect(try await bench.cache.remove(marked, now: bench.time) == 1)

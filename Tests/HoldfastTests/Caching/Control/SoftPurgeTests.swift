@@ -27,10 +27,10 @@ struct SoftPurgeTests {
                 store: store
             )
             try await bench.load()
-            try await bench.cache.remove(.all, softly: true)
+            try await bench.cache.markStale(.all)
             #expect(try await bench.load() == .revalidated("one"))
             #expect(try await bench.load() == .fresh("one"))
-            try await bench.cache.remove(.all, softly: true)
+            try await bench.cache.markStale(.all)
             #expect(try await bench.load() == .network("two"))
             #expect(try await bench.load() == .fresh("two"))
             #expect(bench.sent("If-None-Match") == [nil, "\"v\"", "\"v\""])
@@ -47,7 +47,7 @@ struct SoftPurgeTests {
     func noStandIn(step: ScriptedTransport.Step) async throws {
         let bench = CacheBench([.respond(200, Self.tagged, body: "one"), step, step])
         try await bench.load()
-        try await bench.cache.remove(.all, softly: true)
+        try await bench.cache.markStale(.all)
         var request = URLRequest.get()
         for policy in [URLRequest.CachePolicy.useProtocolCachePolicy, .returnCacheDataElseLoad] {
             request.cachePolicy = policy
@@ -64,7 +64,7 @@ struct SoftPurgeTests {
         let fields: HeaderFields = ["Cache-Control": "max-age=60"]
         let bench = CacheBench([.respond(200, fields, body: "one"), .respond(200, fields, body: "two")])
         try await bench.load()
-        #expect(try await bench.cache.remove(.all, softly: true) == 1)
+        #expect(try await bench.cache.markStale(.all) == 1)
         #expect(try await bench.load() == .network("two"))
         #expect(try await bench.load() == .fresh("two"))
     }
@@ -79,10 +79,10 @@ struct SoftPurgeTests {
         let request = URLRequest.get("http://origin.example/a", ["Range": "bytes=0-3"])
         try await bench.load(request)
         #expect(try await bench.load(request) == .fresh("abcd", 206))
-        #expect(try await bench.cache.remove(.all, softly: true) == 1)
+        #expect(try await bench.cache.markStale(.all) == 1)
         #expect(try await bench.load(request) == .init(status: 206, body: "abcd", source: .revalidated))
         #expect(try await bench.load(request) == .fresh("abcd", 206))
-        #expect(try await bench.cache.remove(.all, softly: true) == 1)
+        #expect(try await bench.cache.markStale(.all) == 1)
         #expect(try await bench.load().body == "abcdefgh")
         #expect(bench.sent("If-Range") == [nil, nil, "\"v\""])
         #expect(try await bench.load() == .fresh("abcdefgh"))
@@ -97,7 +97,7 @@ struct SoftPurgeTests {
                 let response = try await Pipeline(transport: transport, cache: cache).send(.get())
                 #expect(try await response.body.data() == Data("one".utf8))
                 #expect(response.source == (run == 0 ? .network(attempts: 1) : .revalidated))
-                try await cache.remove(.all, softly: true)
+                try await cache.markStale(.all)
                 await cache.close()
             }
         }
@@ -115,7 +115,7 @@ struct SoftPurgeTests {
                 store: store
             )
             let response = try await bench.pipeline.send(.get())
-            #expect(try await bench.cache.remove(.all, softly: softly) == 0)
+            #expect(try await bench.cache.purge(.all, softly: softly) == 0)
             #expect(try await response.body.data() == Data("ab".utf8))
             #expect(store.statistics.entryCount == 0)
             #expect(try await bench.load() == .network("new"))
@@ -130,7 +130,7 @@ struct SoftPurgeTests {
         let pipeline = bench.pipeline
         let call = Task { try await pipeline.send(.get()) }
         try await bench.transport.waitForSends(1)
-        try await bench.cache.remove(.url(try #require(URL.origin)), softly: softly)
+        try await bench.cache.purge(.url(try #require(URL.origin)), softly: softly)
         bench.clock.advance(by: .seconds(5))
         let decision = try await call.value.cacheDecision
         #expect(decision?.storage == .notStored(.overtaken))
@@ -148,7 +148,7 @@ struct SoftPurgeTests {
         let (pipeline, options) = (bench.pipeline, revalidating)
         let call = Task { try await pipeline.send(.get(), options: options) }
         try await bench.transport.waitForSends(2)
-        #expect(try await bench.cache.remove(.all, softly: true) == 1)
+        #expect(try await bench.cache.markStale(.all) == 1)
         bench.clock.advance(by: .seconds(5))
         #expect(try await call.value.source == .revalidated)
         #expect(try await bench.load() == .revalidated("one"))
@@ -175,13 +175,13 @@ struct SoftPurgeTests {
             store.beforeReplacing.withLock {
                 $0 = { _ = try? await pipeline.send(.get(), options: asking).body.collect() }
             }
-            #expect(try await cache.remove(.all, softly: true) == 1)
+            #expect(try await cache.markStale(.all) == 1)
             #expect(try await bench.load().source == .revalidated)
         }
         #expect(try await bench.load() == .fresh("two"))
         #expect(bench.sends == 5)
         store.beforeReplacing.withLock { $0 = { _ = try? await cache.remove(.all) } }
-        #expect(try await cache.remove(.all, softly: true) == 0)
+        #expect(try await cache.markStale(.all) == 0)
         #expect(store.statistics.entryCount == 0)
     }
 
@@ -195,12 +195,12 @@ struct SoftPurgeTests {
         let bench = CacheBench(transport, store: store)
         for path in ["a", "b"] { try await bench.load(.get("http://origin.example/\(path)")) }
         store.fault.withLock { $0 = softly ? .replace : .purge }
-        let error = await #expect(throws: StoreError.self) { try await bench.cache.remove(.all, softly: softly) }
+        let error = await #expect(throws: StoreError.self) { try await bench.cache.purge(.all, softly: softly) }
         #expect(error?.code == .io)
         store.fault.withLock { $0 = nil }
         #expect(store.statistics.entryCount == 2)
         #expect(try await bench.load(.get("http://origin.example/a")) == .fresh("x"))
-        #expect(try await bench.cache.remove(.all, softly: softly) == 2)
+        #expect(try await bench.cache.purge(.all, softly: softly) == 2)
     }
 }
 

@@ -76,7 +76,7 @@ struct ExportingTests {
             try await bench.load()
             let info = try await Self.only(bench)
             let exported = try #require(try await bench.cache.export(info, now: bench.time))
-            try await bench.cache.removeAll()
+            try await bench.cache.remove(.all)
             var all = ""
             for try await chunk in exported.body {
                 #expect(chunk.count <= 64 << 10)

@@ -127,7 +127,7 @@ struct ListingTests {
     @Test("An entry that needs validation says so, after a soft purge or if the store cannot vouch for it")
     func confirmation() async throws {
         let bench = try await Self.filled(MemoryStore(capacity: 1 << 20))
-        try await bench.cache.remove(.tag("even"), softly: true, now: bench.time)
+        try await bench.cache.markStale(.tag("even"), now: bench.time)
         let unsure = try await Self.all(bench.cache.entries(.matching { $0.needsConfirmation }, now: bench.time))
         #expect(unsure.count == 4)
         #expect(unsure.allSatisfy { !$0.isFresh && $0.freshnessLeft == 60 })

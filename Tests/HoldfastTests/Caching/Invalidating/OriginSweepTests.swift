@@ -68,7 +68,7 @@ struct OriginSweepTests {
         try await bench.load(.get("http://h.example/a"), options)
         try await bench.load(.request("POST", "http://h.example/b"))
         #expect(try await bench.load(.get("http://h.example/a")) == .fresh("one"))
-        #expect(try await bench.cache.removeAll(tag: "group x") == 1)
+        #expect(try await bench.cache.remove(.tag("group x")) == 1)
     }
 
     @Test("A 304 that changes the groups changes their tags and keeps the caller's")
@@ -99,7 +99,7 @@ struct OriginSweepTests {
         try await bench.load(.request("POST", "http://h.example/new"))
         #expect(try await bench.load(.get("http://h.example/a")) == .network("one"))
         try await bench.load(.get("http://h.example/b"), options)
-        #expect(try await bench.cache.removeAll(tag: "mine") == 1)
+        #expect(try await bench.cache.remove(.tag("mine")) == 1)
     }
 
     @Test(

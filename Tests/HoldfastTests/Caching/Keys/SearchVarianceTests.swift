@@ -48,11 +48,11 @@ struct SearchVarianceTests {
         try await bench.load(.get("http://h.example/a?a=1&u=2"))
         for other in ["http://h.example/a?a=2", "http://h.example/b?a=1", "http://i.example/a?a=1"] {
             let url = try #require(URL(string: other))
-            #expect(try await bench.cache.remove(.url(url), softly: softly, now: bench.clock.timestamp) == 0)
+            #expect(try await bench.cache.purge(.url(url), softly: softly, now: bench.clock.timestamp) == 0)
         }
         #expect(try await bench.load(.get("http://h.example/a?a=1")) == .fresh("1"))
         let url = try #require(URL(string: "http://h.example/a?a=1"))
-        #expect(try await bench.cache.remove(.url(url), softly: softly, now: bench.clock.timestamp) == 1)
+        #expect(try await bench.cache.purge(.url(url), softly: softly, now: bench.clock.timestamp) == 1)
         #expect(try await bench.load(.get("http://h.example/a?a=1")) == .network("2"))
     }
 
@@ -98,7 +98,7 @@ struct SearchVarianceTests {
         try await bench.load(.get("http://h.example/a?b&c"))
         try await bench.load(.get("http://h.example/a"))
         let url = try #require(URL(string: "http://h.example/a"))
-        #expect(try await bench.cache.remove(url) == 1)
+        #expect(try await bench.cache.remove(.url(url)) == 1)
         #expect(try await bench.load(.get("http://h.example/a?c&b")) == .fresh("1"))
     }
 

@@ -76,7 +76,7 @@ struct RetriedValidationTests {
         case .revalidated:
             options.tags = ["another"]
             try await bench.load(.get(), options)
-        case .purged: try await bench.cache.removeAll()
+        case .purged: try await bench.cache.remove(.all)
         case .invalidated: try await bench.load(.request("POST", "http://origin.example/a"))
         }
         bench.clock.advance(by: .seconds(10))
@@ -102,7 +102,7 @@ struct RetriedValidationTests {
         try await bench.load(.get("http://origin.example/elsewhere"))
         let call = Task { try await bench.load() }
         try await bench.clock.waitForSleeps(1)
-        try await bench.cache.removeAll()
+        try await bench.cache.remove(.all)
         bench.clock.advance(by: .seconds(60))
         #expect(try await call.value == .network("two"))
         #expect(bench.sent("If-None-Match") == [nil, nil, nil])
@@ -132,7 +132,7 @@ struct RetriedValidationTests {
         clock.advance(by: .seconds(20))
         let call = Task { try await pipeline.data(for: .get()).0 }
         try await clock.waitForSleeps(1)
-        try await cache.removeAll()
+        try await cache.remove(.all)
         clock.advance(by: .seconds(10))
         #expect(try await call.value == Data("two".utf8))
         let last = try #require(transport.sent.last?.request)

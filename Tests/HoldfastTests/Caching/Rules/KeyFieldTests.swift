@@ -89,7 +89,7 @@ struct KeyFieldTests {
         try await bench.load(.request("PUT", "http://h.example/t/a", ["X-Tenant": "z"]))
         #expect(try await bench.load(Self.get("a", "/t/ab")) == .fresh("a"))
         #expect(try await !fill())
-        #expect(try await bench.cache.remove(try #require(URL(string: "http://h.example/t/a"))) == 12)
+        #expect(try await bench.cache.remove(.url(try #require(URL(string: "http://h.example/t/a")))) == 12)
         #expect(try await !fill())
         #expect(try await bench.load(Self.get("a", "/t/ab")) == .fresh("a"))
     }
@@ -184,12 +184,12 @@ struct KeyFieldTests {
         }
     }
 
-    @Test("The short path to a ready answer keeps values apart like the full one", arguments: ReadyChain.allCases)
-    func ready(_ chain: ReadyChain) async throws {
+    @Test("The short path to a ready answer keeps values apart like the full one", arguments: ComparedChain.allCases)
+    func ready(_ chain: ComparedChain) async throws {
         var options = CacheOptions()
         options.rules = try Self.rules()
-        let twins = ReadyTwins(
-            ReadySetting(chain: chain, options: options) { request, _ in
+        let twins = ComparedTwins(
+            ComparedSetting(chain: chain, options: options) { request, _ in
                 .respond(
                     200,
                     ["Cache-Control": "max-age=60"],
@@ -216,8 +216,8 @@ struct KeyFieldTests {
             try CacheRule(paths: ["/never"], neverStore: true),
             try CacheRule(lifetime: .seconds(3), query: QueryOptions(ignoredNames: ["u"]), ignoredCookies: ["visit"]),
         ]
-        let twins = ReadyTwins(
-            ReadySetting(options: options) { request, number in
+        let twins = ComparedTwins(
+            ComparedSetting(options: options) { request, number in
                 let types = ["image/png", "text/html", "text/plain", ""]
                 let type = types[(request.url?.query?.utf8.count ?? 0) % 4]
                 var fields: HeaderFields = number % 7 == 0 ? ["Cache-Control": "no-store"] : [:]

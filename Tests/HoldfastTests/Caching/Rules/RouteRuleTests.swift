@@ -159,7 +159,7 @@ struct RouteRuleTests {
             try await Self.bench([], store: store, origin).load(Self.url("/a"))
             let during = Self.bench([try CacheRule(neverStore: true)], store: store, origin)
             if removes {
-                #expect(try await during.cache.remove(try #require(URL(string: "http://h.example/a"))) == 1)
+                #expect(try await during.cache.remove(.url(try #require(URL(string: "http://h.example/a")))) == 1)
             } else {
                 try await during.load(.request("PUT", "http://h.example/a"))
             }

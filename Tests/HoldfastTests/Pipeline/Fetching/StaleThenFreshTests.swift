@@ -117,7 +117,7 @@ struct StaleThenFreshTests {
     @Test("A soft purge forbids it too")
     func softPurged() async throws {
         let bench = try await Self.bench(age: 10, .respond(200, Self.tagged, body: "new"))
-        try await bench.cache.remove(.all, softly: true)
+        try await bench.cache.markStale(.all)
         #expect(try await Self.answers(bench) == [.network("new")])
     }
 

@@ -51,7 +51,7 @@ struct NestedRetryTests {
             attempts = error.attempts
         }
         #expect(leaf.sent.count == 3)
-        #expect(attempts.map(\.stopReason) == [.retriedBeneath])
+        #expect(attempts.map(\.stopReason) == [.retriedBelow])
         #expect(attempts.first?.nestedAttempts.first?.nestedAttempts.count == 3)
     }
 

@@ -91,7 +91,7 @@ struct RecordedTrafficTests {
         let (bench, recorder) = Self.bench()
         try await bench.load(.get("http://h.example/tag"))
         try await bench.load(.get("http://h.example/a"))
-        try await bench.cache.removeAll()
+        try await bench.cache.remove(.all)
         try await bench.load(.get("http://h.example/tag"))
         try await bench.load(.get("http://h.example/a"))
         #expect(bench.cache.statistics.misses == 4)

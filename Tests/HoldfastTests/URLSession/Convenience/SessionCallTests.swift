@@ -14,9 +14,9 @@ import Testing
 #endif
 
 @Suite("URLSession APIs: cache, retries, cancellation, failures", .timeLimit(.minutes(20)))
-struct FaceCallTests {
-    @Test("With the cache the second call sends nothing", arguments: [Face.data, .download, .bytes])
-    func stored(_ face: Face) async throws {
+struct SessionCallTests {
+    @Test("With the cache the second call sends nothing", arguments: [SessionCall.data, .download, .bytes])
+    func stored(_ call: SessionCall) async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(fields: [("Cache-Control", "max-age=600")], body: "kept")
         }
@@ -25,15 +25,15 @@ struct FaceCallTests {
         let pipeline = Pipeline(transport: URLSessionTransport(), cache: cache)
         let folder = try Folder()
         for _ in 0..<2 {
-            #expect(try await face.load(.to(server), pipeline, folder).0 == Data("kept".utf8))
+            #expect(try await call.load(.to(server), pipeline, folder).0 == Data("kept".utf8))
             await pipeline.drain()
         }
         #expect(server.requests.count == 1)
         #expect(cache.statistics.hits == 1)
     }
 
-    @Test("A 503 is retried, and the content is sent completely again", arguments: Face.allCases)
-    func retried(_ face: Face) async throws {
+    @Test("A 503 is retried, and the content is sent completely again", arguments: SessionCall.allCases)
+    func retried(_ call: SessionCall) async throws {
         let server = try LoopbackServer.start { request in
             request.number == 0
                 ? LoopbackReply(503, fields: [("Retry-After", "0")], body: "busy") : LoopbackReply(bytes: request.body)
@@ -42,15 +42,15 @@ struct FaceCallTests {
         var rules = RetryRules(backoff: Backoff(base: .milliseconds(1), cap: .milliseconds(2)), maxAttempts: 3)
         rules.throttlingBackoff = rules.backoff
         let pipeline = Pipeline(transport: URLSessionTransport(), retrierFactory: .backoff(rules))
-        let sent = face.method == "PUT" ? Face.content : Data()
-        let (data, response) = try await face.load(.to(server, "/", face.method), pipeline, Folder())
+        let sent = call.method == "PUT" ? SessionCall.content : Data()
+        let (data, response) = try await call.load(.to(server, "/", call.method), pipeline, Folder())
         #expect(data == sent)
         #expect(response.statusCode == 200)
         #expect(server.requests.map { Data($0.body) } == [sent, sent])
     }
 
-    @Test("Options reach the call", arguments: [Face.data, .upload, .uploadFile, .download, .bytes])
-    func options(_ face: Face) async throws {
+    @Test("Options reach the call", arguments: [SessionCall.data, .upload, .uploadFile, .download, .bytes])
+    func options(_ call: SessionCall) async throws {
         let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
         let pipeline = Pipeline(transport: transport)
         let url = try #require(URL(string: "http://origin.example/a"))
@@ -59,7 +59,7 @@ struct FaceCallTests {
         options.acceptance = .successful
         let refusing = options
         let error = await #expect(throws: ServiceError.self) {
-            switch face {
+            switch call {
             case .data: _ = try await pipeline.data(from: url, options: refusing)
             case .upload: _ = try await pipeline.upload(for: request, from: Data(), options: refusing)
             case .uploadFile:
@@ -73,13 +73,13 @@ struct FaceCallTests {
         #expect(error?.code == .unacceptableStatus)
     }
 
-    @Test("Cancelled before the head: CancellationError, the connection ends, no file", arguments: Face.allCases)
-    func cancelledBeforeHead(_ face: Face) async throws {
+    @Test("Cancelled before the head: CancellationError, the connection ends, no file", arguments: SessionCall.allCases)
+    func cancelledBeforeHead(_ call: SessionCall) async throws {
         let server = try LoopbackServer.start { _ in .never }
         defer { server.stop() }
         let folder = try Folder()
         let pipeline = Pipeline(transport: URLSessionTransport())
-        let task = Task { try await face.load(.to(server, "/", face.method), pipeline, folder).0 }
+        let task = Task { try await call.load(.to(server, "/", call.method), pipeline, folder).0 }
         try await server.requests(atLeast: 1)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -87,8 +87,8 @@ struct FaceCallTests {
         #expect(try folder.downloads.isEmpty)
     }
 
-    @Test("Cancelled within the body: CancellationError, the connection ends, no file", arguments: Face.allCases)
-    func cancelledInBody(_ face: Face) async throws {
+    @Test("Cancelled within the body: CancellationError, the connection ends, no file", arguments: SessionCall.allCases)
+    func cancelledInBody(_ call: SessionCall) async throws {
         let gate = LoopbackGate()
         let server = try LoopbackServer.start { _ in
             LoopbackReply(framing: .chunked, steps: [.send("begun"), .pause(gate)])
@@ -96,7 +96,7 @@ struct FaceCallTests {
         defer { server.stop() }
         let folder = try Folder()
         let pipeline = Pipeline(transport: URLSessionTransport())
-        let task = Task { try await face.load(.to(server, "/", face.method), pipeline, folder).0 }
+        let task = Task { try await call.load(.to(server, "/", call.method), pipeline, folder).0 }
         try await gate.reached()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -104,8 +104,8 @@ struct FaceCallTests {
         #expect(try folder.downloads.isEmpty)
     }
 
-    @Test("A body that breaks off gives an error and no file", arguments: Face.allCases)
-    func broken(_ face: Face) async throws {
+    @Test("A body that breaks off gives an error and no file", arguments: SessionCall.allCases)
+    func broken(_ call: SessionCall) async throws {
         let server = try LoopbackServer.start { _ in
             LoopbackReply(framing: .length(10), steps: [.send("begun"), .close])
         }
@@ -113,7 +113,7 @@ struct FaceCallTests {
         let folder = try Folder()
         let pipeline = Pipeline(transport: URLSessionTransport())
         let error = await #expect(throws: ServiceError.self) {
-            try await face.load(.to(server, "/", face.method), pipeline, folder)
+            try await call.load(.to(server, "/", call.method), pipeline, folder)
         }
         #expect(error?.code == .connectionLost)
         #expect(error?.urlError.code == .networkConnectionLost)
@@ -122,12 +122,12 @@ struct FaceCallTests {
 
     @Test(
         "A cancellation reported by Foundation is still a CancellationError",
-        arguments: [Face.data, .bytes]
+        arguments: [SessionCall.data, .bytes]
     )
-    func foundationsCancellation(_ face: Face) async throws {
+    func foundationsCancellation(_ call: SessionCall) async throws {
         let transport = ScriptedTransport([.stream(chunks: ["a"], failure: URLError(.cancelled))])
         await #expect(throws: CancellationError.self) {
-            try await face.load(.get(), Pipeline(transport: transport), Folder())
+            try await call.load(.get(), Pipeline(transport: transport), Folder())
         }
     }
 }

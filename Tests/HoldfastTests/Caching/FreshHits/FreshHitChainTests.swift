@@ -14,12 +14,12 @@ import Testing
 #endif
 
 @Suite("Ready answers: what is around the cache", .timeLimit(.minutes(20)))
-struct ReadyChainTests {
-    @Test("Options that affect the cache send a call along the full path", arguments: ReadyChain.allCases)
-    func concerningOptions(_ chain: ReadyChain) async throws {
-        let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "ETag": "\"v\""] }
+struct FreshHitChainTests {
+    @Test("Options that affect the cache send a call along the full path", arguments: ComparedChain.allCases)
+    func concerningOptions(_ chain: ComparedChain) async throws {
+        let twins = ComparedTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "ETag": "\"v\""] }
         await twins.warm()
-        func ask(_ change: (inout CallOptions) -> Void) async -> ReadySeen {
+        func ask(_ change: (inout CallOptions) -> Void) async -> ComparedAnswer {
             var options = CallOptions()
             change(&options)
             return await twins.ask(.get("http://origin.example/a", ["X-Key": "k"]), options)
@@ -37,9 +37,9 @@ struct ReadyChainTests {
         twins.expectSameCounts()
     }
 
-    @Test("Other options have no effect", arguments: ReadyChain.allCases)
-    func otherOptions(_ chain: ReadyChain) async {
-        let twins = ReadyTwins(chain)
+    @Test("Other options have no effect", arguments: ComparedChain.allCases)
+    func otherOptions(_ chain: ComparedChain) async {
+        let twins = ComparedTwins(chain)
         await twins.warm()
         var options = CallOptions()
         options.operationName = "getA"
@@ -56,10 +56,10 @@ struct ReadyChainTests {
 
     @Test(
         "A ready answer that the caller refuses is removed, and the call is sent past the store",
-        arguments: ReadyChain.allCases
+        arguments: ComparedChain.allCases
     )
-    func refused(_ chain: ReadyChain) async {
-        let twins = ReadyTwins(chain)
+    func refused(_ chain: ComparedChain) async {
+        let twins = ComparedTwins(chain)
         await twins.warm()
         var options = CallOptions()
         options.acceptance = Acceptance { response in
@@ -76,9 +76,9 @@ struct ReadyChainTests {
         twins.expectSameCounts()
     }
 
-    @Test("One that the caller accepts stays", arguments: ReadyChain.allCases)
-    func accepted(_ chain: ReadyChain) async {
-        let twins = ReadyTwins(chain)
+    @Test("One that the caller accepts stays", arguments: ComparedChain.allCases)
+    func accepted(_ chain: ComparedChain) async {
+        let twins = ComparedTwins(chain)
         await twins.warm()
         var options = CallOptions()
         options.acceptance = .successful
@@ -88,7 +88,7 @@ struct ReadyChainTests {
 
     @Test("If nothing may be sent, a refused answer ends the call")
     func refusedOffline() async {
-        let twins = ReadyTwins()
+        let twins = ComparedTwins()
         await twins.warm()
         var options = CallOptions()
         options.acceptance = Acceptance { _ in throw Refused() }
@@ -98,7 +98,7 @@ struct ReadyChainTests {
 
     @Test("Observers get the same events as for any other hit")
     func observed() async {
-        let twins = ReadyTwins(.observed)
+        let twins = ComparedTwins(.observed)
         await twins.warm()
         let names = twins.short.events.names.suffix(3)
         #expect(names == [.callStarted, .cacheDecided, .callEnded])
@@ -106,9 +106,9 @@ struct ReadyChainTests {
         twins.expectSameCounts()
     }
 
-    @Test("An outer cache stores the ready answer of an inner one", arguments: [ReadyChain.nested, .stacked])
-    func outerCache(_ chain: ReadyChain) async throws {
-        let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "Retry-After": "30"] }
+    @Test("An outer cache stores the ready answer of an inner one", arguments: [ComparedChain.nested, .stacked])
+    func outerCache(_ chain: ComparedChain) async throws {
+        let twins = ComparedTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "Retry-After": "30"] }
         for round in 0..<4 {
             try await twins.change { _ = try await $0.outer?.remove(.all, now: $0.clock.timestamp) }
             let seen = await twins.ask(note: "round \(round)")

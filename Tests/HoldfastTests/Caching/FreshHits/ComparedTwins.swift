@@ -14,26 +14,26 @@ import Testing
 #endif
 
 /// Two pipelines that are asked the same, of which one answers plain requests the short way: nothing but time may tell them apart.
-final class ReadyTwins {
-    let short: ReadySide
-    let long: ReadySide
+final class ComparedTwins {
+    let short: ComparedSide
+    let long: ComparedSide
     /// How many answers were ready.
     private(set) var readyCount = 0
 
-    init(_ setting: ReadySetting) {
-        short = ReadySide(setting, answersFreshHits: true)
-        long = ReadySide(setting, answersFreshHits: false)
+    init(_ setting: ComparedSetting) {
+        short = ComparedSide(setting, answersFreshHits: true)
+        long = ComparedSide(setting, answersFreshHits: false)
     }
 
     /// Over an origin that numbers its answers in their bodies.
     convenience init(
-        _ chain: ReadyChain = .lone,
+        _ chain: ComparedChain = .lone,
         _ options: CacheOptions = CacheOptions(),
         store: StoreMaker = .memory,
         _ fields: @escaping @Sendable (URLRequest, Int) -> HeaderFields = { _, _ in ["Cache-Control": "max-age=60"] }
     ) {
         self.init(
-            ReadySetting(chain: chain, options: options, store: store) { request, number in
+            ComparedSetting(chain: chain, options: options, store: store) { request, number in
                 .respond(200, fields(request, number), body: "\(number + 1)")
             }
         )
@@ -49,7 +49,7 @@ final class ReadyTwins {
         _ options: CallOptions = CallOptions(),
         note: String = "",
         sourceLocation: SourceLocation = #_sourceLocation
-    ) async -> ReadySeen {
+    ) async -> ComparedAnswer {
         let seen = await short.ask(request, body: body, options)
         let expected = await long.ask(request, body: body, options)
         #expect(seen == expected, "\(note)", sourceLocation: sourceLocation)
@@ -64,7 +64,7 @@ final class ReadyTwins {
         _ request: URLRequest = .get(),
         _ options: CallOptions = CallOptions(),
         sourceLocation: SourceLocation = #_sourceLocation
-    ) async -> ReadySeen {
+    ) async -> ComparedAnswer {
         await ask(request, options, note: "first", sourceLocation: sourceLocation)
         await ask(request, options, note: "second", sourceLocation: sourceLocation)
         let seen = await ask(request, options, note: "third", sourceLocation: sourceLocation)
@@ -72,7 +72,7 @@ final class ReadyTwins {
         return seen
     }
 
-    func change(_ change: (ReadySide) async throws -> Void) async rethrows {
+    func change(_ change: (ComparedSide) async throws -> Void) async rethrows {
         try await change(short)
         try await change(long)
     }
@@ -123,7 +123,7 @@ final class ReadyTwins {
     }
 
     /// What observers were told, without the numbers that calls have in a process.
-    private func told(_ side: ReadySide, _ isBackground: Bool) -> [String] {
+    private func told(_ side: ComparedSide, _ isBackground: Bool) -> [String] {
         side.events.events.filter { $0.isBackground == isBackground }.map { event in
             let parts: [String?] = [
                 "\(event.name)", "\(event.timestamp)", event.status.map { "\($0)" }, event.source.map { "\($0)" },

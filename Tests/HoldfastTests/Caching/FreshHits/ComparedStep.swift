@@ -13,7 +13,7 @@ import HoldfastTesting
 #endif
 
 /// One step of a random history: a call, or something that changes what the next one finds.
-enum ReadyStep: Sendable {
+enum ComparedStep: Sendable {
     case call(URLRequest, body: RequestBody?, CallOptions)
     case advance(Duration)
     case setClock(Duration)
@@ -25,7 +25,7 @@ enum ReadyStep: Sendable {
 
     /// - Parameter mayRefuse: whether callers may refuse answers. What they send then would race with a revalidation in the
     ///   background of what they refuse.
-    static func random(mayRefuse: Bool, using random: inout SeededGenerator) -> ReadyStep {
+    static func random(mayRefuse: Bool, using random: inout SeededGenerator) -> ComparedStep {
         switch Int.random(in: 0..<80, using: &random) {
         case 0...4: .advance(.milliseconds([300, 999, 5_000, 9_000, 45_000][Int.random(in: 0..<5, using: &random)]))
         case 5: .setClock(.seconds([-3_600, -7, 11, 4_000][Int.random(in: 0..<4, using: &random)]))
@@ -57,7 +57,7 @@ enum ReadyStep: Sendable {
         return Bool.random(using: &random) ? .url(url) : .path(url)
     }
 
-    private static func call(_ mayRefuse: Bool, using random: inout SeededGenerator) -> ReadyStep {
+    private static func call(_ mayRefuse: Bool, using random: inout SeededGenerator) -> ComparedStep {
         var request = URLRequest.get(pick(urls, using: &random))
         var body: RequestBody?
         if Int.random(in: 0..<5, using: &random) == 0 {
@@ -111,15 +111,15 @@ enum ReadyStep: Sendable {
     }
 }
 
-extension ReadySide {
+extension ComparedSide {
     /// Takes a step that is no call.
-    func take(_ step: ReadyStep) async throws {
+    func take(_ step: ComparedStep) async throws {
         switch step {
         case .call: break
         case .advance(let duration): clock.advance(by: duration)
         case .setClock(let duration): clock.skewTimeOfDay(by: duration)
         case .purge(let selection, let softly):
-            for cache in caches { try await cache.remove(selection, softly: softly, now: clock.timestamp) }
+            for cache in caches { try await cache.purge(selection, softly: softly, now: clock.timestamp) }
         case .pin(let isPinned):
             for cache in caches {
                 if isPinned {

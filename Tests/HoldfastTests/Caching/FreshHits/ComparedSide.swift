@@ -13,7 +13,7 @@ import HoldfastTesting
 #endif
 
 /// What stands around the cache whose answers are compared.
-enum ReadyChain: String, CaseIterable, Sendable {
+enum ComparedChain: String, CaseIterable, Sendable {
     /// Nothing else takes part: a ready answer needs no call at all.
     case lone
     /// A hook that edits requests as it is told stands above.
@@ -41,8 +41,8 @@ struct StoreMaker: Sendable {
 }
 
 /// How both sides are made.
-struct ReadySetting: Sendable {
-    var chain = ReadyChain.lone
+struct ComparedSetting: Sendable {
+    var chain = ComparedChain.lone
     var options = CacheOptions()
     var store = StoreMaker.memory
     /// The origin's answer to a request, of which so many were sent before.
@@ -50,7 +50,7 @@ struct ReadySetting: Sendable {
 }
 
 /// One of two pipelines that are asked the same.
-final class ReadySide: Sendable {
+final class ComparedSide: Sendable {
     let clock = ManualClock(autoAdvances: true)
     let transport: ScriptedTransport
     /// The cache next to the origin.
@@ -65,7 +65,7 @@ final class ReadySide: Sendable {
     let edit = SharedValue<[String: String]>([:])
     private let inner: Pipeline?
 
-    init(_ setting: ReadySetting, answersFreshHits: Bool) {
+    init(_ setting: ComparedSetting, answersFreshHits: Bool) {
         let (implicit, numbers, origin) = (implicit, AnswerNumbers(), setting.origin)
         transport = ScriptedTransport(implicit: { _ in implicit.value }) { request in
             origin(request, numbers.next() - 1)
@@ -94,9 +94,10 @@ final class ReadySide: Sendable {
     var caches: [HTTPCache] { [cache] + [outer].compactMap(\.self) }
 
     /// Sends a request, reads its answer and waits for what goes on in the background.
-    func ask(_ request: URLRequest, body: RequestBody? = nil, _ options: CallOptions = CallOptions()) async -> ReadySeen
+    func ask(_ request: URLRequest, body: RequestBody? = nil, _ options: CallOptions = CallOptions()) async
+        -> ComparedAnswer
     {
-        var seen = ReadySeen()
+        var seen = ComparedAnswer()
         do {
             let response = try await pipeline.send(request, body: body, options: options)
             seen.note(response)
@@ -116,7 +117,7 @@ final class ReadySide: Sendable {
 }
 
 /// What a caller sees of a call.
-struct ReadySeen: Equatable, Sendable {
+struct ComparedAnswer: Equatable, Sendable {
     var status = 0
     var fields = HeaderFields()
     var body: [UInt8] = []
@@ -155,7 +156,7 @@ struct ReadySeen: Equatable, Sendable {
         isReady = response.source == .fresh && !(response.storedOrigin is StoredOrigin)
     }
 
-    static func == (left: ReadySeen, right: ReadySeen) -> Bool {
+    static func == (left: ComparedAnswer, right: ComparedAnswer) -> Bool {
         left.status == right.status && left.fields == right.fields && left.body == right.body && left.url == right.url
             && left.source == right.source && left.decision == right.decision
             && left.requestTime == right.requestTime && left.responseTime == right.responseTime

@@ -15,7 +15,7 @@ import Testing
 #endif
 
 @Suite("Ready answers: any history has the same results on the short and the full path", .timeLimit(.minutes(20)))
-struct ReadyPropertyTests {
+struct FreshHitPropertyTests {
     private static let stepCount = 120
     private static let historyCount = max(30, UInt64(History.steps(percent: 1, among: 10 * stepCount)))
 
@@ -37,18 +37,18 @@ struct ReadyPropertyTests {
 
     /// - Returns: how many calls there were, how many were hits, and how many of those were ready.
     private static func history(
-        _ chain: ReadyChain,
+        _ chain: ComparedChain,
         _ seed: UInt64,
         store: StoreMaker
     ) async throws -> (calls: Int, hits: Int, ready: Int) {
-        let origin = ReadyOrigin(seed: seed, takesTime: seed.isMultiple(of: 2))
-        let twins = ReadyTwins(
-            ReadySetting(chain: chain, options: options(seed: seed), store: store) { origin.answer($0, $1) }
+        let origin = ComparedOrigin(seed: seed, takesTime: seed.isMultiple(of: 2))
+        let twins = ComparedTwins(
+            ComparedSetting(chain: chain, options: options(seed: seed), store: store) { origin.answer($0, $1) }
         )
         var random = SeededGenerator(seed: seed)
         var (calls, hits) = (0, 0)
         for step in 0..<stepCount {
-            let taken = ReadyStep.random(mayRefuse: origin.takesTime, using: &random)
+            let taken = ComparedStep.random(mayRefuse: origin.takesTime, using: &random)
             let note = "seed \(seed), \(chain), step \(step): \(taken)"
             guard case .call(let request, let body, let options) = taken else {
                 try await twins.change { try await $0.take(taken) }
@@ -62,8 +62,8 @@ struct ReadyPropertyTests {
         return (calls, hits, twins.readyCount)
     }
 
-    @Test("In memory", arguments: ReadyChain.allCases, [0, 100] as [UInt64])
-    func memory(_ chain: ReadyChain, _ base: UInt64) async throws {
+    @Test("In memory", arguments: ComparedChain.allCases, [0, 100] as [UInt64])
+    func memory(_ chain: ComparedChain, _ base: UInt64) async throws {
         var (hits, ready) = (0, 0)
         for seed in (base + 1_000 * (History.seed - 1))..<(base + 1_000 * (History.seed - 1) + Self.historyCount) {
             let count = try await Self.history(chain, seed, store: .memory)
@@ -75,8 +75,8 @@ struct ReadyPropertyTests {
         #expect(hits > 400, "\(hits) hits")
     }
 
-    @Test("On disk", arguments: ReadyChain.allCases)
-    func disk(_ chain: ReadyChain) async throws {
+    @Test("On disk", arguments: ComparedChain.allCases)
+    func disk(_ chain: ComparedChain) async throws {
         var (hits, ready) = (0, 0)
         for seed in 2_000..<2_012 as Range<UInt64> {
             var stores: [DiskStore] = []
@@ -100,8 +100,8 @@ struct ReadyPropertyTests {
         #expect(hits > 150, "\(hits) hits")
     }
 
-    @Test("In memory over another store", arguments: ReadyChain.allCases)
-    func tiered(_ chain: ReadyChain) async throws {
+    @Test("In memory over another store", arguments: ComparedChain.allCases)
+    func tiered(_ chain: ComparedChain) async throws {
         var (hits, ready) = (0, 0)
         for seed in 1_000..<1_030 as Range<UInt64> {
             let count = try await Self.history(chain, seed, store: .tiered)

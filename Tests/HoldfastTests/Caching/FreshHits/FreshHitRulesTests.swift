@@ -14,17 +14,17 @@ import Testing
 #endif
 
 @Suite("Ready answers: the rules of the cache and of HTTP", .timeLimit(.minutes(20)))
-struct ReadyRulesTests {
+struct FreshHitRulesTests {
     private static func options(_ change: (inout CacheOptions) -> Void) -> CacheOptions {
         var options = CacheOptions()
         change(&options)
         return options
     }
 
-    @Test("A stored redirect is followed hop by hop, also if both hops are ready", arguments: ReadyChain.allCases)
-    func redirect(_ chain: ReadyChain) async {
-        let twins = ReadyTwins(
-            ReadySetting(chain: chain) { request, number in
+    @Test("A stored redirect is followed hop by hop, also if both hops are ready", arguments: ComparedChain.allCases)
+    func redirect(_ chain: ComparedChain) async {
+        let twins = ComparedTwins(
+            ComparedSetting(chain: chain) { request, number in
                 request.url?.path == "/a"
                     ? .respond(301, ["Location": "/b", "Cache-Control": "max-age=60"], body: "moved")
                     : .respond(200, ["Cache-Control": "max-age=60"], body: "there")
@@ -42,8 +42,9 @@ struct ReadyRulesTests {
 
     @Test("Each cacheable status is returned unchanged", arguments: [203, 204, 300, 404, 410, 451, 503])
     func statuses(_ status: Int) async {
-        let twins = ReadyTwins(
-            ReadySetting { _, _ in .respond(status, ["Cache-Control": "max-age=60"], body: status == 204 ? "" : "x") }
+        let twins = ComparedTwins(
+            ComparedSetting { _, _ in .respond(status, ["Cache-Control": "max-age=60"], body: status == 204 ? "" : "x")
+            }
         )
         for _ in 0..<4 { #expect(await twins.ask().status == status) }
         #expect(twins.short.transport.sent.count == 1)
@@ -52,7 +53,7 @@ struct ReadyRulesTests {
 
     @Test("The Age is that of the current second, and a Retry-After is reduced by it")
     func age() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=600", "Age": "7", "Retry-After": "100"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=600", "Age": "7", "Retry-After": "100"] }
         await twins.warm()
         for step in 1...5 {
             twins.advance(.milliseconds(700))
@@ -66,7 +67,7 @@ struct ReadyRulesTests {
     @Test("With a Date within the second, the age also changes within the second")
     func apparentAge() async {
         // The clock begins in the middle of a second, so that the response seems half a second old.
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=9", "Date": "Tue, 14 Nov 2023 22:13:20 GMT"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=9", "Date": "Tue, 14 Nov 2023 22:13:20 GMT"] }
         twins.setClock(by: .milliseconds(600))
         await twins.warm()
         for _ in 0..<30 {
@@ -78,7 +79,7 @@ struct ReadyRulesTests {
 
     @Test("With a lifetime of the cache's own the Age is still the response's", arguments: [0, 600])
     func fixedLifetime(_ skew: Int) async {
-        let twins = ReadyTwins(.lone, Self.options { $0.fixedLifetime = .seconds(9) }) { _, _ in
+        let twins = ComparedTwins(.lone, Self.options { $0.fixedLifetime = .seconds(9) }) { _, _ in
             ["Cache-Control": "no-store", "Date": "Tue, 14 Nov 2023 22:13:20 GMT"]
         }
         twins.setClock(by: .milliseconds(skew))
@@ -97,7 +98,7 @@ struct ReadyRulesTests {
 
     @Test("The time-to-live hook works as before, whatever the spelling of the query")
     func timeToLive() async {
-        let twins = ReadyTwins(
+        let twins = ComparedTwins(
             .lone,
             Self.options {
                 $0.fixedLifetime = .seconds(60)
@@ -112,7 +113,7 @@ struct ReadyRulesTests {
 
     @Test("If the clock is set back, an answer stays fresh with its age on arrival")
     func setBack() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Age": "5"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "Age": "5"] }
         await twins.warm()
         twins.advance(.seconds(30))
         await twins.ask()
@@ -132,14 +133,14 @@ struct ReadyRulesTests {
         ]
     )
     func unready(_ cacheControl: String) async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": cacheControl, "ETag": "\"v\""] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": cacheControl, "ETag": "\"v\""] }
         for _ in 0..<4 { #expect(await !twins.ask().isReady) }
         twins.expectSameCounts()
     }
 
     @Test("In shared mode everyone's responses are ready for everyone, until there is one of the principal's own")
     func shared() async {
-        let twins = ReadyTwins(.lone, .shared) { _, _ in ["Cache-Control": "max-age=5, s-maxage=60"] }
+        let twins = ComparedTwins(.lone, .shared) { _, _ in ["Cache-Control": "max-age=5, s-maxage=60"] }
         let seen = await twins.warm()
         #expect(seen.decision?.freshnessLeft == 60)
         let personal = URLRequest.get("http://origin.example/a", ["Authorization": "Bearer a"])
@@ -154,7 +155,7 @@ struct ReadyRulesTests {
         arguments: [true, false]
     )
     func borrowed(_ mayBorrow: Bool) async {
-        let twins = ReadyTwins(.lone, Self.options { $0.cookiesMayBorrow = mayBorrow })
+        let twins = ComparedTwins(.lone, Self.options { $0.cookiesMayBorrow = mayBorrow })
         await twins.warm()
         let request = URLRequest.get("http://origin.example/a", ["Cookie": "a=b"])
         for round in 0..<4 {
@@ -175,7 +176,7 @@ struct ReadyRulesTests {
         arguments: [true, false]
     )
     func ignoredCookies(_ isImplicit: Bool) async {
-        let twins = ReadyTwins()
+        let twins = ComparedTwins()
         if isImplicit { twins.setImplicit(["Cookie": "AWSALB=1"]) }
         let request = URLRequest.get("http://origin.example/a", isImplicit ? [:] : ["Cookie": "AWSALB=1"])
         for round in 0..<4 {
@@ -193,7 +194,7 @@ struct ReadyRulesTests {
         "The newest response for a URL is used, even if it belongs to another query (No-Vary-Search)"
     )
     func searchVariance() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"u\")"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"u\")"] }
         await twins.ask(.get("http://origin.example/a?u=1"))
         let other = URLRequest.get("http://origin.example/a?u=2")
         for _ in 0..<3 { #expect(await twins.ask(other).text == "1") }
@@ -210,7 +211,7 @@ struct ReadyRulesTests {
 
     @Test("The fragment is not part of the key, and each spelling of a URL is returned as it was")
     func spellings() async {
-        let twins = ReadyTwins()
+        let twins = ComparedTwins()
         for url in ["http://origin.example/a", "http://ORIGIN.example:80/a", "http://origin.example/%61#x"] {
             let seen = await twins.ask(.get(url))
             #expect(seen.text == "1")
@@ -225,7 +226,7 @@ struct ReadyRulesTests {
         arguments: [false, true]
     )
     func cacheStatus(_ showsKey: Bool) async {
-        let twins = ReadyTwins(
+        let twins = ComparedTwins(
             .lone,
             Self.options {
                 $0.cacheName = "test"
@@ -242,7 +243,7 @@ struct ReadyRulesTests {
 
     @Test("A recorder sees every request while it is attached")
     func recording() async throws {
-        let twins = ReadyTwins()
+        let twins = ComparedTwins()
         await twins.warm()
         let recorders = [HitRateRecorder(), HitRateRecorder()]
         twins.short.cache.record(with: recorders[0])

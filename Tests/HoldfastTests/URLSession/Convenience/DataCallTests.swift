@@ -11,7 +11,7 @@ import Testing
 #endif
 
 @Suite("URLSession API: Pipeline.data(for:)", .timeLimit(.minutes(20)))
-struct DataFaceTests {
+struct DataCallTests {
     @Test("Data and an HTTPURLResponse come back for any status, fields included", arguments: [200, 404, 503])
     func dataFor(_ status: Int) async throws {
         let fields: HeaderFields = ["Content-Type": "text/plain", "X-Twice": "a", "x-twice": "b"]

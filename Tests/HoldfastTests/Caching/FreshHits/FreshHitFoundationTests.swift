@@ -13,8 +13,8 @@ import Testing
 #endif
 
 @Suite("Ready answers: the Foundation form of the head", .timeLimit(.minutes(20)))
-struct ReadyFoundationTests {
-    let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=600", "X-A": "1"] }
+struct FreshHitFoundationTests {
+    let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=600", "X-A": "1"] }
 
     /// A response that is ready.
     private func response(_ request: URLRequest = .get()) async throws -> Response {

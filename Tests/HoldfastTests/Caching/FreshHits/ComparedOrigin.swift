@@ -10,7 +10,7 @@ import HoldfastTesting
 #endif
 
 /// An origin whose answers are random, and the same again for the same seed, request and number.
-struct ReadyOrigin: Sendable {
+struct ComparedOrigin: Sendable {
     let seed: UInt64
     /// Whether answers take time. Then none may be used while it is revalidated: what takes time in the background would race with
     /// the caller.
@@ -46,7 +46,7 @@ struct ReadyOrigin: Sendable {
     private func fields(mayRevalidate: Bool, using random: inout SeededGenerator) -> HeaderFields {
         var fields: HeaderFields = [:]
         func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }
-        fields["Cache-Control"] = ReadyStep.pick(
+        fields["Cache-Control"] = ComparedStep.pick(
             [
                 "max-age=60", "max-age=60", "max-age=10", "max-age=600, private", "max-age=5, s-maxage=60", "public",
                 "max-age=60, must-revalidate", "max-age=60, immutable", "no-cache", "no-store", "max-age=0", nil,
@@ -57,15 +57,15 @@ struct ReadyOrigin: Sendable {
             using: &random
         )
         if chance(3) {
-            fields["Vary"] = ReadyStep.pick(
+            fields["Vary"] = ComparedStep.pick(
                 ["X-Tenant", "Accept-Language", "x-tenant, Accept-Language", "Cookie", "*", "X-Never"],
                 using: &random
             )
         }
         if chance(2) { fields["ETag"] = "\"e\"" }
-        if chance(4) { fields["Age"] = ReadyStep.pick(["0", "3", "59", "100", "x"], using: &random) }
+        if chance(4) { fields["Age"] = ComparedStep.pick(["0", "3", "59", "100", "x"], using: &random) }
         if chance(3) {
-            fields["Date"] = ReadyStep.pick(
+            fields["Date"] = ComparedStep.pick(
                 [
                     "Tue, 14 Nov 2023 22:13:20 GMT", "Tue, 14 Nov 2023 22:13:00 GMT", "Tue, 14 Nov 2023 22:20:20 GMT",
                     "no date",
@@ -76,9 +76,9 @@ struct ReadyOrigin: Sendable {
         if chance(6) { fields["Expires"] = "Tue, 14 Nov 2023 22:30:00 GMT" }
         if chance(4) { fields["Last-Modified"] = "Mon, 13 Nov 2023 22:13:20 GMT" }
         if chance(4) {
-            fields["Retry-After"] = ReadyStep.pick(["30", "5", "Tue, 14 Nov 2023 22:14:00 GMT"], using: &random)
+            fields["Retry-After"] = ComparedStep.pick(["30", "5", "Tue, 14 Nov 2023 22:14:00 GMT"], using: &random)
         }
-        if chance(6) { fields["No-Vary-Search"] = ReadyStep.pick(["params=(\"u\")", "key-order"], using: &random) }
+        if chance(6) { fields["No-Vary-Search"] = ComparedStep.pick(["params=(\"u\")", "key-order"], using: &random) }
         if chance(8) { fields["Content-Encoding"] = "gzip" }
         return fields
     }

@@ -48,35 +48,35 @@ struct SameAnswersTests {
         }
     }
 
-    @Test("Data, status, fields, URL and derived values are equal", arguments: Face.allCases)
-    func same(_ face: Face) async throws {
+    @Test("Data, status, fields, URL and derived values are equal", arguments: SessionCall.allCases)
+    func same(_ call: SessionCall) async throws {
         let server = try Self.server()
         defer { server.stop() }
         let session = URLSession(configuration: .ephemeral)
         defer { session.invalidateAndCancel() }
         let pipeline = Pipeline(transport: URLSessionTransport())
         let folder = try Folder()
-        for path in Self.answers.keys.sorted() where path != "/redirect" || face.method == "GET" {
-            let request = URLRequest.to(server, path, face.method)
-            let (data, response) = try await face.load(request, session, folder)
-            let (ourData, ours) = try await face.load(request, pipeline, folder)
+        for path in Self.answers.keys.sorted() where path != "/redirect" || call.method == "GET" {
+            let request = URLRequest.to(server, path, call.method)
+            let (data, response) = try await call.load(request, session, folder)
+            let (ourData, ours) = try await call.load(request, pipeline, folder)
             #expect(ourData == data, "\(path)")
             #expect(ours.looks == response.looks, "\(path)")
         }
     }
 
-    @Test("What reaches the server is also equal: method, target, fields, content", arguments: Face.allCases)
-    func sameRequests(_ face: Face) async throws {
+    @Test("What reaches the server is also equal: method, target, fields, content", arguments: SessionCall.allCases)
+    func sameRequests(_ call: SessionCall) async throws {
         let server = try LoopbackServer.start { _ in LoopbackReply(204) }
         defer { server.stop() }
         let session = URLSession(configuration: .ephemeral)
         defer { session.invalidateAndCancel() }
         let folder = try Folder()
-        var request = URLRequest.to(server, "/a%20b?q=%C3%A9&r=1", face.method)
+        var request = URLRequest.to(server, "/a%20b?q=%C3%A9&r=1", call.method)
         request.setValue("text/html", forHTTPHeaderField: "Accept")
         request.setValue("1", forHTTPHeaderField: "X-Own")
-        _ = try await face.load(request, session, folder)
-        _ = try await face.load(request, Pipeline(transport: URLSessionTransport(), cache: .inMemory()), folder)
+        _ = try await call.load(request, session, folder)
+        _ = try await call.load(request, Pipeline(transport: URLSessionTransport(), cache: .inMemory()), folder)
         let sent = server.requests.map { request in
             [request.method, request.target, request.text]
                 + request.fields.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
@@ -92,16 +92,19 @@ struct SameAnswersTests {
         }
         defer { server.stop() }
         let request = URLRequest.to(server, "/", "HEAD")
-        for face in [Face.data, .download, .bytes] {
-            let (data, response) = try await face.load(request, Pipeline(transport: URLSessionTransport()), Folder())
+        for call in [SessionCall.data, .download, .bytes] {
+            let (data, response) = try await call.load(request, Pipeline(transport: URLSessionTransport()), Folder())
             #expect(data.isEmpty)
             #expect(response.expectedContentLength == 5)
             #expect(response.mimeType == "text/plain")
         }
     }
 
-    @Test("From the cache a response looks as it did from the network", arguments: [Face.data, .download, .bytes])
-    func cached(_ face: Face) async throws {
+    @Test(
+        "From the cache a response looks as it did from the network",
+        arguments: [SessionCall.data, .download, .bytes]
+    )
+    func cached(_ call: SessionCall) async throws {
         let date = "\(HTTPDate(SystemClock().timestamp))"
         let server = try LoopbackServer.start { request in
             var reply = Self.answers[request.path] ?? LoopbackReply(500)
@@ -116,10 +119,10 @@ struct SameAnswersTests {
         let paths = ["/body", "/empty", "/named.bin", "/missing", "/chunked", "/gzip", "/redirect"]
         for path in paths {
             let request = URLRequest.to(server, path)
-            let (data, response) = try await face.load(request, pipeline, folder)
+            let (data, response) = try await call.load(request, pipeline, folder)
             await pipeline.drain()
             let sent = server.requests.count
-            let (storedData, stored) = try await face.load(request, pipeline, folder)
+            let (storedData, stored) = try await call.load(request, pipeline, folder)
             #expect(server.requests.count == sent, "\(path)")
             #expect(storedData == data, "\(path)")
             var (looks, storedLooks) = (response.looks, stored.looks)

@@ -14,7 +14,7 @@ import Testing
 #endif
 
 /// The calls of URLSession that a pipeline has too, brought to one shape.
-enum Face: String, CaseIterable, Sendable {
+enum SessionCall: String, CaseIterable, Sendable {
     case data, upload, uploadFile, download, bytes
 
     static let content = Data("content".utf8)
@@ -27,9 +27,9 @@ enum Face: String, CaseIterable, Sendable {
         let response: URLResponse
         switch self {
         case .data: (data, response) = try await pipeline.data(for: request)
-        case .upload: (data, response) = try await pipeline.upload(for: request, from: Face.content)
+        case .upload: (data, response) = try await pipeline.upload(for: request, from: SessionCall.content)
         case .uploadFile:
-            (data, response) = try await pipeline.upload(for: request, fromFile: try folder.file(Face.content))
+            (data, response) = try await pipeline.upload(for: request, fromFile: try folder.file(SessionCall.content))
         case .download:
             let (file, head) = try await pipeline.download(for: request, into: folder.url)
             (data, response) = (try Data(contentsOf: file), head)
@@ -47,9 +47,9 @@ enum Face: String, CaseIterable, Sendable {
         let response: URLResponse
         switch self {
         case .data, .bytes: (data, response) = try await session.data(for: request)
-        case .upload: (data, response) = try await session.upload(for: request, from: Face.content)
+        case .upload: (data, response) = try await session.upload(for: request, from: SessionCall.content)
         case .uploadFile:
-            (data, response) = try await session.upload(for: request, fromFile: try folder.file(Face.content))
+            (data, response) = try await session.upload(for: request, fromFile: try folder.file(SessionCall.content))
         case .download:
             let (file, head) = try await session.download(for: request)
             (data, response) = (try Data(contentsOf: file), head)

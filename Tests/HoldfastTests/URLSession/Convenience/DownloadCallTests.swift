@@ -23,7 +23,7 @@ import Testing
 #endif
 
 @Suite("URLSession API: Pipeline.download(for:)", .timeLimit(.minutes(20)))
-struct DownloadFaceTests {
+struct DownloadCallTests {
     @Test("The caller owns the file: in the temporary directory, for this user only, with the body")
     func file() async throws {
         let transport = ScriptedTransport([.stream(404, chunks: ["he", "llo"])])

@@ -15,10 +15,10 @@ import Testing
 #endif
 
 @Suite("Ready answers: what the request says", .timeLimit(.minutes(20)))
-struct ReadyAnswerTests {
-    @Test("The third of equal plain requests is answered at once, with any hooks", arguments: ReadyChain.allCases)
-    func plain(_ chain: ReadyChain) async {
-        let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "X-A": "1"] }
+struct FreshHitAnswerTests {
+    @Test("The third of equal plain requests is answered at once, with any hooks", arguments: ComparedChain.allCases)
+    func plain(_ chain: ComparedChain) async {
+        let twins = ComparedTwins(chain) { _, _ in ["Cache-Control": "max-age=60", "X-A": "1"] }
         let seen = await twins.warm()
         #expect(seen.text == "1")
         #expect(seen.source == .fresh)
@@ -37,7 +37,7 @@ struct ReadyAnswerTests {
         ]
     )
     func fields(_ fields: [String: String]) async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "ETag": "\"v1\""] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "ETag": "\"v1\""] }
         await twins.warm()
         #expect(await !twins.ask(.get("http://origin.example/a", fields)).isReady)
         #expect(await !twins.ask(.get("http://origin.example/a", fields)).isReady)
@@ -52,7 +52,7 @@ struct ReadyAnswerTests {
         ]
     )
     func credentials(_ fields: [String: String]) async {
-        let twins = ReadyTwins { request, number in
+        let twins = ComparedTwins { request, number in
             ["Cache-Control": "private, max-age=60", "X-Call": "\(number)", "Vary": "Authorization, Accept"]
         }
         let personal = URLRequest.get("http://origin.example/a", fields)
@@ -68,7 +68,7 @@ struct ReadyAnswerTests {
 
     @Test("A principal that the call names is answered at once, whatever the credentials are")
     func namedPrincipal() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "private, max-age=60"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "private, max-age=60"] }
         var (alice, bob) = (CallOptions(), CallOptions())
         (alice.principal, bob.principal) = ("alice", "")
         await twins.warm(.get(), alice)
@@ -80,7 +80,7 @@ struct ReadyAnswerTests {
 
     @Test("A response that varies with a credential is not answered at once if the call names the principal")
     func namedPrincipalVaries() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "private, max-age=60", "Vary": "Cookie"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "private, max-age=60", "Vary": "Cookie"] }
         var options = CallOptions()
         options.principal = "alice"
         for cookie in ["a=1", "a=1", "a=1", "a=2", "a=2", "a=1"] {
@@ -99,7 +99,7 @@ struct ReadyAnswerTests {
         ]
     )
     func directives(_ value: String, _ isReady: Bool) async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60"] }
         await twins.warm()
         twins.advance(.seconds(5))
         let seen = await twins.ask(.get("http://origin.example/a", ["Cache-Control": value]))
@@ -109,7 +109,7 @@ struct ReadyAnswerTests {
 
     @Test("A field without effect does not matter")
     func otherFields() async {
-        let twins = ReadyTwins()
+        let twins = ComparedTwins()
         await twins.warm()
         let seen = await twins.ask(.get("http://origin.example/a", ["X-Trace": "1", "Accept": "text/html"]))
         #expect(seen.isReady)
@@ -124,7 +124,7 @@ struct ReadyAnswerTests {
         ]
     )
     func options(_ kind: String, _ isReady: Bool) async throws {
-        let twins = ReadyTwins()
+        let twins = ComparedTwins()
         await twins.warm()
         var options = CallOptions()
         switch kind {
@@ -171,7 +171,7 @@ struct ReadyAnswerTests {
 
     @Test("Only the values that Vary nominates find a variant's ready answer; absent differs from empty")
     func vary() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant, Accept-Language"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant, Accept-Language"] }
         func request(_ fields: [String: String]) -> URLRequest { .get("http://origin.example/a", fields) }
         let german = ["X-Tenant": "a", "Accept-Language": "de, en"]
         await twins.warm(request(german))
@@ -189,7 +189,7 @@ struct ReadyAnswerTests {
 
     @Test("An equivalent value of a nominated field takes the full path")
     func equivalentValue() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "Accept-Encoding"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "Accept-Encoding"] }
         func request(_ codings: String) -> URLRequest { .get("http://origin.example/a", ["Accept-Encoding": codings]) }
         await twins.warm(request("gzip, br"))
         let other = await twins.ask(request("br,gzip"))
@@ -200,7 +200,7 @@ struct ReadyAnswerTests {
 
     @Test("Values that are equal in Unicode but not in bytes are different, as on the full path")
     func unicodeEquivalence() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Name"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Name"] }
         func request(_ name: String) -> URLRequest { .get("http://origin.example/a", ["X-Name": name]) }
         await twins.warm(request("caf\u{E9}"))
         let other = await twins.ask(request("cafe\u{301}"))
@@ -210,7 +210,7 @@ struct ReadyAnswerTests {
 
     @Test("The same applies to a field that the transport adds")
     func unicodeEquivalenceBeneath() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Name"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Name"] }
         twins.setImplicit(["X-Name": "caf\u{E9}"])
         await twins.warm()
         twins.setImplicit(["X-Name": "cafe\u{301}"])
@@ -219,7 +219,7 @@ struct ReadyAnswerTests {
 
     @Test("A nominated field in several spellings has all their values")
     func severalSpellings() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
         var both = URLRequest.get()
         both.allHTTPHeaderFields = ["X-Tenant": "a", "x-tenant": "b"]
         for _ in 0..<3 { await twins.ask(both) }
@@ -232,7 +232,7 @@ struct ReadyAnswerTests {
 
     @Test("What the transport adds below the hooks counts: a filling cookie jar, a changing session field")
     func implicitFields() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
         await twins.warm()
         twins.setImplicit(["X-Tenant": "b"])
         #expect(await twins.ask().text == "2")
@@ -248,7 +248,7 @@ struct ReadyAnswerTests {
 
     @Test("A directive that the transport adds is obeyed like one in the request")
     func implicitDirective() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60"] }
         twins.setImplicit(["Cache-Control": "max-age=30"])
         await twins.warm()
         twins.advance(.seconds(30))
@@ -260,7 +260,7 @@ struct ReadyAnswerTests {
 
     @Test("The same field counts as different if it comes from the transport or from the request")
     func implicitAndOwn() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
         twins.setImplicit(["X-Tenant": "a"])
         await twins.warm()
         #expect(await twins.ask(.get("http://origin.example/a", ["X-Tenant": "a"])).text == "1")
@@ -270,7 +270,7 @@ struct ReadyAnswerTests {
 
     @Test("Other methods, including HEAD, take the full path", arguments: ["HEAD", "POST", "PUT", "OPTIONS"])
     func methods(_ method: String) async {
-        let twins = ReadyTwins()
+        let twins = ComparedTwins()
         await twins.warm()
         #expect(await !twins.ask(.request(method, "http://origin.example/a")).isReady)
         await twins.ask()
@@ -279,7 +279,7 @@ struct ReadyAnswerTests {
 
     @Test("A HEAD that is answered from a GET's response takes the full path")
     func head() async {
-        let twins = ReadyTwins()
+        let twins = ComparedTwins()
         await twins.ask()
         for _ in 0..<3 { #expect(await !twins.ask(.request("HEAD", "http://origin.example/a")).isReady) }
         #expect(await twins.ask().isReady)
@@ -293,7 +293,7 @@ struct ReadyAnswerTests {
         ] as [URLRequest.CachePolicy]
     )
     func cachePolicy(_ policy: URLRequest.CachePolicy) async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "ETag": "\"v\""] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "ETag": "\"v\""] }
         await twins.warm()
         var request = URLRequest.get()
         request.cachePolicy = policy
@@ -302,9 +302,9 @@ struct ReadyAnswerTests {
         twins.expectSameCounts()
     }
 
-    @Test("A GET with content takes the full path, wherever the content is", arguments: ReadyChain.allCases)
-    func content(_ chain: ReadyChain) async {
-        let twins = ReadyTwins(chain)
+    @Test("A GET with content takes the full path, wherever the content is", arguments: ComparedChain.allCases)
+    func content(_ chain: ComparedChain) async {
+        let twins = ComparedTwins(chain)
         await twins.warm()
         var request = URLRequest.get()
         request.httpBody = Data("x".utf8)
@@ -319,7 +319,7 @@ struct ReadyAnswerTests {
 
     @Test("A hook that edits the request determines the key")
     func edits() async {
-        let twins = ReadyTwins(.hooked) { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
+        let twins = ComparedTwins(.hooked) { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
         await twins.warm()
         twins.setEdit(["X-Tenant": "b"])
         #expect(await twins.ask().text == "2")

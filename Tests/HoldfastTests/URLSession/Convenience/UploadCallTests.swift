@@ -13,7 +13,7 @@ import Testing
 #endif
 
 @Suite("URLSession API: Pipeline.upload(for:from:) and (for:fromFile:)", .timeLimit(.minutes(20)))
-struct UploadFaceTests {
+struct UploadCallTests {
     private static func put(_ server: LoopbackServer) -> URLRequest { .to(server, "/", "PUT") }
 
     @Test("The content replaces the request's own")
@@ -54,11 +54,11 @@ struct UploadFaceTests {
     func link() async throws {
         let folder = try Folder()
         let link = folder.url.appendingPathComponent("link")
-        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: try folder.file(Face.content))
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: try folder.file(SessionCall.content))
         let server = try LoopbackServer.start { LoopbackReply(bytes: $0.body) }
         defer { server.stop() }
         let pipeline = Pipeline(transport: URLSessionTransport())
-        #expect(try await pipeline.upload(for: Self.put(server), fromFile: link).0 == Face.content)
+        #expect(try await pipeline.upload(for: Self.put(server), fromFile: link).0 == SessionCall.content)
     }
 
     @Test("A missing file, a directory or a URL that is not a file: .badRequest, nothing sent", arguments: 0..<3)

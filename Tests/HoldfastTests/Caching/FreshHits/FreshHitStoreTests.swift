@@ -14,7 +14,7 @@ import Testing
 #endif
 
 @Suite("Ready answers: what happens to their entry", .timeLimit(.minutes(20)))
-struct ReadyStoreTests {
+struct FreshHitStoreTests {
     /// The stores that give bodies without suspending.
     enum Store: String, CaseIterable, Sendable {
         case memory, tiered
@@ -24,13 +24,13 @@ struct ReadyStoreTests {
             _ fields: @escaping @Sendable (URLRequest, Int) -> HeaderFields = { _, _ in
                 ["Cache-Control": "max-age=60", "ETag": "\"v\""]
             }
-        ) -> ReadyTwins {
-            ReadyTwins(.lone, options, store: self == .memory ? .memory : .tiered, fields)
+        ) -> ComparedTwins {
+            ComparedTwins(.lone, options, store: self == .memory ? .memory : .tiered, fields)
         }
     }
 
     /// Asks until what is promoted is above and ready.
-    private static func settle(_ twins: ReadyTwins, _ request: URLRequest = .get()) async {
+    private static func settle(_ twins: ComparedTwins, _ request: URLRequest = .get()) async {
         for _ in 0..<6 { await twins.ask(request) }
         #expect(await twins.ask(request).isReady)
     }
@@ -74,7 +74,7 @@ struct ReadyStoreTests {
     func softlyPurged(_ store: Store) async throws {
         let twins = store.twins()
         await Self.settle(twins)
-        try await twins.change { try await $0.cache.remove(.all, softly: true, now: $0.clock.timestamp) }
+        try await twins.change { try await $0.cache.markStale(.all, now: $0.clock.timestamp) }
         let seen = await twins.ask()
         #expect(!seen.isReady)
         #expect(seen.text == "2")
@@ -83,9 +83,9 @@ struct ReadyStoreTests {
 
     @Test("A marked response that cannot be revalidated is never ready")
     func unconfirmable() async throws {
-        let twins = ReadyTwins { _, number in number == 0 ? ["Cache-Control": "max-age=60"] : [:] }
+        let twins = ComparedTwins { _, number in number == 0 ? ["Cache-Control": "max-age=60"] : [:] }
         await twins.warm()
-        try await twins.change { try await $0.cache.remove(.all, softly: true, now: $0.clock.timestamp) }
+        try await twins.change { try await $0.cache.markStale(.all, now: $0.clock.timestamp) }
         for _ in 0..<3 { #expect(await !twins.ask().isReady) }
     }
 
@@ -104,8 +104,8 @@ struct ReadyStoreTests {
 
     @Test("A 304 freshens it, and its new fields and age are returned")
     func freshened() async {
-        let twins = ReadyTwins(
-            ReadySetting { request, number in
+        let twins = ComparedTwins(
+            ComparedSetting { request, number in
                 let fields: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\"", "X-Number": "\(number)"]
                 return number == 0 ? .respond(200, fields, body: "one") : .respond(304, fields)
             }
@@ -123,7 +123,7 @@ struct ReadyStoreTests {
 
     @Test("Eviction removes it")
     func evicted() async {
-        let twins = ReadyTwins()
+        let twins = ComparedTwins()
         await twins.warm()
         await twins.change { ($0.cache.store as? MemoryStore)?.trim(to: 0) }
         let seen = await twins.ask()
@@ -161,7 +161,7 @@ struct ReadyStoreTests {
 
     @Test("Once stale it is revalidated, in the same second")
     func stale() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60"] }
         await twins.warm()
         twins.advance(.milliseconds(59_999))
         let last = await twins.ask()
@@ -173,7 +173,7 @@ struct ReadyStoreTests {
 
     @Test("Each of several variants of a URL answers requests with its own values at once")
     func variants() async {
-        let twins = ReadyTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
+        let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Tenant"] }
         await twins.warm(.get("http://origin.example/a", ["X-Tenant": "a"]))
         await twins.ask(.get("http://origin.example/a", ["X-Tenant": "b"]))
         for tenant in ["a", "b", "a"] {
@@ -185,7 +185,7 @@ struct ReadyStoreTests {
 
     @Test("Variants that nominate different fields are told apart by the full judgement")
     func differentNames() async {
-        let twins = ReadyTwins { request, _ in
+        let twins = ComparedTwins { request, _ in
             let name = request.value(forHTTPHeaderField: "X-Tenant") == nil ? "X-Other" : "X-Tenant"
             return ["Cache-Control": "max-age=60", "Vary": name]
         }
@@ -198,7 +198,7 @@ struct ReadyStoreTests {
 
     @Test("An entry that its store cannot vouch for is revalidated, although it has the version that was ready")
     func lostPower() async throws {
-        let twins = ReadyTwins(.lone, store: StoreMaker { DoubtingStore() }) { _, _ in
+        let twins = ComparedTwins(.lone, store: StoreMaker { DoubtingStore() }) { _, _ in
             ["Cache-Control": "max-age=60", "ETag": "\"v\""]
         }
         await twins.warm()
@@ -210,7 +210,7 @@ struct ReadyStoreTests {
 
     @Test("A response with a long head, or with many lines, is answered alike", arguments: [(90, 1), (1, 63), (1, 70)])
     func longHead(_ kibibytes: Int, _ lineCount: Int) async {
-        let twins = ReadyTwins { _, _ in
+        let twins = ComparedTwins { _, _ in
             var fields: HeaderFields = ["Cache-Control": "max-age=60"]
             for number in 0..<lineCount {
                 fields.append(rawName: "X-Long-\(number)", value: String(repeating: "x", count: kibibytes << 10))
@@ -224,17 +224,17 @@ struct ReadyStoreTests {
 
     @Test("A store whose bodies suspend makes nothing ready")
     func suspending() async {
-        let twins = ReadyTwins(.lone, store: StoreMaker { FaultyStore() })
+        let twins = ComparedTwins(.lone, store: StoreMaker { FaultyStore() })
         for _ in 0..<5 { #expect(await !twins.ask().isReady) }
         twins.expectSameCounts()
     }
 
     @Test(
         "What is not a fresh hit is looked up as often as by the full judgement alone",
-        arguments: ReadyChain.allCases
+        arguments: ComparedChain.allCases
     )
-    func looksOnce(_ chain: ReadyChain) async throws {
-        let twins = ReadyTwins(chain) { _, _ in ["Cache-Control": "max-age=5", "ETag": "\"e\""] }
+    func looksOnce(_ chain: ComparedChain) async throws {
+        let twins = ComparedTwins(chain) { _, _ in ["Cache-Control": "max-age=5", "ETag": "\"e\""] }
         func expectSameLookups(_ note: Comment) {
             #expect(
                 twins.short.caches.map(\.store.statistics.lookups) == twins.long.caches.map(\.store.statistics.lookups),
