@@ -54,11 +54,7 @@ struct StageSubject: Sendable {
             let stored = StoredResponse(
                 target: head.target,
                 nominated: nominated,
-                head: FieldUpdate.storable(
-                    ResponseHead(status: .ok, fields: fields),
-                    contentDecoded: false,
-                    mode: .private
-                ),
+                head: ResponseHead(status: .ok, fields: fields),
                 requestTime: now,
                 responseTime: now
             )
