@@ -12,7 +12,7 @@ internal import HoldfastTesting
     internal import Musl
 #endif
 
-/// A primary key and a variant beneath it, as words without spaces.
+/// A primary key and a variant below it, as words without spaces.
 struct CrashIdentity: Hashable, Sendable, CustomStringConvertible {
     let key: String
     let variant: String
@@ -36,7 +36,7 @@ struct CrashIdentity: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What an entry's metadata says, so that whoever finds it knows which write it is and what its body must be.
+/// What an entry's metadata says, so that anyone who finds it knows which write it is and what its body must be.
 struct CrashStamp: Hashable, Sendable, CustomStringConvertible {
     /// The put that wrote the body; used once.
     let put: UInt64

@@ -149,7 +149,7 @@ struct WhatItSaysTests {
         #expect(end.contains("not-stored (RFC 9111 §4)"))
     }
 
-    @Test("An error says which call failed, without credentials, whoever threw it")
+    @Test("An error says which call failed, without credentials, no matter who threw it")
     func errorNamesCall() async throws {
         var options = CallOptions()
         options.acceptance = .successful

@@ -12,7 +12,7 @@ internal import Foundation
 /// A rejected stored response is removed, and the call is sent once more, bypassing the store.
 struct AcceptanceStage<Next: Exchanging>: Exchanging {
     /// The position of the first hook below, whose state belongs to one exchange.
-    let firstHookBeneath: Int
+    let firstHookBelow: Int
     let next: Next
 
     func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response {
@@ -29,7 +29,7 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
             guard maySend, context.body.isWhole else { throw refusal.error }
             context.options.cache.reload = true
             context.exchange = nil
-            context.forgetHookStates(from: firstHookBeneath)
+            context.forgetHookStates(from: firstHookBelow)
             return try await judged(request, acceptance: acceptance, context: &context).mapError(\.error).get()
         }
     }

@@ -128,13 +128,13 @@ public struct Pipeline: Transport {
             policy: configuration.redirects,
             trustedOrigins: configuration.trustedOrigins,
             governance: governance,
-            firstHookBeneath: callHooks.count,
+            firstHookBelow: callHooks.count,
             next: hops
         )
         stages = HookChain(
             hooks: callHooks,
             firstIndex: 0,
-            next: AcceptanceStage(firstHookBeneath: callHooks.count, next: redirects)
+            next: AcceptanceStage(firstHookBelow: callHooks.count, next: redirects)
         )
     }
 
@@ -354,7 +354,7 @@ public struct Pipeline: Transport {
             return response.reporting(to: progress)
         } catch {
             context.options.progress?.fail()
-            // One error for cancellation, whoever noticed it first.
+            // One error for cancellation, no matter who noticed it first.
             if error.isCancellation { throw CancellationError() }
             throw error.naming(context.subject ?? CallSubject(request, context: context, operationName: nil))
         }

@@ -18,7 +18,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
     /// Its rules limit the wait before a redirect; without a governor there are none.
     let governance: Governance
     /// The position of the first hook below, whose state belongs to one hop.
-    let firstHookBeneath: Int
+    let firstHookBelow: Int
     let next: Next
 
     func exchange(_ first: URLRequest, context: inout CallContext) async throws -> Response {
@@ -63,7 +63,7 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             earlier += response.attempts
             context.exchange = nil
             if !hop.redirection.keepsBody { context.body = .none }
-            context.forgetHookStates(from: firstHookBeneath)
+            context.forgetHookStates(from: firstHookBelow)
             context.enterHop(to: hop.request, of: first, trustedOrigins: trustedOrigins)
             if context.withholdsAdditions, let fields = context.callerFields {
                 hop.request.withholdFields(addedTo: fields)

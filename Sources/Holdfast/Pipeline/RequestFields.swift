@@ -141,7 +141,7 @@ extension URLRequest {
 /// from; Idempotency-Key, which belongs to one server; Host, which names the first origin; If (RFC 4918 §10.4), whose lock tokens
 /// are capabilities.
 package enum NonCredentialFields {
-    /// Whether a field is known to contain no credential, whoever set it.
+    /// Whether a field is known to contain no credential, no matter who set it.
     package static func contains(_ name: FieldName) -> Bool { names.contains(name.canonicalName) }
 
     /// Whether a field is known to contain no credential; false for an invalid name.

@@ -2,15 +2,20 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if AsyncHTTPClient
+    internal import Foundation
     internal import Holdfast
     internal import HoldfastSemantics
     internal import HoldfastStorage
     internal import NIOCore
     private import Synchronization
 
+    #if canImport(FoundationNetworking)
+        internal import FoundationNetworking
+    #endif
+
     /// The content of one request as the client reads it, and how much of it was requested.
     ///
-    /// The client's own task reads it when the connection accepts more. That task is not a child of the call, so whoever ends
+    /// The client's own task reads it when the connection accepts more. That task is not a child of the call, so anyone who ends
     /// the exchange calls ``cancel()``.
     final class Upload: Sendable {
         private struct State {
@@ -121,6 +126,39 @@
 
             mutating func next() async throws -> ByteBuffer? {
                 try await upload.next()
+            }
+        }
+    }
+
+    extension Upload {
+        /// The upload of a request body; a file is opened, but nothing is read.
+        ///
+        /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` if a file cannot be read.
+        convenience init(_ body: RequestBody, of request: URLRequest, loops: any EventLoopGroup) async throws {
+            switch body.form {
+            case .none:
+                self.init(length: 0, loops: loops) { BytesContent(ByteChunk()) }
+            case .bytes(let bytes):
+                self.init(length: bytes.count, loops: loops) { BytesContent(bytes) }
+            case .file(let url):
+                let file: FileContent
+                do {
+                    file = try await FileContent.open(url)
+                } catch {
+                    throw ServiceError(
+                        .badRequest,
+                        "The file with the request body could not be read, so nothing was sent. Check its path and permissions.",
+                        cause: error,
+                        progress: .notSent
+                    )
+                }
+                self.init(length: file.length, loops: loops) { file }
+            case .factory(let length, let make):
+                self.init(length: length, loops: loops, make)
+            case .oneShot(let length, let source):
+                self.init(length: length, loops: loops) { source }
+            case .requestStream:
+                self.init(length: nil, loops: loops) { StreamContent(request) }
             }
         }
     }

@@ -8,6 +8,9 @@
     internal import HoldfastSemantics
     public import Logging
     public import NIOCore
+    internal import NIOHTTP1
+    internal import NIOSSL
+    private import Synchronization
 
     /// A pipeline with the methods of AsyncHTTPClient: call sites of an `HTTPClient` change one identifier.
     ///
@@ -134,6 +137,74 @@
         /// Whether the parts of a client's request that are not fields reach the network.
         fileprivate var endsInAsyncHTTPClient: Bool {
             transport is AsyncHTTPClientTransport || (transport as? Pipeline)?.endsInAsyncHTTPClient ?? false
+        }
+    }
+
+    extension HTTPClient {
+        /// Puts a cache, retries and hooks in front of this client, which is not changed and remains yours to shut down.
+        ///
+        /// Create it once and keep it: each use of `.default` creates a new cache.
+        ///
+        /// - Parameters:
+        ///   - cache: stores responses and answers from them by RFC 9111; nil, the default: no cache.
+        ///   - retrierFactory: makes the retrier of each call that fails; `.never` by default.
+        ///   - hooks: take part in each call, in this order.
+        ///   - configuration: clock, timeouts, redirects, prepare steps, observers.
+        public func holdfast(
+            cache: HTTPCache? = nil,
+            retrierFactory: any RetrierFactory = .never,
+            hooks: [any ServiceHook] = [],
+            configuration: PipelineConfiguration = PipelineConfiguration()
+        ) -> HoldfastHTTPClient {
+            HoldfastHTTPClient(
+                Pipeline(
+                    transport: AsyncHTTPClientTransport(client: self),
+                    cache: cache,
+                    retrierFactory: retrierFactory,
+                    hooks: hooks,
+                    configuration: configuration
+                )
+            )
+        }
+    }
+
+    /// What a call of ``HoldfastHTTPClient`` has in addition to a URLRequest, passed around the pipeline to the transport.
+    final class ClientCall: Sendable {
+        let tlsConfiguration: TLSConfiguration?
+        let localAddress: String?
+        let logger: Logger?
+        private let lastVersion = Mutex<HTTPVersion?>(nil)
+
+        init(_ request: HTTPClientRequest, logger: Logger?) {
+            tlsConfiguration = request.tlsConfiguration
+            localAddress = request.localAddress
+            self.logger = logger
+        }
+
+        /// The HTTP version of the last response that a transport received for this call.
+        var version: HTTPVersion? { lastVersion.withLock { $0 } }
+
+        func note(_ version: HTTPVersion) {
+            lastVersion.withLock { $0 = version }
+        }
+    }
+
+    /// Converts the pipeline's errors to the client's, for call sites that catch the client's errors.
+    enum ClientErrors {
+        /// The client's error for `error`; the error itself if the client has none.
+        static func clientError(of error: ServiceError) -> any Error {
+            switch error.code {
+            case .deadlineExceeded: return HTTPClientError.deadlineExceeded
+            case .timeout: return error.cause ?? HTTPClientError.deadlineExceeded
+            case .tooManyRedirects: return error.cause ?? HTTPClientError.redirectLimitReached
+            // For a body that fails the client passes the error on, and for an invalid URL it has an error of its own.
+            case .badRequest: return error.cause ?? error
+            default: break
+            }
+            guard let cause = error.cause, cause is HTTPClientError || ClientFailure.below(cause) != nil else {
+                return error
+            }
+            return cause
         }
     }
 #endif

@@ -13,7 +13,7 @@
     package struct EntryMatch: Codable, Sendable, Hashable {
         /// Responses for one of these URLs.
         package var urls: [String]?
-        /// Responses for this URL and those beneath it.
+        /// Responses for this URL and those below it.
         package var below: String?
         /// Responses whose URL begins with this text.
         package var beginning: String?

@@ -71,7 +71,7 @@
 
     /// Writes the body of a response in slices, as fast as the client reads it.
     struct BodyWriter {
-        /// The response was cut off before its end; whoever writes it ends the connection or the stream, so that the client can
+        /// The response was cut off before its end; anyone who writes it ends the connection or the stream, so that the client can
         /// detect it.
         struct Cut: Error {}
 

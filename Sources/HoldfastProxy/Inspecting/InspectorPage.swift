@@ -121,7 +121,7 @@
             <h2 id="purge-title">Purge</h2>
             <form id="purge" class="bar">
             <label>What <select id="purge-selection">
-            <option value="prefix">a URL and all beneath it</option>
+            <option value="prefix">a URL and all below it</option>
             <option value="tag">a tag</option>
             <option value="all">everything</option>
             </select></label>

@@ -71,7 +71,7 @@
                 say(selection === "tag" ? "Say which tag." : "Say which URL, such as http://example.com/images.");
                 return byId("purge-value").focus();
               }
-              confirmPurge({selection, value, soft}, selection === "tag" ? "all entries with the tag " + value : value + " and all beneath it.");
+              confirmPurge({selection, value, soft}, selection === "tag" ? "all entries with the tag " + value : value + " and all below it.");
             });
 
             let searchTimer = null;

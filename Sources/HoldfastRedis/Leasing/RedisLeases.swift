@@ -2,10 +2,11 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Redis
+    internal import Foundation
     package import Holdfast
     internal import HoldfastSemantics
     package import HoldfastStorage
-    private import Synchronization
+    internal import Synchronization
 
     /// The leases in Redis, which decide which of the processes that share it fetches a missing response.
     ///
@@ -129,6 +130,96 @@
             let (seconds, attoseconds) = duration.components
             let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
             return String(max(1, overflow ? .max / 4 : whole &+ attoseconds / 1_000_000_000_000_000))
+        }
+    }
+
+    /// A lease that this process holds in Redis.
+    final class RedisLease: FillLease {
+        let followsFill: Bool
+        private let token: String
+        private let place: LeasePlace
+        private let server: any LeaseServer
+        private let channel: String
+        private let hasEnded = Mutex(false)
+
+        init(_ token: String, at place: LeasePlace, of leases: RedisLeases, followsFill: Bool) {
+            self.token = token
+            self.place = place
+            self.followsFill = followsFill
+            server = leases.server
+            channel = leases.channel
+        }
+
+        deinit { end(.failed) }
+
+        func renew(for length: Duration) async -> Bool {
+            if hasEnded.withLock({ $0 }) { return false }
+            let arguments = [token, RedisLeases.milliseconds(length)]
+            return await server.evaluate(LeaseScript.renew, keys: [place.lease], arguments: arguments) == "kept"
+        }
+
+        func end(_ outcome: LeaseOutcome) {
+            let isFirst = hasEnded.withLock { hasEnded in
+                defer { hasEnded = true }
+                return !hasEnded
+            }
+            guard isFirst else { return }
+            let arguments = [token, outcome.rawValue, RedisLeases.milliseconds(RedisLeases.memory), channel]
+            let keys = [place.lease, place.end]
+            // No one waits for this: a lost server lets the lease expire.
+            Task { [server] in _ = await server.evaluate(LeaseScript.end, keys: keys, arguments: arguments) }
+        }
+    }
+
+    /// Another process's lease in Redis.
+    struct SeenRedisLease: ForeignLease {
+        let token: String
+        let place: LeasePlace
+        let leases: RedisLeases
+
+        func end() async -> LeaseOutcome? { await leases.end(of: token, at: place) }
+    }
+
+    /// What leases need from a Redis server.
+    ///
+    /// **Use.** ``RedisLeases`` calls it. **Implement.** The methods neither throw nor wait for a server that is known to be
+    /// lost; cancelling the task ends a wait at once.
+    package protocol LeaseServer: Sendable {
+        /// Runs a script whose keys are all in one slot.
+        ///
+        /// - Returns: the bulk string that the script returned; nil if the server is lost or too slow, or refused.
+        func evaluate(_ script: String, keys: [String], arguments: [String]) async -> String?
+
+        /// Calls `receive` with the messages of a channel until the subscription is lost or the task is cancelled.
+        func subscribe(_ channel: String, receive: @escaping @Sendable (String) -> Void) async
+    }
+
+    extension RedisClient: LeaseServer {
+        package func evaluate(_ script: String, keys: [String], arguments: [String]) async -> String? {
+            let words = ["\(keys.count)"] + keys + arguments
+            func command(_ name: String, script: String) -> RedisCommand {
+                RedisCommand(([name, script] + words).map { Array($0.utf8) })
+            }
+            let digest = ScriptDigest(of: Array(script.utf8)).hex
+            guard var reply = try? await send(command("EVALSHA", script: digest)) else { return nil }
+            if let text = reply.errorText, text.hasPrefix("NOSCRIPT") {
+                guard let again = try? await send(command("EVAL", script: script)) else { return nil }
+                reply = again
+            }
+            return reply.bytes.map { String(decoding: $0, as: UTF8.self) }
+        }
+
+        package func subscribe(_ channel: String, receive: @escaping @Sendable (String) -> Void) async {
+            let (losses, loss) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+            let subscription = RedisSubscription(to: [channel], of: self) { event in
+                switch event {
+                case .listening, .failed: break
+                case .lost: loss.finish()
+                case .message(_, let payload): receive(String(decoding: payload, as: UTF8.self))
+                }
+            }
+            for await _ in losses {}
+            subscription.end()
         }
     }
 #endif

@@ -48,7 +48,7 @@ public struct StopReason: RawRepresentable, Sendable, Hashable, CustomStringConv
     /// The circuit of the partition is open.
     public static let circuitOpen = StopReason(rawValue: "circuit-open")
     /// A lower layer has already retried and given up.
-    public static let retriedBelow = StopReason(rawValue: "retried-beneath")
+    public static let retriedBelow = StopReason(rawValue: "retried-below")
     /// The client that sent the request retries it itself.
     public static let retriedAbove = StopReason(rawValue: "retried-above")
     /// The credentials were refreshed and still rejected.

@@ -45,7 +45,7 @@ package enum Retryability {
         )
     }
 
-    /// What an outcome proves, whatever the method and whoever may send it again.
+    /// What an outcome proves, whatever the method, and no matter who may send it again.
     ///
     /// - Parameters:
     ///   - outcome: how the attempt ended.

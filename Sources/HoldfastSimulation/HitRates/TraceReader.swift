@@ -18,7 +18,7 @@ internal import HoldfastStorage
 package struct TraceReader: ~Copyable {
     /// A request as the file has it.
     package struct Record: Sendable, Hashable {
-        /// The key, as numbered or hashed by whoever wrote the file.
+        /// The key, as numbered or hashed by anyone who wrote the file.
         package let key: UInt64
         /// Bytes.
         package let size: UInt32

@@ -69,7 +69,7 @@
             row(.redirectCycleDetected, .tooManyRedirects, .headReceived),
         ]
 
-        static let beneath: [Row] = [
+        static let below: [Row] = [
             Row(ChannelError.connectTimeout(.seconds(1)), .connect, .notSent),
             Row(ChannelError.ioOnClosedChannel, .connectionLost, .bodySent),
             Row(ChannelError.eof, .connectionLost, .bodySent),
@@ -97,7 +97,7 @@
 
         private struct Unheard: Error {}
 
-        @Test("Each error has a code and proves what the table says", arguments: ofClient + beneath)
+        @Test("Each error has a code and proves what the table says", arguments: ofClient + below)
         func meaning(_ row: Row) {
             let error = ClientFailure.serviceError(for: row.error, ExchangeTrace(progress: .bodySent))
             #expect(error.code == row.code)
@@ -113,7 +113,7 @@
             for row in ClientFailureTests.ofClient { #expect(ClientFailure.meaning(of: row.error).code != .other) }
         }
 
-        @Test("Once a response has begun, no error proves that nothing was sent", arguments: ofClient + beneath)
+        @Test("Once a response has begun, no error proves that nothing was sent", arguments: ofClient + below)
         func afterHead(_ row: Row) {
             for progress in [TransportProgress.headReceived, .bytesReceived] {
                 let error = ClientFailure.serviceError(for: row.error, ExchangeTrace(progress: progress))

@@ -83,7 +83,7 @@
             #expect(text == "first second")
         }
 
-        @Test("If the client does tracing itself, each trace field is sent once, whoever set it before")
+        @Test("If the client does tracing itself, each trace field is sent once, no matter who set it before")
         func traceFields() async throws {
             let server = try LoopbackServer.start { _ in LoopbackReply() }
             let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))

@@ -99,7 +99,7 @@
                 if number % 2 == 0 { await Task.yield() }
                 asking.cancel()
                 await asking.value
-                // The end of a lease is on its way: whoever comes meanwhile sees it.
+                // The end of a lease is on its way: anyone who comes meanwhile sees it.
                 while true {
                     switch await subject.other.lease(key, variant: StoreKey([]), for: .seconds(600)) {
                     case .granted(let lease): lease.end(.stored)

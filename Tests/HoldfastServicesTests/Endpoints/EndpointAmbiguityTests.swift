@@ -96,7 +96,7 @@
 
         @Test(
             "D-T25: an endpoint of two kinds does not compile, and one of each kind does",
-            .enabled(if: Compiler.isComplete, "HOLDFAST_MODULES names no directory with the modules beneath")
+            .enabled(if: Compiler.isComplete, "HOLDFAST_MODULES names no directory with the modules below")
         )
         func ambiguity() async throws {
             var single = Self.preamble

@@ -43,7 +43,7 @@ final class RecordingTransport: Transport {
 
     var recording: [String: (head: ResponseHead, body: ByteChunk)] { answers.withLock { $0 } }
 
-    // What is beneath adds the fields and keeps the deadline, so it is asked.
+    // What is below adds the fields and keeps the deadline, so it is asked.
     func implicitFields(for request: URLRequest) -> HeaderFields { upstream.implicitFields(for: request) }
     var enforcesDeadline: Bool { upstream.enforcesDeadline }
 

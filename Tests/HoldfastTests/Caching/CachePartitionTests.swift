@@ -124,15 +124,15 @@ struct CachePartitionTests {
     }
 
     @Test("If a hook below a manually listed caching hook adds a credential, the response is not stored")
-    func hookBeneath() async throws {
+    func hookBelow() async throws {
         let cache = HTTPCache(store: MemoryStore(capacity: 1 << 20))
-        var beneath = RecordingHook(name: "auth", log: HookLog(), scope: .message)
-        beneath.schedule = { request, _ in
+        var below = RecordingHook(name: "auth", log: HookLog(), scope: .message)
+        below.schedule = { request, _ in
             request.setValue("Bearer t", forHTTPHeaderField: "Authorization")
             return nil
         }
         let transport = ScriptedTransport([.respond(200, Self.fields)], repeatsLastStep: true)
-        let pipeline = Pipeline(transport: transport, hooks: [CachingHook(cache), beneath])
+        let pipeline = Pipeline(transport: transport, hooks: [CachingHook(cache), below])
         _ = try await pipeline.send(.get()).body.collect()
         #expect(cache.store.statistics.entryCount == 0)
     }

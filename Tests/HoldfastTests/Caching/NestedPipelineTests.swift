@@ -98,7 +98,7 @@ struct NestedPipelineTests {
     }
 
     @Test("A fallback from a hook below the cache is not stored as the origin's response")
-    func fallbackBeneath() async throws {
+    func fallbackBelow() async throws {
         let cache = HTTPCache.inMemory()
         var rescuing = RecordingHook(name: "rescue", log: HookLog(), scope: .message)
         rescuing.failure = { _ in Response(status: .ok, fields: Self.fields, body: ResponseBody(ByteChunk([1]))) }

@@ -55,7 +55,7 @@ struct HookModelTests {
         }
     }
 
-    @Test("If nothing was sent, each of five hooks gets the request as it left it, whoever edited it below")
+    @Test("If nothing was sent, each of five hooks gets the request as it left it, no matter who edited it below")
     func leftRequests() async throws {
         let log = HookLog()
         func hook(_ name: String, edits: Bool = true) -> RecordingHook {

@@ -57,7 +57,7 @@ struct SynchronousHookTests {
         #expect(isDefaultToo)
     }
 
-    @Test("A hit beneath a hook that sets a credential is one for that credential only")
+    @Test("A hit below a hook that sets a credential is one for that credential only")
     func credential() async throws {
         struct Bearer: SynchronousServiceHook {
             let token: String

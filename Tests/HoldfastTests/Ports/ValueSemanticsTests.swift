@@ -166,7 +166,7 @@ struct ValueSemanticsTests {
         Part("callerFields", \.callerFields) { ["X-Own": "1"] },
         Part("mayBeApplied", \.mayBeApplied) { true },
         Part("state", { $0[Mark.self] = Mark(text: "a") }, { "\($0[Mark.self]?.text ?? "none")" }),
-        Part("flightPath", \.fetchPath) { [ObjectIdentifier(Origin.self)] },
+        Part("fetchPath", \.fetchPath) { [ObjectIdentifier(Origin.self)] },
         Part("subject", \.subject) { CallSubject(.get(), context: CallContext(), operationName: "op") },
         Part("verdict", \.verdict) { Verdict() },
     ]

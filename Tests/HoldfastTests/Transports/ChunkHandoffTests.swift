@@ -42,7 +42,7 @@ struct ChunkHandoffTests {
         }
     }
 
-    @Test("An earlier end stays, and whoever abandons later is told of it")
+    @Test("An earlier end stays, and anyone who abandons later is told of it")
     func firstEndStands() async throws {
         let handoff = ChunkHandoff()
         handoff.end(nil)

@@ -59,7 +59,7 @@
     }
 
     extension Task where Failure == any Error {
-        /// The result, and cancelled with whoever waits for it.
+        /// The result, and cancelled with anyone who waits for it.
         fileprivate func cancellable() async -> Result<Success, any Error> {
             await withTaskCancellationHandler {
                 await result

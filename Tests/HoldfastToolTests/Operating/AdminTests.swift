@@ -181,7 +181,7 @@
             #expect(try await bench.proxy.end() == 0)
         }
 
-        @Test("With a token, whoever has it is answered, under any host name, and health needs none")
+        @Test("With a token, anyone who has it is answered, under any host name, and health needs none")
         func token() async throws {
             let origin = try origin()
             defer { origin.stop() }

@@ -123,7 +123,7 @@
                 #expect(sent.target == "/ws?a=b" && sent.values(of: "Host") == ["127.0.0.1:\(origin.port)"])
                 #expect(sent.values(of: "Proxy-Authorization").isEmpty && sent.values(of: "Via").count == 1)
                 try await proxy.prints("\"status\":101,")
-                // Itself is refused, whoever is named.
+                // Itself is refused, no matter who is named.
                 let own = try await ask("http://127.0.0.1:\(port)/", Self.upgrade + ["Connection: close"])
                 #expect(own.hasPrefix("HTTP/1.1 508 "), "\(own)")
                 // A loop is seen as that.

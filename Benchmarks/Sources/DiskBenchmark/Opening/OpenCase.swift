@@ -31,7 +31,7 @@ struct OpenCase {
         var lost: Int?
         for round in 0..<max(plan.cachedOpens, plan.evictedOpens) {
             if round < plan.evictedOpens {
-                if try PageCache.evict(beneath: directory) {
+                if try PageCache.evict(below: directory) {
                     let answer = try OpenChild.open(directory).launch()
                     evicted.append(answer.milliseconds)
                     if answer.entries != filled.entries { lost = answer.entries }

@@ -8,7 +8,7 @@ enum PageCache {
     /// Writes pending changes of the files under a directory to disk, and evicts the files from the page cache.
     ///
     /// - Returns: false if the system has no such call.
-    static func evict(beneath directory: String) throws -> Bool {
+    static func evict(below directory: String) throws -> Bool {
         #if canImport(Glibc) || canImport(Musl)
             for name in FileManager.default.enumerator(atPath: directory) ?? .init() {
                 guard let name = name as? String else { continue }

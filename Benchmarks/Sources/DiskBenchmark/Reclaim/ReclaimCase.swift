@@ -141,7 +141,7 @@ struct ReclaimCase {
 
     private static func watch(_ directory: String, _ board: ReclaimBoard) {
         while !board.isOver {
-            let bytes = DiskUse.bytes(beneath: directory)
+            let bytes = DiskUse.bytes(below: directory)
             board.note { $0.peak = max($0.peak, bytes) }
             Thread.sleep(forTimeInterval: 0.02)
         }

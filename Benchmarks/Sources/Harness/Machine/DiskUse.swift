@@ -5,11 +5,11 @@ internal import Foundation
 
 /// The disk usage of a directory's files, including unlinked files that this process still has open.
 public enum DiskUse {
-    /// The sum of the blocks of all regular files beneath `directory`, each counted once.
+    /// The sum of the blocks of all regular files below `directory`, each counted once.
     ///
     /// The directory may change during the walk: a file that is deleted meanwhile may be missed, but none is counted twice.
     /// Unlinked files are found only if the system lists open files (Linux).
-    public static func bytes(beneath directory: String) -> Int {
+    public static func bytes(below directory: String) -> Int {
         var seen: Set<FileIdentity> = []
         var total = 0
         func count(_ status: stat) {

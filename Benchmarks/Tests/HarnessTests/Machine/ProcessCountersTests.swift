@@ -43,7 +43,7 @@ struct ProcessCountersTests {
             try Data(count: 1 << 20).write(to: URL(fileURLWithPath: scratch.path(of: "file")))
             let written = try #require(ProcessCounters.transfer()).since(before).written
             #expect(written >= 1 << 20)
-            #expect(DiskUse.bytes(beneath: scratch.path) >= 1 << 20)
+            #expect(DiskUse.bytes(below: scratch.path) >= 1 << 20)
         }
 
         @Test("An unlinked file counts while it is open, and a linked one once")
@@ -53,11 +53,11 @@ struct ProcessCountersTests {
             let path = scratch.path(of: "file")
             try Data(count: 1 << 16).write(to: URL(fileURLWithPath: path))
             let handle = try FileHandle(forUpdating: URL(fileURLWithPath: path))
-            #expect(DiskUse.bytes(beneath: scratch.path) == 1 << 16)
+            #expect(DiskUse.bytes(below: scratch.path) == 1 << 16)
             try FileManager.default.removeItem(atPath: path)
-            #expect(DiskUse.bytes(beneath: scratch.path) == 1 << 16)
+            #expect(DiskUse.bytes(below: scratch.path) == 1 << 16)
             try handle.close()
-            #expect(DiskUse.bytes(beneath: scratch.path) == 0)
+            #expect(DiskUse.bytes(below: scratch.path) == 0)
         }
     #endif
 

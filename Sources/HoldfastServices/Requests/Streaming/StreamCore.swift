@@ -6,7 +6,7 @@ private import Synchronization
 
 /// Runs one stream: opens it, moves messages between its connection and its two boxes, and ends it once.
 ///
-/// Its tasks hold this, and whoever uses the stream holds a ``StreamOwner``: when the last of those is gone the tasks end.
+/// Its tasks hold this, and anyone who uses the stream holds a ``StreamOwner``: when the last of those is gone the tasks end.
 final class StreamCore<Value: Sendable>: Sendable {
     typealias Element = Result<Value, any Error>
 

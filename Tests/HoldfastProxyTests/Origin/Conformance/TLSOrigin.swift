@@ -77,7 +77,7 @@
         static let https1 = OriginFactory("HTTP/1.1 over TLS") { try await TLSOrigin.start($0) }
     }
 
-    /// Ends a connection beneath TLS, by a reset and without a word.
+    /// Ends a connection below TLS, by a reset and without a word.
     private final class ConnectionBreaker: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
 

@@ -43,7 +43,7 @@ import Testing
         let reached: Set = [
             "free", "transient", "timeout", "throttling", "not-retryable", "not-idempotent", "not-replayable",
             "committed", "cancelled", "attempts-exhausted", "deadline", "server-delay-too-long", "server-forbids",
-            "retried-beneath", "retried-above",
+            "retried-below", "retried-above",
         ]
         #expect(Set(decisions.keys) == reached)
     }

@@ -26,7 +26,7 @@ struct DeadlineTests {
         CallFixtures.service(log, hooks: [CallFixtures.NotingHook(name: "a", log: log)])
     }
 
-    /// Moves the clock on and says how the call ends; whoever looks at it later finds that its time has come.
+    /// Moves the clock on and says how the call ends; anyone who looks at it later finds that its time has come.
     private func outcome(_ call: Task<String, any Error>, after duration: Duration) async -> ServiceError? {
         clock.advance(by: duration)
         return await #expect(throws: ServiceError.self) { try await call.value }

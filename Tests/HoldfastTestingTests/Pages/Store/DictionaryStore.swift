@@ -252,7 +252,7 @@ final class GrowingBody: StoredBody {
         change { if $0.ending == nil { $0.ending = ending } }
     }
 
-    /// Changes the state and wakes those who wait: after the lock, since whoever wakes takes it.
+    /// Changes the state and wakes those who wait: after the lock, since anyone who wakes takes it.
     private func change(_ change: (inout State) -> Void) {
         let waiting = state.withLock { state in
             change(&state)

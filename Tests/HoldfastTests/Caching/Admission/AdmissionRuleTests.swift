@@ -59,7 +59,7 @@ struct AdmissionRuleTests {
         _ fields: HeaderFields,
         options: CacheOptions = CacheOptions()
     ) async throws -> (responses: [Response], sends: Int) {
-        let bench = FlightBench(GatedOrigin { _, _ in .answer(200, fields, "one") }, options: options)
+        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, fields, "one") }, options: options)
         let calls = (0..<2).map { _ in Task { try await bench.pipeline.send(.get()) } }
         await bench.waitForReaders(2)
         bench.origin.open(2)
@@ -104,14 +104,14 @@ struct AdmissionRuleTests {
     // MARK: Order of news
 
     /// An origin whose answers wait until it is their turn: numbers from 1 in the order in which they were asked for.
-    private static func bench(_ answers: [Response]) -> (bench: FlightBench, gates: [CountWatch]) {
+    private static func bench(_ answers: [Response]) -> (bench: FetchBench, gates: [CountWatch]) {
         let gates = answers.map { _ in CountWatch() }
         let origin = GatedOrigin { _, number in
             try await gates[number - 1].wait(for: 1)
             return answers[number - 1]
         }
         origin.open(answers.count)
-        return (FlightBench(origin), gates)
+        return (FetchBench(origin), gates)
     }
 
     private static func news(_ status: Int, _ from: String, tag: String = "\"v\"") -> Response {
@@ -166,7 +166,7 @@ struct AdmissionRuleTests {
             }
         }
         origin.open(9)
-        let (here, there) = (FlightBench(origin, store: store), FlightBench(origin, store: store))
+        let (here, there) = (FetchBench(origin, store: store), FetchBench(origin, store: store))
         _ = try await here.load()
         var options = CallOptions()
         options.cache = .reload
@@ -185,7 +185,7 @@ struct AdmissionRuleTests {
     func lookUpAfterCancelledPost() async throws {
         let origin = GatedOrigin { _, number in .answer(200, cacheable, number == 1 ? "old" : "new") }
         let store = FaultyStore()
-        let bench = FlightBench(origin, store: store)
+        let bench = FetchBench(origin, store: store)
         origin.open()
         #expect(try await bench.load() == .network("old"))
         store.stallsInvalidations.store(true, ordering: .relaxed)

@@ -20,7 +20,7 @@ import Testing
 struct CollapsedForwardingTests {
     @Test("msqd/harp#947, gofiber/fiber#2182: 50 callers of a cold key make exactly one request")
     func coldKey() async throws {
-        let bench = FlightBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
+        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         let calls = bench.calls(50)
         await bench.waitForReaders(50)
         bench.origin.open(50)
@@ -39,7 +39,7 @@ struct CollapsedForwardingTests {
 
     @Test("If the first caller is cancelled before the head, the others get the response to the one request")
     func firstCancelledBeforeHead() async throws {
-        let bench = FlightBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
+        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         let first = bench.call()
         await bench.waitForReaders(1)
         let others = bench.calls(49)
@@ -56,7 +56,7 @@ struct CollapsedForwardingTests {
     @Test("If the first caller leaves after the head, the others get the whole body, and it is stored")
     func firstLeavesAfterHead() async throws {
         let source = GatedSource([ByteChunk([1]), ByteChunk([2])])
-        let bench = FlightBench(GatedOrigin { _, _ in .stream(200, cacheable, source, nil) })
+        let bench = FetchBench(GatedOrigin { _, _ in .stream(200, cacheable, source, nil) })
         let first = Task { try await bench.pipeline.send(.get()) }
         await bench.waitForReaders(1)
         let others = (0..<9).map { _ in
@@ -77,7 +77,7 @@ struct CollapsedForwardingTests {
 
     @Test("A cancelled typed call that started the fetch does not keep the response out of the store")
     func cancelledTypedCall() async throws {
-        let bench = FlightBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
+        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         var options = CallOptions()
         options.acceptance = .successful
         let first = bench.call(.get(), options)
@@ -96,7 +96,7 @@ struct CollapsedForwardingTests {
         arguments: [true, false]
     )
     func acceptances(_ judgesAttempts: Bool) async throws {
-        let bench = FlightBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
+        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         var options = CallOptions()
         options.acceptance = Acceptance { _ in throw Refused() }
         options.acceptance?.judgesAttempts = judgesAttempts
@@ -111,7 +111,7 @@ struct CollapsedForwardingTests {
 
     @Test("50 callers of a stale response with a validator: one conditional request", arguments: [304, 200])
     func validations(_ status: Int) async throws {
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { _, number in
                 number == 1
                     ? .answer(200, ["Cache-Control": "max-age=10", "ETag": "\"a\""], "one")
@@ -138,7 +138,7 @@ struct CollapsedForwardingTests {
 
     @Test("A failure status is shared among waiting callers", arguments: [500, 502, 503, 504, 429], [true, false])
     func failureStatus(_ status: Int, _ streams: Bool) async throws {
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { _, _ in
                 let source = GatedSource([ByteChunk(copying: "no".utf8)])
                 source.open(2)
@@ -165,7 +165,7 @@ struct CollapsedForwardingTests {
     }
 
     /// What the first call and one that waits for its exchange are told.
-    private func told(_ bench: FlightBench, first: CallOptions = CallOptions()) async throws -> [Told] {
+    private func told(_ bench: FetchBench, first: CallOptions = CallOptions()) async throws -> [Told] {
         func call(_ options: CallOptions) -> Task<Told, any Error> {
             Task {
                 let response = try await bench.pipeline.send(.get(), options: options)
@@ -199,7 +199,7 @@ struct CollapsedForwardingTests {
         async throws
     {
         let fields = row.fields.merging(["Retry-After": "7"])
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { _, _ in
                 let source = GatedSource([ByteChunk(copying: "page of first".utf8)])
                 source.open(2)
@@ -222,7 +222,7 @@ struct CollapsedForwardingTests {
         arguments: [true, false]
     )
     func preparedFailure(_ isSynthesized: Bool) async throws {
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { request, _ in
                 let isAlice = request.value(forHTTPHeaderField: "Authorization") != nil
                 var response = Response.answer(503, ["Content-Length": "99"], isAlice ? "alice's" : "all's")
@@ -240,7 +240,7 @@ struct CollapsedForwardingTests {
     @Test("After a POST to an equivalent URI no call uses a response sent before it (No-Vary-Search)")
     func equivalentInvalidated() async throws {
         let held = CountWatch()
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { _, number in
                 if number == 1 { try await held.wait(for: 1) }
                 return .answer(
@@ -263,7 +263,7 @@ struct CollapsedForwardingTests {
     func storeCannotTake(_ fails: Bool) async throws {
         let store = FaultyStore()
         if fails { store.fault.withLock { $0 = .write } }
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { _, _ in .answer(200, cacheable, "one") },
             store: fails ? store : MemoryStore(capacity: 1)
         )
@@ -279,7 +279,7 @@ struct CollapsedForwardingTests {
 
     @Test("Two pipelines with one cache share the exchange; nested ones do not wait for themselves")
     func pipelines() async throws {
-        let bench = FlightBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
+        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         var configuration = PipelineConfiguration()
         configuration.clock = bench.clock
         let second = Pipeline(transport: bench.origin, cache: bench.cache, configuration: configuration)
@@ -300,7 +300,7 @@ struct CollapsedForwardingTests {
     @Test("A lookup that a finished fetch overtook looks again instead of sending")
     func overtakenLookUp() async throws {
         let store = FaultyStore()
-        let bench = FlightBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") }, store: store)
+        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") }, store: store)
         let first = bench.call()
         try await bench.origin.asked.wait(for: 1)
         store.stallsAnswers.store(true, ordering: .relaxed)

@@ -21,7 +21,7 @@ struct SeparateExchangeTests {
         arguments: [("no-store", CacheOptions.Mode.private), ("private, max-age=9", .shared), ("no-store", .shared)]
     )
     func unshareable(_ cacheControl: String, _ mode: CacheOptions.Mode) async throws {
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { _, number in .answer(200, ["Cache-Control": cacheControl], "\(number)") },
             options: CacheOptions(mode: mode)
         )
@@ -48,7 +48,7 @@ struct SeparateExchangeTests {
 
     @Test("A waiter with different nominated fields gets its own exchange, shared with similar ones")
     func vary() async throws {
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { request, _ in
                 .answer(
                     200,
@@ -78,7 +78,7 @@ struct SeparateExchangeTests {
         [CacheOptions.Mode.private, .shared]
     )
     func users(_ field: String, _ mode: CacheOptions.Mode) async throws {
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { request, number in .answer(200, ["Cache-Control": "public, max-age=60"], "\(number)") },
             options: CacheOptions(mode: mode)
         )
@@ -96,7 +96,7 @@ struct SeparateExchangeTests {
 
     @Test("Later callers do not join a request sent before an invalidation or a purge", arguments: [true, false])
     func invalidated(_ byPurge: Bool) async throws {
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { request, number in .answer(request.httpMethod == "PUT" ? 204 : 200, cacheable, "\(number)") }
         )
         let early = bench.calls(5)
@@ -131,7 +131,7 @@ struct SeparateExchangeTests {
         ] as [URLRequest]
     )
     func separate(_ request: URLRequest) async throws {
-        let bench = FlightBench(GatedOrigin { _, _ in .answer(200, ["Cache-Control": "no-cache"], "one") })
+        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, ["Cache-Control": "no-cache"], "one") })
         let calls = bench.calls(5, request)
         try await bench.origin.asked.wait(for: 5)
         bench.origin.open(5)
@@ -140,7 +140,7 @@ struct SeparateExchangeTests {
 
     @Test("reload and noStore are sent on their own", arguments: [CacheDirective.reload, .noStore])
     func directives(_ directive: CacheDirective) async throws {
-        let bench = FlightBench(GatedOrigin { _, _ in .answer(200, ["Cache-Control": "no-cache"], "one") })
+        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, ["Cache-Control": "no-cache"], "one") })
         var options = CallOptions()
         options.cache = directive
         let calls = bench.calls(5, .get(), options)

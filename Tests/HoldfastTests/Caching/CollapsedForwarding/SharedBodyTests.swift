@@ -29,8 +29,8 @@ struct SharedBodyTests {
         length: Int? = 8 * size,
         store: any CacheStore = MemoryStore(capacity: 16 << 20),
         options: CacheOptions = CacheOptions()
-    ) -> FlightBench {
-        let bench = FlightBench(
+    ) -> FetchBench {
+        let bench = FetchBench(
             GatedOrigin { _, number in
                 number == 1
                     ? .stream(200, fields, source, length)
@@ -126,7 +126,7 @@ struct SharedBodyTests {
         let source = GatedSource(Self.chunks)
         source.open(9)
         let origin = GatedOrigin { _, _ in .stream(503, [:], source, nil) }
-        let bench = FlightBench(origin)
+        let bench = FetchBench(origin)
         let calls = (0..<5).map { _ in Task { try await bench.pipeline.send(.get()).body.data() } }
         await bench.waitForReaders(5)
         origin.open()
@@ -247,7 +247,7 @@ struct SharedBodyTests {
     )
     func letGo(_ cacheControl: String, _ isRead: Bool) async throws {
         let ended = CountWatch()
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { _, _ in
                 let source = GatedSource([ByteChunk([1])], ended: ended)
                 source.open(2)

@@ -50,7 +50,7 @@ struct StaleAfterPatienceTests {
             options: options,
             retrierFactory: .exponentialBinary(maxBackoff: .seconds(4))
         ) { number in
-            if number == 1 { throw FlightDeadlineTests.dead }
+            if number == 1 { throw FetchDeadlineTests.dead }
             return .answer(200, cacheable, "new")
         }
         bench.origin.open(9)
@@ -86,7 +86,7 @@ struct StaleAfterPatienceTests {
             ["Cache-Control": "max-age=10"],
             retrierFactory: .exponentialBinary(maxBackoff: .seconds(4))
         ) { number in
-            if number == 1 { throw FlightDeadlineTests.dead }
+            if number == 1 { throw FetchDeadlineTests.dead }
             return .answer(200, cacheable, "new")
         }
         bench.origin.open()

@@ -28,8 +28,8 @@ struct StaleAnswerTests {
         retrierFactory: any RetrierFactory = NilRetrier.Factory(),
         urls: [String] = ["http://origin.example/a"],
         _ answer: @escaping @Sendable (Int) throws -> Response
-    ) async throws -> FlightBench {
-        let bench = FlightBench(
+    ) async throws -> FetchBench {
+        let bench = FetchBench(
             GatedOrigin { request, number in
                 number <= urls.count ? .answer(200, fields, "old") : try answer(number - urls.count)
             },
@@ -92,7 +92,7 @@ struct StaleAnswerTests {
     func failedRefresh(_ status: Int) async throws {
         let bench = try await Self.bench(Self.whileRevalidating) { number in
             if number > 1 { return .answer(304, Self.whileRevalidating) }
-            if status == 0 { throw FlightDeadlineTests.dead }
+            if status == 0 { throw FetchDeadlineTests.dead }
             return status < 0 ? .answer(200, ["Cache-Control": "no-store"]) : .answer(status, [:], "no")
         }
         bench.origin.open(9)
@@ -205,7 +205,7 @@ struct StaleAnswerTests {
         if standsIn {
             #expect(try await bench.load() == .stale("old"))
         } else {
-            #expect(await FlightDeadlineTests.code(bench.call()) == code)
+            #expect(await FetchDeadlineTests.code(bench.call()) == code)
         }
     }
 
@@ -214,10 +214,10 @@ struct StaleAnswerTests {
         var options = CacheOptions()
         options.staleWhenDisconnected = .zero
         let bench = try await Self.bench(["Cache-Control": "max-age=10"], options: options) { _ in
-            throw FlightDeadlineTests.dead
+            throw FetchDeadlineTests.dead
         }
         bench.origin.open()
-        #expect(await FlightDeadlineTests.code(bench.call()) == .connectionLost)
+        #expect(await FetchDeadlineTests.code(bench.call()) == .connectionLost)
     }
 
     @Test("RETRY §3.6: retries come first, then a stale response")
@@ -226,7 +226,7 @@ struct StaleAnswerTests {
             ["Cache-Control": "max-age=10, stale-if-error=100"],
             retrierFactory: .exponentialBinary(maxBackoff: .seconds(4))
         ) { number in
-            if number < 3 { throw FlightDeadlineTests.dead }
+            if number < 3 { throw FetchDeadlineTests.dead }
             return .answer(200, cacheable, "new")
         }
         bench.origin.open(9)

@@ -209,7 +209,7 @@ struct FreshHitAnswerTests {
     }
 
     @Test("The same applies to a field that the transport adds")
-    func unicodeEquivalenceBeneath() async {
+    func unicodeEquivalenceBelow() async {
         let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "Vary": "X-Name"] }
         twins.setImplicit(["X-Name": "caf\u{E9}"])
         await twins.warm()

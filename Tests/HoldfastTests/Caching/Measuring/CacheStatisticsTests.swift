@@ -46,7 +46,7 @@ struct CacheStatisticsTests {
     }
 
     @Test("An exchange that is cancelled below the cache while its caller is still there is a miss")
-    func cancelledBeneath() async throws {
+    func cancelledBelow() async throws {
         let bench = CacheBench([.fail(URLError(.cancelled))])
         await #expect(throws: CancellationError.self) { try await bench.load() }
         #expect(bench.cache.statistics.requests == 1)

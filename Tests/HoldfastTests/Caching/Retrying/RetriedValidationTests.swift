@@ -109,7 +109,7 @@ struct RetriedValidationTests {
     }
 
     @Test("§3.6.4: what hooks below the cache set stays when the conditions change")
-    func hooksBeneath() async throws {
+    func hooksBelow() async throws {
         let clock = ManualClock()
         let cache = HTTPCache.inMemory()
         var signing = RecordingHook(name: "signs", log: HookLog(), scope: .message)

@@ -18,10 +18,10 @@ struct SharedScheduleTests {
     let factory = WatchedFactory { $0.waits(.seconds(10)) }
 
     /// A bench whose origin fails `failures` times.
-    func bench(_ failures: Int) -> FlightBench {
-        let bench = FlightBench(
+    func bench(_ failures: Int) -> FetchBench {
+        let bench = FetchBench(
             GatedOrigin { _, number in
-                if number <= failures { throw FlightDeadlineTests.dead }
+                if number <= failures { throw FetchDeadlineTests.dead }
                 return .answer(200, cacheable, "\(number)")
             },
             retrierFactory: factory
@@ -31,7 +31,7 @@ struct SharedScheduleTests {
     }
 
     /// 20 calls in the first backoff of their one exchange.
-    func resting(_ bench: FlightBench) async throws -> [Task<CacheBench.Answer, any Error>] {
+    func resting(_ bench: FetchBench) async throws -> [Task<CacheBench.Answer, any Error>] {
         let calls = bench.calls(20)
         await bench.waitForReaders(20)
         try await bench.clock.waitForSleeps(1)
@@ -76,11 +76,11 @@ struct SharedScheduleTests {
     func ownDeadlines() async throws {
         let bench = bench(1)
         let calls = try await resting(bench)
-        let early = bench.call(.get(), FlightDeadlineTests.options(5))
+        let early = bench.call(.get(), FetchDeadlineTests.options(5))
         await bench.waitForReaders(21)
         try await bench.clock.waitForSleeps(2)
         bench.clock.advance(by: .seconds(5))
-        #expect(await FlightDeadlineTests.code(early) == .deadlineExceeded)
+        #expect(await FetchDeadlineTests.code(early) == .deadlineExceeded)
         bench.clock.advance(by: .seconds(5))
         for call in calls { #expect(try await call.value.body == "2") }
         #expect(bench.sends == 2)

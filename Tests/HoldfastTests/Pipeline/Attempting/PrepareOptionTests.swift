@@ -102,7 +102,7 @@ struct PrepareOptionTests {
     }
 
     @Test(
-        "RFC 9110 §5.1, §5.5: an ambiguous field is never passed to a transport, whoever set it",
+        "RFC 9110 §5.1, §5.5: an ambiguous field is never passed to a transport, no matter who set it",
         arguments: [
             ("X-A\r\nX-Injected", "1"), ("X A", "1"), ("X-A:", "1"), ("X-A", "1\r\nX-Injected: 1"), ("X-A", "1\n"),
             ("X-A", "a\0b"),

@@ -80,7 +80,7 @@ struct AttemptScenario: Sendable {
                 log.add("error \(AttemptScenario.describe(error))")
             }
         }
-        log.add("retried beneath: \(scope.wasRetried)")
+        log.add("retried below: \(scope.wasRetried)")
         log.add("waits \(clock.waits), now \(clock.now)")
         return log.entries
     }

@@ -205,7 +205,7 @@ struct StraightAttemptTests {
     @Test("The layer above is told whether retries were given up below", arguments: [200, 404, 503])
     func scope(_ status: Int) async {
         let scenario = AttemptScenario(steps: [.respond(status)], isExhaustedBefore: true)
-        #expect(await check(scenario).contains("retried beneath: false"))
+        #expect(await check(scenario).contains("retried below: false"))
     }
 
     @Test(

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What holds for every retrier, whoever made it: what may be sent twice, how often, and out of whose budget.
+/// What holds for every retrier, no matter who made it: what may be sent twice, how often, and out of whose budget.
 @Suite("Rules that apply to every retrier", .timeLimit(.minutes(20)))
 struct GovernanceTests {
     /// Sends again whatever happened, at once.

@@ -68,7 +68,7 @@ struct HedgeBudgetTests {
         try await sendLate(hedged, transport, isHedged: false)
     }
 
-    @Test("Hedges and retries use one budget: once for each hedge, whoever wins")
+    @Test("Hedges and retries use one budget: once for each hedge, no matter who wins")
     func shared() async throws {
         let transport = ScriptedTransport([.respond().delayed(by: .milliseconds(20))], repeatsLastStep: true)
         let hedged = HedgedTransport(transport, rules: bench.rules, governor: governor)

@@ -157,7 +157,7 @@ struct InterceptedCookiesTests {
     }
 
     @Test("Cookies of repeated attempts, and of a 304, are kept too")
-    func beneath() async throws {
+    func below() async throws {
         let server = try LoopbackServer.start { request in
             switch request.number {
             case 0: LoopbackReply(503, fields: [("Set-Cookie", "a=0")])

@@ -15,7 +15,7 @@ import Testing
 private final class Luggage: Sendable {}
 
 @Suite("Nothing keeps a finished call in memory", .timeLimit(.minutes(20)))
-struct FlightLifetimeTests {
+struct FetchLifetimeTests {
     struct Way: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let steps: [ScriptedTransport.Step]

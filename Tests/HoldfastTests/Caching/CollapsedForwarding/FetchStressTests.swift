@@ -15,7 +15,7 @@ import Testing
 #endif
 
 @Suite("Fetches under load", .timeLimit(.minutes(20)))
-struct FlightStressTests {
+struct FetchStressTests {
     /// A body of equal bytes, whose chunks come whenever the task gets its turn.
     private final class YieldingSource: ByteSource {
         private let left: Mutex<Int>
@@ -35,7 +35,7 @@ struct FlightStressTests {
                 left -= 1
                 return left >= 0
             }
-            return isLeft ? ByteChunk([UInt8](repeating: byte, count: FlightStressTests.chunk)) : nil
+            return isLeft ? ByteChunk([UInt8](repeating: byte, count: FetchStressTests.chunk)) : nil
         }
 
         func cancel() { isCancelled.store(true, ordering: .relaxed) }
@@ -85,7 +85,7 @@ struct FlightStressTests {
         var options = CacheOptions()
         options.abandonedBodyAllowance = 60_000
         options.maximumBackgroundRevalidations = 3
-        let bench = FlightBench(origin, store: MemoryStore(capacity: 1 << 20), options: options)
+        let bench = FetchBench(origin, store: MemoryStore(capacity: 1 << 20), options: options)
         var random = SeededGenerator(seed: seed)
         let wrong = CountWatch()
         let right = CountWatch()

@@ -111,7 +111,7 @@ extension Response {
 }
 
 /// A pipeline with a cache over a gated origin.
-struct FlightBench {
+struct FetchBench {
     let clock = ManualClock()
     let origin: GatedOrigin
     let cache: HTTPCache

@@ -10,7 +10,7 @@
     ///
     /// No lookup, write or invalidation fails for lack of the server. What is invalidated or purged in the meantime is done on
     /// the server before its entries are used again, and the memory is then emptied.
-    final class StandInStore: CacheStore {
+    final class FallbackStore: CacheStore {
         /// A change that the server still has to make, and the secret under which it was named.
         private struct Debt: Sendable {
             enum Change: Sendable {
@@ -262,7 +262,7 @@
         private func owe(_ change: Debt.Change) {
             let secret = shared.secret
             state.withLock { state in
-                let isTooMuch = state.debts.count >= StandInStore.maximumDebts
+                let isTooMuch = state.debts.count >= FallbackStore.maximumDebts
                 state.nextDebt += 1
                 let debt = Debt(number: state.nextDebt, change: isTooMuch ? .purge(.all) : change, secret: secret)
                 state.debts = isTooMuch ? [debt] : state.debts + [debt]

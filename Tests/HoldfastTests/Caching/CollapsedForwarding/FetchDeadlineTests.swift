@@ -15,7 +15,7 @@ import Testing
 #endif
 
 @Suite("Waiting for a fetch: retries, deadlines and leaving (RETRY §3.6)", .timeLimit(.minutes(20)))
-struct FlightDeadlineTests {
+struct FetchDeadlineTests {
     static let dead = ServiceError(.connectionLost, "scripted", progress: .headSent)
 
     static func options(_ seconds: Int) -> CallOptions {
@@ -38,7 +38,7 @@ struct FlightDeadlineTests {
         arguments: [true, false]
     )
     func deadOrigin(_ hasStale: Bool) async throws {
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { _, number in
                 if hasStale, number == 1 { return .answer(200, ["Cache-Control": "max-age=1"], "one") }
                 throw Self.dead
@@ -68,7 +68,7 @@ struct FlightDeadlineTests {
 
     @Test("A caller that arrives during the backoff joins and does not reset it")
     func joinsDuringBackoff() async throws {
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { _, number in
                 if number < 2 { throw Self.dead }
                 return .answer(200, cacheable, "one")
@@ -92,7 +92,7 @@ struct FlightDeadlineTests {
         arguments: [true, false]
     )
     func earlyDeadline(_ hasStale: Bool) async throws {
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { _, number in
                 .answer(200, ["Cache-Control": "max-age=1"], "\(number)")
             }
@@ -122,7 +122,7 @@ struct FlightDeadlineTests {
 
     @Test("The first caller's deadline fails nobody with more time, and costs one more request, not one for each")
     func firstDeadline() async throws {
-        let bench = FlightBench(GatedOrigin { _, number in .answer(200, cacheable, "\(number)") })
+        let bench = FetchBench(GatedOrigin { _, number in .answer(200, cacheable, "\(number)") })
         let first = bench.call(.get(), Self.options(10))
         try await bench.origin.asked.wait(for: 1)
         let others = bench.calls(20, .get(), Self.options(100))
@@ -139,7 +139,7 @@ struct FlightDeadlineTests {
 
     @Test("An attempt that exceeds its own timeout fails all callers, with or without deadlines")
     func attemptTimeout() async throws {
-        let bench = FlightBench(GatedOrigin { _, _ in .answer() }) { $0.attemptTimeout = .seconds(10) }
+        let bench = FetchBench(GatedOrigin { _, _ in .answer() }) { $0.attemptTimeout = .seconds(10) }
         let first = bench.call(.get(), Self.options(100))
         await bench.waitForReaders(1)
         let others = bench.calls(20, .get(), Self.options(101))
@@ -152,7 +152,7 @@ struct FlightDeadlineTests {
 
     @Test("The shared deadline is extended for a caller with more time, and still applies to the others")
     func deadlineMovesOn() async throws {
-        let bench = FlightBench(GatedOrigin { _, _ in .answer() })
+        let bench = FetchBench(GatedOrigin { _, _ in .answer() })
         let early = bench.calls(5, .get(), Self.options(10))
         await bench.waitForReaders(5)
         let late = bench.call()
@@ -167,7 +167,7 @@ struct FlightDeadlineTests {
 
     @Test("The last reader to leave cancels the exchange, and no earlier one does")
     func lastLeaves() async throws {
-        let bench = FlightBench(GatedOrigin { _, _ in .answer() })
+        let bench = FetchBench(GatedOrigin { _, _ in .answer() })
         let calls = bench.calls(5)
         await bench.waitForReaders(5)
         for call in calls.dropLast() {
@@ -184,7 +184,7 @@ struct FlightDeadlineTests {
 
     @Test("The last reader to leave ends the backoff, and a later call starts anew")
     func lastLeavesBackoff() async throws {
-        let bench = FlightBench(
+        let bench = FetchBench(
             GatedOrigin { _, number in
                 if number == 1 { throw Self.dead }
                 return .answer(200, cacheable, "two")
