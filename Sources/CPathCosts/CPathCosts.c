@@ -76,7 +76,15 @@ long path_costs_allocations(void) {
 
 #endif
 
+#if defined(__linux__)
+// There if the program was built with coverage: what ran before is then no part of the profile.
+extern void __llvm_profile_reset_counters(void) __attribute__((weak));
+#endif
+
 __attribute__((noinline)) void path_costs_measured(void (*turns)(void *), void *state) {
+#if defined(__linux__)
+    if (__llvm_profile_reset_counters) __llvm_profile_reset_counters();
+#endif
     turns(state);
     // Without it the call above could become a jump, and this function would be over before it.
     __asm__ volatile("" ::: "memory");

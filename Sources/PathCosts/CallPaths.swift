@@ -66,6 +66,11 @@ extension Path {
             retrierFactory: .never,
             configuration: configuration
         )
+        let retried = Pipeline(
+            transport: ImmediateTransport(failsFirst: true),
+            retrierFactory: .backoff(),
+            configuration: configuration
+        )
         var tolerant = plain
         tolerant.cachePolicy = .returnCacheDataElseLoad
         func sends(_ name: String, pipeline: Pipeline, request: URLRequest = plain) -> Path {
@@ -78,6 +83,7 @@ extension Path {
             sends("call-five-hooks", pipeline: pipeline((0..<5).map { _ in BusyHook() })),
             sends("call-five-idle-hooks", pipeline: pipeline((0..<5).map { _ in IdleHook() })),
             sends("call-retrier", pipeline: pipeline(retrierFactory: .backoff())),
+            sends("call-retried", pipeline: retried),
             sends("hit", pipeline: hit),
             Path("hit-data") { (_: Int) async throws -> Bool in try await hit.data(for: plain).0.count == 1024 },
             sends("hit-below-a-hook", pipeline: observedHit),
@@ -140,6 +146,8 @@ private struct StillClock: HoldfastClock {
 private struct ImmediateTransport: Transport {
     /// Whether it answers 304 to a conditional request.
     var confirms = false
+    /// Whether it answers 503 to the first attempt of each call.
+    var failsFirst = false
 
     private let response = Response(
         status: .ok,
@@ -147,11 +155,13 @@ private struct ImmediateTransport: Transport {
         body: ResponseBody(ByteChunk([UInt8](repeating: 7, count: 1024)))
     )
     private let notModified = Response(status: .notModified, fields: Sample.notModifiedFields)
+    private let unavailable = Response(status: .serviceUnavailable)
 
     var enforcesDeadline: Bool { true }
 
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
-        confirms && request.value(forHTTPHeaderField: "If-None-Match") != nil ? notModified : response
+        if failsFirst, context.attempt == 1 { return unavailable }
+        return confirms && request.value(forHTTPHeaderField: "If-None-Match") != nil ? notModified : response
     }
 }
 

@@ -7,7 +7,7 @@ internal import Foundation
 internal import Synchronization
 
 /// Runs the paths whose costs `.ci/path-costs` compares with the record, or only those that are named; prints a line for each:
-/// name, turns, allocations of all turns.
+/// name, turns, allocations of all turns. With `--once` first, one turn of each is counted: `.ci/walks` lists what it enters.
 ///
 /// Synchronous, so that everything runs on one thread: callgrind then counts the same each time, and it does not survive the
 /// exit of the thread that an asynchronous `main` leaves behind.
@@ -29,10 +29,12 @@ enum Program {
             exit(1)
         }
         let disks = Path.disks(in: folder, on: line)
-        let named = CommandLine.arguments.dropFirst()
+        var named = CommandLine.arguments.dropFirst()
+        let once = named.first == "--once"
+        if once { named.removeFirst() }
         let paths = Path.controls + Path.judgements + Path.stores + disks + Path.calls(on: line)
         for path in paths where named.isEmpty || named.contains(path.name) {
-            print(path.name, path.turns, path.measure(on: line))
+            print(path.name, path.turns, path.measure(once ? 1 : path.turns, on: line))
         }
     }
 }
@@ -66,12 +68,13 @@ struct Path: Sendable {
         }
     }
 
-    /// Makes all turns once unobserved and once counted.
+    /// Makes all turns unobserved, and then those that are counted.
     ///
+    /// - Parameter counted: how many are counted; nil: all.
     /// - Returns: the allocations of all counted turns together; negative if they cannot be counted.
-    func measure(on line: Line) -> Int {
+    func measure(_ counted: Int? = nil, on line: Line) -> Int {
         make(turns, line)
-        let state = Measured { make(turns, line) }
+        let state = Measured { make(counted ?? turns, line) }
         let before = path_costs_allocations()
         path_costs_measured(
             { state in

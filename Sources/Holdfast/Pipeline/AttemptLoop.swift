@@ -41,7 +41,7 @@ struct AttemptLoop: Exchanging {
     }
 
     /// Whether the first attempt needs no permission, no preparation, and no check except that of its status.
-    private func isStraight(_ options: CallOptions) -> Bool { isUngoverned && !options.concernAttempts }
+    private func needsOnlySending(_ options: CallOptions) -> Bool { isUngoverned && !options.concernAttempts }
 
     /// The transport wrapped in the parts that the rules ask for: each copy of a hedge passes the circuit separately.
     private static func guarded(_ transport: any Transport, governor: RetryGovernor?) -> any Transport {
@@ -56,25 +56,40 @@ struct AttemptLoop: Exchanging {
     }
 
     func exchange(_ request: URLRequest, context: inout CallContext) async throws -> Response {
-        guard isStraight(context.options), !context.isObserved, context.body.isReplayable, context.conditions == nil,
+        guard needsOnlySending(context.options), !context.isObserved, context.body.isReplayable,
+            context.conditions == nil,
             context.deadline == nil
-        else { return try await exchange(request, after: nil, context: &context) }
-        let first = await straightAttempt(request, context: &context)
-        if case .success(let response) = first.result, response.status.rawValue < 400 {
+        else { return try await exchange(request, after: nil, records: [], context: &context) }
+        context.attempt = 1
+        context.wantsNewConnection = false
+        var records: [AttemptRecord] = []
+        let first = await attempt(
+            PreparedRequest(request: request),
+            limit: attemptTimeout,
+            scope: nil,
+            records: &records,
+            context: &context
+        )
+        if case .success(let response) = first, response.status.rawValue < 400 {
+            NestedRetryScope.current?.ended(request, exhausted: false)
             return response
         }
-        return try await exchange(request, after: first, context: &context)
+        return try await exchange(request, after: first, records: records, context: &context)
     }
 
-    /// - Parameter first: the first attempt, if it was already made.
+    /// - Parameters:
+    ///   - first: the result of the first attempt, if it was already made.
+    ///   - records: its record.
     private func exchange(
         _ request: URLRequest,
-        after first: MadeAttempt?,
+        after first: Result<Response, any Error>?,
+        records: [AttemptRecord],
         context: inout CallContext
     ) async throws -> Response {
         var first = first
         var request = request
         var state = state(of: request, context)
+        state.records = records
         // Whatever ends the exchange, even cancellation during a wait, an unused grant is given back.
         defer { if state.grant != nil { state.giveBack(now: context.clock.now) } }
         var authorized = AuthorizedHop(authorization, request: request, context: context)
@@ -82,12 +97,11 @@ struct AttemptLoop: Exchanging {
         context.wantsNewConnection = false
         var last: Result<Response, any Error>?
         while true {
-            context.attempt = state.records.count + 1
             var result: Result<Response, any Error>
             if let made = first {
-                (first, result) = (nil, made.result)
-                state.records.append(made.record)
+                (first, result) = (nil, made)
             } else {
+                context.attempt = state.records.count + 1
                 let prepared: PreparedRequest
                 do {
                     try await waitForTurn(&state, context: context)
@@ -106,9 +120,14 @@ struct AttemptLoop: Exchanging {
                     return try unsent(error, after: last, state: &state, context: context)
                 }
                 last = nil
-                let start = context.clock.now
-                result = await attempt(prepared, state: state, context: &context)
-                state.records.append(record(of: result, start: start, context))
+                let limit = state.inForce?.rules.attemptTimeout ?? attemptTimeout
+                result = await attempt(
+                    prepared,
+                    limit: limit,
+                    scope: state.scope,
+                    records: &state.records,
+                    context: &context
+                )
             }
             if case .failure(let error) = result, error.isCancellation { throw CancellationError() }
             state.attemptEnded(result, context: context)
@@ -284,8 +303,8 @@ struct AttemptLoop: Exchanging {
         NestedRetryScope.current?.ended(state.request, exhausted: state.records.areExhausted)
         switch result {
         case .success(var response):
+            // They say by now what followed each of them.
             response.attempts = state.records
-            if case .network = response.source { response.source = .network(attempts: state.records.count) }
             return response
         case .failure(var error as ServiceError):
             if error.code == .timeout, state.records.last?.stopReason == .deadline {
@@ -337,57 +356,79 @@ extension AttemptLoop {
         return PreparedRequest(request: prepared, announcedFields: announced)
     }
 
+    /// Makes one attempt, and adds its record.
+    ///
+    /// - Parameters:
+    ///   - limit: how long it may take.
+    ///   - scope: finds out whether a layer below retries.
+    ///   - records: those of the attempts before it.
     func attempt(
-        _ ready: PreparedRequest,
-        state: AttemptState,
+        _ prepared: PreparedRequest,
+        limit: Duration?,
+        scope: NestedRetryScope?,
+        records: inout [AttemptRecord],
         context: inout CallContext
     ) async -> Result<Response, any Error> {
-        let prepared = ready.request
+        let request = prepared.request
+        let start = context.clock.now
         do {
-            let limit = (state.inForce?.rules.attemptTimeout ?? attemptTimeout).map {
-                context.clock.now.advanced(by: $0)
-            }
-            context.attemptDeadline = earlier(of: context.deadline, and: limit)
-            context.attemptIsCut = context.attemptDeadline.map { $0 != limit } ?? false
-            if let deadline = context.deadline, context.clock.now >= deadline {
-                throw deadlineExceeded(cause: nil, context)
-            }
+            try Task.checkCancellation()
+            let end = limit.map { start.advanced(by: $0) }
+            context.attemptDeadline = earlier(of: context.deadline, and: end)
+            context.attemptIsCut = context.attemptDeadline.map { $0 != end } ?? false
+            if let deadline = context.deadline, start >= deadline { throw deadlineExceeded(cause: nil, context) }
             context.exchange = SentExchange(
-                request: prepared,
-                presented: context.presented(by: prepared),
+                request: request,
+                presented: context.presented(by: request),
                 requestTime: context.clock.timestamp,
-                announced: ready.announcedFields
+                announced: prepared.announcedFields
             )
-            context.emit(.attemptStarted) { $0.attempt = context.attempt }
-            var response = try await send(prepared, state: state, context: context)
-            arrive(&response, request: prepared, context: &context)
+            context.emit(.attemptStarted) { [attempt = context.attempt] event in event.attempt = attempt }
+            var response =
+                scope == nil && (context.attemptDeadline == nil || transport.enforcesDeadline)
+                ? try await transport.send(request, body: context.body, context: context)
+                : try await watched(request, scope: scope, context: context)
+            arrive(&response, request: request, context: &context)
             context.options.cookies?.keep(received: response)
-            response.body = response.body.announcingEnd(to: context)
-            let isOwnPart = context.conditions?.asksPart == true && response.status == .partialContent
-            if let acceptance = context.options.acceptance, acceptance.judgesAttempts, response.status.isSuccessful,
-                !isOwnPart
-            {
-                do {
-                    try await acceptance.judge(&response)
-                } catch var error as ServiceError {
-                    // Whatever happened in the acceptance, this request was answered.
-                    error.progress = max(error.progress ?? .headReceived, .headReceived)
-                    throw error
-                }
+            if context.isObserved { response.body = response.body.announcingEnd(to: context) }
+            if context.options.acceptance?.judgesAttempts == true {
+                try await judge(&response, context: context)
             }
+            records.append(record(of: response, error: nil, start: start, context: context))
+            response.attempts = records
+            if case .network = response.source { response.source = .network(attempts: records.count) }
             return .success(response)
         } catch {
+            records.append(record(of: nil, error: error, start: start, context: context))
             return .failure(error)
         }
     }
 
-    private func send(_ request: URLRequest, state: AttemptState, context: CallContext) async throws -> Response {
-        guard let scope = state.scope else { return try await send(request, context: context) }
-        scope.begin(request)
-        return try await NestedRetryScope.$current.withValue(scope) { try await send(request, context: context) }
+    /// Lets the caller's acceptance say whether the attempt was a success.
+    private func judge(_ response: inout Response, context: CallContext) async throws {
+        let isOwnPart = context.conditions?.asksPart == true && response.status == .partialContent
+        guard let acceptance = context.options.acceptance, response.status.isSuccessful, !isOwnPart else { return }
+        do {
+            try await acceptance.judge(&response)
+        } catch var error as ServiceError {
+            // Whatever happened in the acceptance, this request was answered.
+            error.progress = max(error.progress ?? .headReceived, .headReceived)
+            throw error
+        }
     }
 
-    private func send(_ request: URLRequest, context: CallContext) async throws -> Response {
+    /// Sends a request through a transport that does not keep the deadline itself, or above a layer that may retry.
+    private func watched(
+        _ request: URLRequest,
+        scope: NestedRetryScope?,
+        context: CallContext
+    ) async throws -> Response {
+        guard let scope else { return try await limited(request, context: context) }
+        scope.begin(request)
+        return try await NestedRetryScope.$current.withValue(scope) { try await limited(request, context: context) }
+    }
+
+    private func limited(_ request: URLRequest, context: CallContext) async throws -> Response {
         guard let deadline = context.attemptDeadline, !transport.enforcesDeadline else {
             return try await transport.send(request, body: context.body, context: context)
         }
@@ -402,15 +443,13 @@ extension AttemptLoop {
         }
     }
 
-    func record(
-        of result: Result<Response, any Error>,
+    private func record(
+        of response: Response?,
+        error: (any Error)?,
         start: MonotonicInstant,
-        _ context: CallContext
+        context: CallContext
     ) -> AttemptRecord {
         let end = context.clock.now
-        let response = try? result.get()
-        var error: (any Error)?
-        if case .failure(let failure) = result { error = failure }
         context.emit(.attemptEnded) { event in
             event.attempt = context.attempt
             event.status = response?.status
@@ -449,7 +488,7 @@ extension AttemptLoop {
 struct PreparedRequest {
     let request: URLRequest
     /// The fields that tell the server the attempt number and the time left; nil if there are none.
-    let announcedFields: [FieldName]?
+    var announcedFields: [FieldName]?
 }
 
 extension RetryRules {
@@ -487,58 +526,7 @@ extension AttemptOutcome {
     }
 }
 
-/// An attempt and its record.
-struct MadeAttempt {
-    let result: Result<Response, any Error>
-    let record: AttemptRecord
-}
-
-/// The attempt without any rules, as most are; what follows a failure is decided by the loop as usual.
 extension AttemptLoop {
-    /// Makes the first attempt of a call without rules, steps, conditions, deadline and observers.
-    func straightAttempt(_ request: URLRequest, context: inout CallContext) async -> MadeAttempt {
-        context.attempt = 1
-        context.wantsNewConnection = false
-        context.attemptIsCut = false
-        let clock = context.clock
-        let start = clock.now
-        context.attemptDeadline = attemptTimeout.map { start.advanced(by: $0) }
-        do {
-            try Task.checkCancellation()
-            context.exchange = SentExchange(
-                request: request,
-                presented: context.presented(by: request),
-                requestTime: clock.timestamp
-            )
-            var response = try await transport.send(request, body: context.body, context: context)
-            arrive(&response, request: request, context: &context)
-            let record = AttemptRecord(
-                number: 1,
-                start: start,
-                end: clock.now,
-                status: response.status,
-                nestedAttempts: response.attempts
-            )
-            if response.status.rawValue < 400 {
-                NestedRetryScope.current?.ended(request, exhausted: false)
-                response.attempts = [record]
-                if case .network = response.source { response.source = .network(attempts: 1) }
-            }
-            return MadeAttempt(result: .success(response), record: record)
-        } catch {
-            let known = error as? ServiceError
-            let record = AttemptRecord(
-                number: 1,
-                start: start,
-                end: clock.now,
-                errorCode: known?.code ?? .other,
-                progress: known?.progress,
-                nestedAttempts: known?.attempts ?? []
-            )
-            return MadeAttempt(result: .failure(error), record: record)
-        }
-    }
-
     /// Records in a response when it was requested and received, and its request.
     func arrive(_ response: inout Response, request: URLRequest, context: inout CallContext) {
         let responseTime = context.clock.timestamp

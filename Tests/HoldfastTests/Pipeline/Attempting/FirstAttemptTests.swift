@@ -14,7 +14,7 @@ import Testing
 #endif
 
 @Suite("An attempt without governance is made like any other", .timeLimit(.minutes(20)))
-struct StraightAttemptTests {
+struct FirstAttemptTests {
     /// The log of the straight way, which must be that of every other one.
     @discardableResult
     private func check(_ scenario: AttemptScenario, sourceLocation: SourceLocation = #_sourceLocation) async -> [String]
