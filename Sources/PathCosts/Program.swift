@@ -35,6 +35,8 @@ enum Program {
         let paths = Path.controls + Path.judgements + Path.stores + disks + Path.calls(on: line)
         for path in paths where named.isEmpty || named.contains(path.name) {
             print(path.name, path.turns, path.measure(once ? 1 : path.turns, on: line))
+            // What is released at the end belongs to no path.
+            if once { exit(0) }
         }
     }
 }
