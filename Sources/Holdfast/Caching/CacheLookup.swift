@@ -134,8 +134,8 @@ struct CacheLookup: Sendable {
     /// - Parameter response: the response to the request that was sent; the result is also nil if it does not say which request
     ///   that was.
     func partition(sentFor response: Response, in context: CallContext, of cache: HTTPCache) -> String? {
-        response.presentation.fields.map { cache.view(of: $0, to: head.target) }
-            .flatMap { partition(ofSent: $0, in: context, of: cache) }
+        guard let presented = response.presentation.presented?.fields(probably: presented) else { return nil }
+        return partition(ofSent: cache.view(of: presented, to: head.target), in: context, of: cache)
     }
 
     /// - Parameter fields: the fields that were sent, as the cache sees them.

@@ -484,7 +484,7 @@ struct ReceivedExchange: Sendable {
         let now = context.clock.timestamp
         var sent: RequestHead?
         var sentPartition: String?
-        if let fields = response.presentation.fields(probably: lookup.presented),
+        if let fields = response.presentation.presented?.fields(probably: lookup.presented),
             let request = context.exchange?.request
         {
             let presented = cache.view(of: fields, to: lookup.head.target)

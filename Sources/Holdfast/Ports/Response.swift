@@ -274,16 +274,9 @@ package enum Presentation: Sendable {
     /// Another pipeline answered, and the fields that its hooks presented cannot be seen from outside.
     case hidden
 
-    /// The fields if they are known; computed on each access.
-    package var fields: HeaderFields? {
-        if case .presented(let presented) = self { presented.fields } else { nil }
-    }
-
     /// The fields if they are known.
-    ///
-    /// - Parameter known: see ``PresentedFields/fields(probably:)``.
-    func fields(probably known: HeaderFields) -> HeaderFields? {
-        if case .presented(let presented) = self { presented.fields(probably: known) } else { nil }
+    package var presented: PresentedFields? {
+        if case .presented(let presented) = self { presented } else { nil }
     }
 }
 

@@ -102,6 +102,6 @@ struct ForeignSessionTests {
     }
 
     private func presented(_ response: Response) -> HeaderFields? {
-        response.presentation.fields
+        response.presentation.presented?.fields
     }
 }

@@ -148,7 +148,7 @@ struct ComparedAnswer: Equatable, Sendable {
         responseTime = response.responseTime
         contentDecoded = response.contentDecoded
         attempts = response.attempts
-        presented = response.presentation.fields
+        presented = response.presentation.presented?.fields
         hasAgeDeducted = response.hasAgeDeducted
         let made = response.makeHTTPURLResponse()
         let fields = made?.allHeaderFields.map { "\($0.key): \($0.value)" }.sorted() ?? []
