@@ -62,7 +62,7 @@ public struct StoredEntry: Sendable, Hashable {
         let isPinned: Bool
         let needsValidation: Bool
         let source: RecordSource?
-        let held: HeldBody?
+        let held: ResidentBody?
 
         init(
             key: StoreKey,
@@ -74,7 +74,7 @@ public struct StoredEntry: Sendable, Hashable {
             isPinned: Bool,
             needsValidation: Bool,
             source: RecordSource?,
-            held: HeldBody?
+            held: ResidentBody?
         ) {
             self.key = key
             self.variant = variant
@@ -115,7 +115,7 @@ public struct StoredEntry: Sendable, Hashable {
             }
         }
 
-        /// As a body, this is the plain body of an entry whose record holds it; whoever returns it has checked its checksum.
+        /// As a body, this is the plain body of an entry whose record holds it; the code that returns it has checked its checksum.
         var length: Int? { bodyLength }
         var bytesInMemory: ByteChunk? { source?.inlineBytes }
 
@@ -150,7 +150,7 @@ public struct StoredEntry: Sendable, Hashable {
     /// The record that a disk store read the entry from; not part of the entry's value.
     var source: RecordSource? { content.source }
     /// What a memory store holds of the body; not part of the entry's value.
-    var held: HeldBody? { content.held }
+    var held: ResidentBody? { content.held }
 
     /// A snapshot with these parts; only stores make entries.
     public init(
@@ -187,7 +187,7 @@ public struct StoredEntry: Sendable, Hashable {
         isPinned: Bool,
         needsValidation: Bool,
         source: RecordSource? = nil,
-        held: HeldBody? = nil
+        held: ResidentBody? = nil
     ) {
         content = Content(
             key: key,

@@ -38,7 +38,8 @@ public struct StoreOptions: Sendable, Hashable {
 /// - **Damage.** Everything read is checked; an entry that fails its check is a miss, and is counted and removed.
 /// - **Space.** All files together never exceed the capacity, including unlinked ones that are still being read.
 /// - **Purges** by tag and by prefix take constant time and count nothing; ``CacheStore/purge(_:now:)`` then returns nil.
-/// - **Faults.** After several device failures in a row the store pauses: lookups, reads and writes throw `.resting` for five
+/// - **Faults.** After several device failures in a row the store pauses: lookups, reads and writes throw
+/// `.temporarilyUnavailable` for five
 ///   seconds of the caller's clock or 64 operations, whichever ends first. Removals are always tried.
 /// - **Threads.** Four of its own for what may block, and up to three more while that many reads wait for the device. Writes of up
 ///   to 64 KiB, which are copies into the page cache, are made on the caller's thread while the system accepts them without delay.
@@ -99,7 +100,7 @@ public final class DiskStore: CacheStore {
         )
         let threads = try IOThreads()
         return try await threads.run(.changes) { () throws(StoreError) in
-            let opening = StoreOpening(
+            let opening = StoreOpener(
                 layout: StoreLayout(root: directory),
                 files: fileSystem,
                 capacity: capacity,
@@ -116,22 +117,22 @@ public final class DiskStore: CacheStore {
 
     public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
         guard health.answers(now: now) else { return nil }
-        guard let entries = try? lookup.look(key, waits: false, for: .caller) else { return nil }
+        guard let entries = try? lookup.look(key, waits: false, as: .use) else { return nil }
         lookup.counted(entries)
         return entries
     }
 
     public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
         try health.admit(now: now)
-        var entries = try lookup.look(key, waits: false, for: .caller)
-        if entries == nil { entries = try await lookup.lookOnThread(key, for: .callerAgain) }
+        var entries = try lookup.look(key, waits: false, as: .use)
+        if entries == nil { entries = try await lookup.lookUpOnThread(key, as: .repeatedUse) }
         lookup.counted(entries ?? [])
         return entries ?? []
     }
 
     public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
         try health.admit(now: nil)
-        if let body = try lookup.bodyAtHand(of: entry) { return body }
+        if let body = try lookup.checkedBodyInMemory(of: entry) { return body }
         if let source = entry.source { return try await lookup.body(of: source) }
         guard let source = try await lookup.source(of: entry) else { throw StoreError.gone }
         return try await lookup.body(of: source)
@@ -214,7 +215,7 @@ public final class DiskStore: CacheStore {
         let id = shard.state.withLock { $0.writers.begin(draft) }
         let body = GrowingDiskBody(whole, engine: engine)
         do throws(StoreError) {
-            try await body.settle(isEnd: true)
+            try await body.flush(isEnd: true)
             guard let place = body.place else { throw StoreError.ended }
             var draft = draft
             draft.body = place
@@ -222,7 +223,7 @@ public final class DiskStore: CacheStore {
             guard let stored = try await writer.store(draft, isPinned: nil, body: body, purpose: purpose) else {
                 throw StoreError.superseded
             }
-            body.letGo()
+            body.abandonUnlessKept()
             return stored
         } catch {
             shard.state.withLock { _ = $0.writers.end(id) }

@@ -37,7 +37,8 @@ public final class DiskStoreReader: CacheStore {
     ///   - fileSystem: the file system to read.
     ///   - seal: decrypts what was sealed; nil if nothing was, or if the key is not available.
     /// - Throws: `.badConfiguration` if the directory contains no store of this version; `.unsafeDirectory` if it is a link,
-    ///   belongs to another user or can be written by others; `.io`; `.resting` if it changes faster than it can be read.
+    ///   belongs to another user or can be written by others; `.io`; `.temporarilyUnavailable` if it changes faster than it can
+    ///   be read.
     public static func open(
         directory: String,
         fileSystem: any FileSystem = POSIXFileSystem(),
@@ -47,7 +48,7 @@ public final class DiskStoreReader: CacheStore {
         return try await threads.run(.reads) { () throws(StoreError) in
             let layout = StoreLayout(root: directory)
             let files = try StoreDirectory(layout: layout, files: fileSystem).held()
-            let taking = SnapshotTaking(layout: layout, files: files, seal: seal)
+            let taking = SnapshotReader(layout: layout, files: files, seal: seal)
             return DiskStoreReader(ReaderEngine(taking, snapshot: try taking.take(), threads: threads))
         }
     }
@@ -188,7 +189,7 @@ extension DiskStoreReader {
     private func refusal() -> StoreError {
         let root = engine.layout.root
         // Reads the holder again: the one found at the last reading may be gone.
-        let next = (holder == nil ? nil : HolderNote.read(engine.layout, files: engine.files))
+        let next = (holder == nil ? nil : LockHolder.read(engine.layout, files: engine.files))
             .map { "process \($0) has it open and can change it." }
         return StoreError(
             .readOnly,
@@ -201,7 +202,7 @@ extension DiskStoreReader: InspectableStore {
     public func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage {
         try engine.checkOpen()
         let limit = max(1, limit)
-        var place = IndexPlace(cursor)
+        var place = IndexPosition(cursor)
         var listed: [ListedEntry] = []
         while !place.isEnd {
             let (from, wanted) = (place, min(limit - listed.count, DiskStore.page))
@@ -230,7 +231,7 @@ extension DiskStoreReader: InspectableStore {
         var report = VerificationReport()
         report.note(engine.snapshot.damage)
         var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: engine.snapshot.bytesUsed)
-        var place = IndexPlace()
+        var place = IndexPosition()
         while !place.isEnd {
             if Task.isCancelled { throw StoreError.verificationCancelled }
             let from = place
@@ -282,7 +283,7 @@ extension ReaderEngine {
                     }
                     return .some(nil)
                 }
-                let blob = source.header.hasBlob ? SpaceLedger.blocks(source.header.storedBlobBytes) : 0
+                let blob = source.header.hasBlob ? SpaceQuota.blocks(source.header.storedBlobBytes) : 0
                 // Only the open store knows how often an entry was found.
                 return ListedEntry(entry: entry, hits: nil, bytes: Int(row.place.units) * Geometry.unit + blob)
             } catch {

@@ -26,19 +26,19 @@ final class ReaderEngine: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ taking: SnapshotTaking, snapshot: StoreSnapshot, threads: IOThreads) {
+    init(_ taking: SnapshotReader, snapshot: StoreSnapshot, threads: IOThreads) {
         layout = taking.layout
         files = taking.files
         seal = taking.seal
         self.threads = threads
         secret = snapshot.format.secret
-        blobs = BlobFiles(files: files, layout: layout, ledger: SpaceLedger(budget: .none, used: 0))
+        blobs = BlobFiles(files: files, layout: layout, quota: SpaceQuota(budget: .none, used: 0))
         state = Mutex(State(snapshot: snapshot))
     }
 
     deinit {
         // They hold each other.
-        blobs.letGo()
+        blobs.closeCached()
     }
 
     /// The latest snapshot. Does not block.
@@ -54,7 +54,7 @@ final class ReaderEngine: Sendable {
     /// Later calls throw; threads end after their current work. Does not block.
     func close() {
         state.withLock { $0.isClosed = true }
-        blobs.letGo()
+        blobs.closeCached()
         threads.stop()
     }
 
@@ -68,7 +68,7 @@ final class ReaderEngine: Sendable {
         guard let turn else { return }
         let next: StoreSnapshot?
         do throws(StoreError) {
-            next = try SnapshotTaking(layout: layout, files: files, seal: seal).take()
+            next = try SnapshotReader(layout: layout, files: files, seal: seal).take()
         } catch {
             // A held directory without a format file was removed.
             guard error.code == .badConfiguration else { throw error }
@@ -134,7 +134,7 @@ final class ReaderEngine: Sendable {
         do throws(FileSystemError) {
             let file = try blobs.read(source.header.bodyWord, bytes: source.header.storedBlobBytes)
             // Not cached: the store that unlinks it gets its space back when this body is released.
-            blobs.letGo(file.number)
+            blobs.closeCached(file.number)
             return file
         } catch {
             if error.errno == SystemNumber.notFound { throw StoreError.gone }
@@ -203,11 +203,11 @@ extension ReaderEngine {
     ///   - giveUp: the result for a row that moves again and again.
     /// - Returns: the results of `work`, and where the next page begins.
     func page<Value: Sendable>(
-        from start: IndexPlace,
+        from start: IndexPosition,
         limit: Int,
         giveUp: Value? = nil,
         _ work: (IndexRow, StoreSnapshot, SegmentHandles) throws(StoreError) -> Value?
-    ) throws(StoreError) -> (values: [Value], next: IndexPlace) {
+    ) throws(StoreError) -> (values: [Value], next: IndexPosition) {
         var values: [Value] = []
         var place = start
         var tries = Self.tries
@@ -300,7 +300,7 @@ final class StoreSnapshot: Sendable {
         bytesUsed = found.segments.reduce(SpaceBudget.overhead(rows: found.segments.count) + found.blobBlocks) {
             sum,
             segment in
-            let (bytes, overflow) = sum.addingReportingOverflow(SpaceLedger.blocks(segment.fileSize))
+            let (bytes, overflow) = sum.addingReportingOverflow(SpaceQuota.blocks(segment.fileSize))
             return overflow ? .max : bytes
         }
     }
@@ -330,18 +330,19 @@ final class StoreSnapshot: Sendable {
 ///   loses its old name first, so all of them were read intact. What was copied out of a segment, in particular a tombstone, was
 ///   read there or at its new place.
 /// - Blobs are listed last: those of entries up to the cut are all there, unless their entries went meanwhile.
-struct SnapshotTaking: Sendable {
+struct SnapshotReader: Sendable {
     let layout: StoreLayout
     /// The file system, with the directories held: what replaces them is not read.
     let files: any FileSystem
     let seal: (any StoreSeal)?
 
     /// How many passes are made before the store is reported to change too fast.
-    private static let looks = 100
+    private static let maximumPasses = 100
 
     /// Takes a snapshot.
     ///
-    /// - Throws: `.badConfiguration` if the directory contains no store of this version; `.io`; `.resting` if it changes faster
+    /// - Throws: `.badConfiguration` if the directory contains no store of this version; `.io`; `.temporarilyUnavailable` if it
+    /// changes faster
     ///   than it can be read.
     func take() throws(StoreError) -> StoreSnapshot {
         var manifest = try readFormat()
@@ -349,7 +350,7 @@ struct SnapshotTaking: Sendable {
         var known: [UInt64: Known] = [:]
         // A store that was closed cleanly does not change unless its format file does.
         var cut: UInt64? = format.isClean ? .max : nil
-        for _ in 0..<Self.looks {
+        for _ in 0..<Self.maximumPasses {
             let look = try disk { () throws(FileSystemError) in try self.look(format, known: &known) }
             let next = try readFormat()
             let isSame =
@@ -367,10 +368,13 @@ struct SnapshotTaking: Sendable {
                 cut = look.highestOrder
                 continue
             }
-            if look.isWhole { return try settle(look, manifest: manifest, isStill: isStill, upTo: bound) }
+            if look.isWhole { return try makeSnapshot(look, manifest: manifest, isStill: isStill, upTo: bound) }
             cut = max(bound, look.highestOrder)
         }
-        throw StoreError(.resting, "\(layout.root) changes faster than it can be read; try again when it is less busy.")
+        throw StoreError(
+            .temporarilyUnavailable,
+            "\(layout.root) changes faster than it can be read; try again when it is less busy."
+        )
     }
 
     /// A sealed segment that was read, and the size of its file then: a reopened one grows.
@@ -379,16 +383,16 @@ struct SnapshotTaking: Sendable {
         let size: Int
     }
 
-    private struct Look {
+    private struct Pass {
         var found: [Recovery.FoundFile] = []
         var highestOrder: UInt64 = 0
         /// Whether every segment listed before still existed afterward.
         var isWhole = true
     }
 
-    private func look(_ format: StoreFormat, known: inout [UInt64: Known]) throws(FileSystemError) -> Look {
+    private func look(_ format: StoreFormat, known: inout [UInt64: Known]) throws(FileSystemError) -> Pass {
         let reader = SegmentReader(files: files, format: format, seal: seal, passesSealed: true)
-        var look = Look()
+        var look = Pass()
         let listed = try Recovery.sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix, files)
         var sealed: [UInt64: Known] = [:]
         for (number, size) in listed.sorted(by: { $0.key < $1.key }) {
@@ -419,15 +423,15 @@ struct SnapshotTaking: Sendable {
         return look
     }
 
-    private func settle(
-        _ look: Look,
+    private func makeSnapshot(
+        _ look: Pass,
         manifest: FormatFile,
         isStill: Bool,
         upTo cut: UInt64
     ) throws(StoreError) -> StoreSnapshot {
-        let holder = manifest.format.isClean ? nil : HolderNote.read(layout, files: files)
+        let holder = manifest.format.isClean ? nil : LockHolder.read(layout, files: files)
         var found = look.found
-        let renewed = SnapshotTaking.renewed(found, since: cut)
+        let renewed = SnapshotReader.renewed(found, since: cut)
         for index in found.indices {
             guard case .segment(var content) = found[index].outcome, content.highestOrder > cut else { continue }
             // Removals count as soon as they are seen; newer entries belong to a later instant.
@@ -440,7 +444,7 @@ struct SnapshotTaking: Sendable {
             try Recovery.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files)
         }
         let index = ShardedIndex()
-        var store = try recovery.settled(found, blobs: blobs) { number, rows throws(StoreError) in
+        var store = try recovery.resolve(found, blobs: blobs) { number, rows throws(StoreError) in
             try index.shards[number].state.withLock { shard throws(StoreError) in _ = try shard.table.fill(rows) }
         }
         // A blob that is missing while the store is in use went with its entry.

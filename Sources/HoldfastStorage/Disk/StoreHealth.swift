@@ -8,9 +8,9 @@ final class StoreHealth: Sendable {
     let counters = DiskCounters()
     private let files: any FileSystem
     private let lockFile: OpenFile
-    private let life = Mutex(DiskLife())
+    private let life = Mutex(DiskAvailability())
     /// Whether the store is open and its device has not failed recently; then nobody needs to look at `life`.
-    private let isCalm = Atomic<Bool>(true)
+    private let isHealthy = Atomic<Bool>(true)
     /// The latest instant that a caller gave, in milliseconds.
     let latestNow = Atomic<Int64>(0)
 
@@ -28,7 +28,7 @@ final class StoreHealth: Sendable {
     /// Refuses further calls; returns false if it was closed already.
     func close() -> Bool {
         life.withLock { life in
-            isCalm.store(false, ordering: .releasing)
+            isHealthy.store(false, ordering: .releasing)
             return life.close()
         }
     }
@@ -36,13 +36,13 @@ final class StoreHealth: Sendable {
     /// Throws unless the store is open and not paused; records the caller's clock.
     func admit(now: StoreInstant?) throws(StoreError) {
         if let now { note(now) }
-        if isCalm.load(ordering: .acquiring) { return }
+        if isHealthy.load(ordering: .acquiring) { return }
         switch life.withLock({ $0.admits(now: now) }) {
         case .admitted: return
         case .closed: throw StoreError.closed
-        case .resting:
+        case .paused:
             throw StoreError(
-                .resting,
+                .temporarilyUnavailable,
                 "The store is paused after repeated failures of the device. Treat this as a miss."
             )
         case .displaced: throw StoreError.displaced
@@ -58,14 +58,14 @@ final class StoreHealth: Sendable {
 
     /// Throws if the store is closed.
     func checkOpen() throws(StoreError) {
-        if isCalm.load(ordering: .acquiring) { return }
+        if isHealthy.load(ordering: .acquiring) { return }
         if life.withLock({ $0.isClosed }) { throw StoreError.closed }
     }
 
     /// Whether a lookup that may be skipped is answered.
     func answers(now: StoreInstant) -> Bool {
         note(now)
-        return isCalm.load(ordering: .acquiring) || life.withLock { $0.peeks(now: now) }
+        return isHealthy.load(ordering: .acquiring) || life.withLock { $0.answersPeeks(now: now) }
     }
 
     /// Counts a failure of the device and returns the caller's error.
@@ -77,20 +77,20 @@ final class StoreHealth: Sendable {
         life.withLock { life in
             life.failed(now: now)
             if isDisplaced { life.displace() }
-            isCalm.store(false, ordering: .releasing)
+            isHealthy.store(false, ordering: .releasing)
         }
         return isDisplaced ? StoreError.displaced : StoreError(disk: error)
     }
 
     /// Whether the directory is gone, or another store's: nothing is served any more, and nothing is left to remove.
-    var isDisplaced: Bool { !isCalm.load(ordering: .acquiring) && life.withLock { $0.isDisplaced } }
+    var isDisplaced: Bool { !isHealthy.load(ordering: .acquiring) && life.withLock { $0.isDisplaced } }
 
     /// Records a success of the device.
     func succeeded() {
-        if isCalm.load(ordering: .acquiring) { return }
+        if isHealthy.load(ordering: .acquiring) { return }
         life.withLock { life in
             life.succeeded()
-            isCalm.store(!life.isClosed && !life.isDisplaced, ordering: .releasing)
+            isHealthy.store(!life.isClosed && !life.isDisplaced, ordering: .releasing)
         }
     }
 
@@ -126,10 +126,10 @@ final class DiskCounters: Sendable {
 }
 
 /// Whether a store accepts calls: open, paused after failures, or closed.
-struct DiskLife: Sendable {
-    enum Verdict: Sendable {
+struct DiskAvailability: Sendable {
+    enum Answer: Sendable {
         case admitted
-        case resting
+        case paused
         /// The directory is gone, or belongs to another store.
         case displaced
         case closed
@@ -137,18 +137,18 @@ struct DiskLife: Sendable {
 
     private(set) var isClosed = false
     private(set) var isDisplaced = false
-    private var rest = RestDecision()
+    private var breaker = DeviceCircuitBreaker()
 
     /// Whether a call may proceed; one without a clock only counts down the pause.
-    mutating func admits(now: StoreInstant?) -> Verdict {
+    mutating func admits(now: StoreInstant?) -> Answer {
         if isClosed { return .closed }
         if isDisplaced { return .displaced }
-        return rest.admits(now: now) ? .admitted : .resting
+        return breaker.admits(now: now) ? .admitted : .paused
     }
 
     /// Whether a lookup that may be skipped is answered; it does not count down the pause.
-    func peeks(now: StoreInstant) -> Bool {
-        !isClosed && !isDisplaced && !rest.rests(now: now)
+    func answersPeeks(now: StoreInstant) -> Bool {
+        !isClosed && !isDisplaced && !breaker.isOpen(now: now)
     }
 
     /// Records that the directory no longer belongs to this store, permanently.
@@ -157,11 +157,11 @@ struct DiskLife: Sendable {
     }
 
     mutating func failed(now: StoreInstant) {
-        rest.failed(now: now)
+        breaker.failed(now: now)
     }
 
     mutating func succeeded() {
-        rest.succeeded()
+        breaker.succeeded()
     }
 
     /// - Returns: false if it was closed already.
@@ -171,49 +171,49 @@ struct DiskLife: Sendable {
     }
 }
 
-/// Decides when a store that keeps failing should pause, and when to resume.
+/// A circuit breaker for the device: decides when a store that keeps failing should pause, and when to resume.
 ///
-/// Several failures in a row begin a pause. It ends at an instant of the caller's clock, or after a number of refused operations,
-/// whichever comes first, so that a clock that stands still or runs backward cannot extend it forever. The first failure after a
-/// pause begins another; a success ends the count.
-struct RestDecision: Sendable, Hashable {
-    static let failuresBeforeRest = 4
-    static let restMilliseconds: Int64 = 5_000
+/// Several failures in a row open it and begin a pause. It ends at an instant of the caller's clock, or after a number of
+/// refused operations, whichever comes first, so that a clock that stands still or runs backward cannot extend it forever. The
+/// first failure after a pause begins another; a success ends the count.
+struct DeviceCircuitBreaker: Sendable, Hashable {
+    static let failuresBeforePause = 4
+    static let pauseMilliseconds: Int64 = 5_000
     static let refusals = 64
 
     private var failuresInARow = 0
-    private var restEnds: StoreInstant?
+    private var pauseEnds: StoreInstant?
     private var refusalsLeft = 0
 
     /// Records a failure of the device.
     mutating func failed(now: StoreInstant) {
-        failuresInARow = min(failuresInARow + 1, Self.failuresBeforeRest)
-        guard failuresInARow == Self.failuresBeforeRest else { return }
-        let (end, overflow) = now.milliseconds.addingReportingOverflow(Self.restMilliseconds)
-        restEnds = StoreInstant(milliseconds: overflow ? .max : end)
+        failuresInARow = min(failuresInARow + 1, Self.failuresBeforePause)
+        guard failuresInARow == Self.failuresBeforePause else { return }
+        let (end, overflow) = now.milliseconds.addingReportingOverflow(Self.pauseMilliseconds)
+        pauseEnds = StoreInstant(milliseconds: overflow ? .max : end)
         refusalsLeft = Self.refusals
     }
 
     /// Records a success of the device.
     mutating func succeeded() {
         failuresInARow = 0
-        restEnds = nil
+        pauseEnds = nil
     }
 
     /// Whether an operation may use the device; one without a clock only counts down.
     mutating func admits(now: StoreInstant?) -> Bool {
-        guard let end = restEnds else { return true }
+        guard let end = pauseEnds else { return true }
         if refusalsLeft > 0, now.map({ $0 < end }) ?? true {
             refusalsLeft -= 1
             return false
         }
-        restEnds = nil
+        pauseEnds = nil
         return true
     }
 
     /// Whether the store is paused; asking does not count down.
-    func rests(now: StoreInstant) -> Bool {
-        guard let end = restEnds else { return false }
+    func isOpen(now: StoreInstant) -> Bool {
+        guard let end = pauseEnds else { return false }
         return refusalsLeft > 0 && now < end
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// Where a record is: which of the live segments, and which part of it.
-struct RecordPlace: Sendable, Hashable {
+struct RecordLocation: Sendable, Hashable {
     /// The most segments that may be live at once: the slot has 12 bits, and the last number is not used.
     static let maximumSlots = 4_095
 
@@ -21,7 +21,7 @@ struct RecordPlace: Sendable, Hashable {
     }
 }
 
-extension RecordPlace {
+extension RecordLocation {
     /// The place in 58 bits: slot, unit, units, from the highest down; higher bits of slot (above 12) and unit (above 30) are lost.
     var packed: UInt64 {
         (UInt64(slot) & 0xFFF) << 46 | (UInt64(unit) & 0x3FFF_FFFF) << 16 | UInt64(units)
@@ -35,7 +35,7 @@ extension RecordPlace {
     }
 }
 
-/// What the index knows about one entry: enough to read it, to order it and to judge its value, but not its key.
+/// What the index knows about one entry: enough to read it, to order it and to score it, but not its key.
 ///
 /// The key is compared on the disk. Rows with the same shard, fragment and variant are assumed to belong to the same entry.
 struct IndexRow: Sendable, Hashable {
@@ -50,7 +50,7 @@ struct IndexRow: Sendable, Hashable {
     /// The low 32 bits of the variant key's hash.
     var variant: UInt32
     /// Where the record is.
-    var place: RecordPlace
+    var place: RecordLocation
     /// The order number of the record: 1 ... ``highestOrder``; numbers outside are stored as the nearest one.
     var order: UInt64
     /// How often the entry was requested recently, see ``KeyFrequencies``.
@@ -66,7 +66,7 @@ struct IndexRow: Sendable, Hashable {
     init(
         fragment: UInt64,
         variant: UInt32,
-        place: RecordPlace,
+        place: RecordLocation,
         order: UInt64,
         mark: UInt8 = 0,
         isPinned: Bool = false,
@@ -83,7 +83,7 @@ struct IndexRow: Sendable, Hashable {
         self.shadows = shadows
     }
 
-    /// The entry's hash in ``KeyFrequencies`` and ``CarryJudge``; independent of the bits that chose the shard.
+    /// The entry's hash in ``KeyFrequencies`` and ``RetentionPolicy``; independent of the bits that chose the shard.
     var keyHash: UInt32 { UInt32(truncatingIfNeeded: fragment) ^ variant }
 }
 
@@ -165,7 +165,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
 
     var order: UInt64 { state >> 16 }
 
-    var place: RecordPlace { RecordPlace(packed: location) }
+    var place: RecordLocation { RecordLocation(packed: location) }
 
     /// The row unpacked; meaningless for an empty slot.
     var row: IndexRow {

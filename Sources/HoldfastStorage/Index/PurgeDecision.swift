@@ -90,7 +90,7 @@ extension StoredEntry {
         description: EntryDescription? = nil,
         version: Version? = nil,
         isPinned: Bool? = nil,
-        held: HeldBody? = nil
+        held: ResidentBody? = nil
     ) -> StoredEntry {
         StoredEntry(
             key: key,

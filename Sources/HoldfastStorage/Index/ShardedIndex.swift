@@ -10,7 +10,7 @@ struct Shard: ~Copyable {
     /// The entries being written.
     var writers = WritersInFlight()
     /// The keys for which a failed write may have left a record.
-    var lingering = Lingering()
+    var uncertain = UncertainWrites()
     /// How often the shard's keys were requested recently.
     var frequencies: KeyFrequencies
     /// The records between the reservation of their place and their publication.
@@ -26,15 +26,15 @@ struct Shard: ~Copyable {
 
     /// Removes a row if it is still at a place, and returns it.
     @discardableResult
-    mutating func remove(_ fragment: UInt64, variant: UInt32, at place: RecordPlace) -> IndexRow? {
+    mutating func remove(_ fragment: UInt64, variant: UInt32, at place: RecordLocation) -> IndexRow? {
         guard let gone = table.remove(fragment, variant: variant, at: place) else { return nil }
         frequencies.noteGone(gone.keyHash, mark: gone.mark)
         return gone
     }
 
-    /// The value that ``CarryJudge`` uses; `bytes` are those of record and blob.
+    /// The value that ``RetentionPolicy`` uses; `bytes` are those of record and blob.
     func score(of row: IndexRow, bytes: Int) -> Int {
-        CarryJudge.score(weight: frequencies.weight(row.mark), bytes: bytes, hash: row.keyHash)
+        RetentionPolicy.score(weight: frequencies.weight(row.mark), bytes: bytes, hash: row.keyHash)
     }
 }
 
@@ -76,7 +76,7 @@ final class ShardedIndex: Sendable {
     }
 
     /// Rows in order, starting at a place in a shard.
-    func rows(from place: IndexPlace, limit: Int) -> [IndexRow] {
+    func rows(from place: IndexPosition, limit: Int) -> [IndexRow] {
         shards[place.shard].state.withLock {
             $0.table.rows(from: place.fragment, variant: place.variant, limit: limit)
         }
@@ -107,19 +107,19 @@ final class ShardedIndex: Sendable {
 ///
 /// Code that removes such a key must write a tombstone even if the index has no row for it. The set is limited; once it could not
 /// take a key, it contains every key until ``removeAll()``.
-struct Lingering: Sendable {
+struct UncertainWrites: Sendable {
     /// The most keys stored individually.
     static let bound = 64
 
     private var primaries: Set<UInt64> = []
 
-    /// Whether a key did not fit, so that every key may linger.
+    /// Whether a key did not fit, so that every key counts as uncertain.
     private(set) var isOverfull = false
 
-    /// Nothing lingers.
+    /// No keys.
     init() {}
 
-    /// Whether nothing lingers.
+    /// Whether it contains no key.
     var isEmpty: Bool { primaries.isEmpty && !isOverfull }
 
     /// Whether a record of the key with this hash may be on the disk without the index knowing it.
@@ -143,7 +143,7 @@ struct Lingering: Sendable {
 
     /// Forgets every key: nothing is left on the disk.
     mutating func removeAll() {
-        self = Lingering()
+        self = UncertainWrites()
     }
 }
 
@@ -210,7 +210,7 @@ struct WritersInFlight: Sendable {
     }
 
     /// Whether this writer may commit; nil once it ended.
-    func maySucceed(_ id: UInt64) -> Bool? { place(of: id).map { !writers[$0].writer.isSuperseded } }
+    func mayCommit(_ id: UInt64) -> Bool? { place(of: id).map { !writers[$0].writer.isSuperseded } }
 
     /// Whether an entry of `key` is being written.
     func hasWriters(of key: StoreKey) -> Bool { writers.contains { $0.writer.key == key } }
@@ -246,7 +246,7 @@ struct WritersInFlight: Sendable {
 }
 
 /// The position of a walk through all rows, in the order of shard, fragment and variant.
-struct IndexPlace: Sendable {
+struct IndexPosition: Sendable {
     var shard = 0
     var fragment: UInt64 = 0
     var variant: UInt32 = 0

@@ -209,7 +209,7 @@ struct PolicyHistories {
     @Test("The trials accept any numbers, and their time may jump")
     func trials() {
         var generator = History.generator("trials")
-        var trials = WindowTrials(beta: 1_024, seed: 1)
+        var trials = WindowTuner(beta: 1_024, seed: 1)
         var most = 0
         var expected = 0
         var rarities: Set<UInt32> = []

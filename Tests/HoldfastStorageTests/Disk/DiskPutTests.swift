@@ -65,7 +65,7 @@ struct DiskPutTests {
             }
         }
         if form != "predicate" { try await purge.value }
-        let published = engine.writer.publish(record, isWritten: true, lingers: false, purpose: purpose)
+        let published = engine.writer.publish(record, isWritten: true, mayRemain: false, purpose: purpose)
         if form != "predicate" { #expect(!published.isIn) }
         try await purge.value
         #expect(try await store.entries(for: key, now: .at(1)).isEmpty)
@@ -106,7 +106,7 @@ struct DiskPutTests {
         files.plan()
         #expect(try await store.entries(for: StoreKey("k"), now: .at(1)).map(\.version) == [old.version])
         await store.engine.threads.drain(.writes)
-        #expect(store.engine.ledger.uncommitted == 0)
+        #expect(store.engine.quota.uncommitted == 0)
         #expect(store.statistics.bytesUsed <= used + 4_096)
         await store.close()
     }

@@ -23,7 +23,7 @@ struct TableHistories {
         IndexRow(
             fragment: identity.fragment,
             variant: identity.variant,
-            place: RecordPlace(
+            place: RecordLocation(
                 slot: UInt16.random(in: 0..<4_095, using: &generator),
                 unit: UInt32(truncatingIfNeeded: generator.magnitude(upTo: 1 << 30 - 1)),
                 units: UInt16(truncatingIfNeeded: step)
@@ -232,7 +232,7 @@ struct TableHistories {
     func useless() {
         var faults = HistoryFaults()
         var generator = History.generator("useless")
-        var queue = UselessQueue()
+        var queue = ExpiryQueue()
         var model: [Int: Int64] = [:]
         for step in 0..<History.steps(percent: 3, among: 1) {
             let slot = generator.magnitude(upTo: 60)
@@ -262,7 +262,7 @@ struct TableHistories {
         var faults = HistoryFaults()
         var generator = History.generator("tiers")
         let limit = 10_000
-        var ledger = TierLedger(maximumBytes: limit)
+        var ledger = TierCoherence(maximumBytes: limit)
         var changing: [StoreKey?] = []
         var promotions: [StoreKey: (bytes: Int, isCurrent: Bool)] = [:]
         for step in 0..<History.steps(percent: 4, among: 1) {
@@ -283,7 +283,7 @@ struct TableHistories {
                 let bytes = generator.magnitude(upTo: generator.once(in: 9) ? .max : limit / 4)
                 let sum = promotions.values.reduce(0) { $0 + $1.bytes }
                 let isFree = !changing.contains(nil) && !changing.contains(key) && promotions[key] == nil
-                let expected = isFree && promotions.count < TierLedger.maximumPromotions && bytes <= limit - sum
+                let expected = isFree && promotions.count < TierCoherence.maximumPromotions && bytes <= limit - sum
                 faults.check(
                     ledger.beginPromotion(of: key, bytes: bytes) == expected,
                     at: step,
@@ -309,11 +309,11 @@ struct TableHistories {
         var generator = History.generator("ledgers")
         let capacity = 1 << 20
         let budget = SpaceBudget(geometry: Geometry(capacity: capacity))
-        let space = SpaceLedger(budget: budget, used: 0)
-        let pins = PinBook(capacity: capacity)
+        let space = SpaceQuota(budget: budget, used: 0)
+        let pins = PinRegistry(capacity: capacity)
         var writers = WritersInFlight()
         var headroom = Headroom(capacity: capacity)
-        var rest = RestDecision()
+        var rest = DeviceCircuitBreaker()
         var granted: [Int] = []
         var sum = 0
         var pinned: [EntryIdentity: Int] = [:]
@@ -378,7 +378,7 @@ struct TableHistories {
             if step / 300 % 2 == 0 { rest.failed(now: now) } else if generator.once(in: 9) { rest.succeeded() }
             var refusals = 0
             while step / 300 % 2 == 1, !rest.admits(now: nil) { refusals += 1 }
-            faults.check(refusals <= RestDecision.refusals, at: step, "\(refusals) refusals")
+            faults.check(refusals <= DeviceCircuitBreaker.refusals, at: step, "\(refusals) refusals")
         }
         #expect(faults.all == [], "seed \(History.seed)")
     }

@@ -73,7 +73,7 @@ struct RecordHeader: Sendable, Hashable {
     }
 
     /// The space that record and blob take on the disk.
-    var bytesTaken: Int { (units * Geometry.unit).addingSaturated(hasBlob ? SpaceLedger.blocks(storedBlobBytes) : 0) }
+    var bytesTaken: Int { (units * Geometry.unit).addingSaturated(hasBlob ? SpaceQuota.blocks(storedBlobBytes) : 0) }
 
     /// The units of 16 bytes that the record occupies.
     var units: Int {

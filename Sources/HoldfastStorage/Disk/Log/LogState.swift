@@ -42,7 +42,7 @@ struct LogState: Sendable {
     }
 
     /// Bytes reserved for one record.
-    struct Place: Sendable {
+    struct Reservation: Sendable {
         let segment: Segment
         let offset: Int
         let length: Int
@@ -67,9 +67,9 @@ struct LogState: Sendable {
     }
 
     let segmentSize: Int
-    /// The window share with the most hits, see ``WindowTrials/share``.
-    var window = WindowTrials.shares[1]
-    /// Whether the main log's oldest segment is mostly dead, see ``CarryJudge``.
+    /// The window share with the most hits, see ``WindowTuner/share``.
+    var window = WindowTuner.shares[1]
+    /// Whether the main log's oldest segment is mostly dead, see ``RetentionPolicy``.
     var isMainDead = false
     /// The highest number that a segment has or will have next.
     var highestNumber: UInt64 = 0
@@ -96,9 +96,11 @@ struct LogState: Sendable {
     }
 
     /// Reserves bytes in an open segment; nil if there is none or it has no room, or if its room is reserved for another caller.
-    mutating func reserve(_ destination: Destination, length: Int, hasBlob: Bool, isTurn: Bool = false) -> Place? {
-        guard isTurn || !isReserved[destination.rawValue],
-            hasRoom(destination, length: length, hasBlob: hasBlob, isReserved: isTurn)
+    mutating func reserve(_ destination: Destination, length: Int, hasBlob: Bool, hasClaim: Bool = false)
+        -> Reservation?
+    {
+        guard hasClaim || !isReserved[destination.rawValue],
+            hasRoom(destination, length: length, hasBlob: hasBlob, isReserved: hasClaim)
         else { return nil }
         let index = destination.rawValue
         let tail = open[index][0].tail
@@ -106,7 +108,7 @@ struct LogState: Sendable {
         open[index][0].promisedRows += 1
         open[index][0].promisedBlobs += hasBlob ? 1 : 0
         open[index][0].writesUnderWay += 1
-        return Place(
+        return Reservation(
             segment: open[index][0].segment,
             offset: tail,
             length: length,
@@ -142,7 +144,7 @@ struct LogState: Sendable {
     var victim: Sealed? {
         let (small, main) = (oldest(.small), oldest(.main))
         let weights = (small: weight(.small), main: weight(.main))
-        let kind = CarryJudge.log(
+        let kind = RetentionPolicy.log(
             small: weights.small,
             total: weights.small.addingSaturated(weights.main),
             window: window,
@@ -171,7 +173,7 @@ struct LogState: Sendable {
     /// Records that a reserved record is written (`row`), or will not be (nil).
     ///
     /// - Returns: whether its segment is full and this was the last write: then it needs its table.
-    mutating func finish(_ place: Place, row: TableRow?, blob: BlobRow?) -> Bool {
+    mutating func finish(_ place: Reservation, row: TableRow?, blob: BlobRow?) -> Bool {
         func note(_ segment: inout Open) {
             segment.writesUnderWay -= 1
             if let row { segment.rows.append(row) }
@@ -214,11 +216,11 @@ struct LogState: Sendable {
     }
 
     /// Whether a sealed segment has no table because it could not be written.
-    var hasUntabled: Bool { sealed.joined().contains { $0.rows != nil } }
+    var hasUnwrittenTables: Bool { sealed.joined().contains { $0.rows != nil } }
 
     /// Takes the segments whose table could not be written, for another try.
-    mutating func takeUntabled() -> [Open] {
-        guard hasUntabled else { return [] }
+    mutating func takeUnwrittenTables() -> [Open] {
+        guard hasUnwrittenTables else { return [] }
         let found = sealed.joined().filter { $0.rows != nil }
         for kind in sealed.indices { sealed[kind].removeAll { $0.rows != nil } }
         return found.map { sealed in

@@ -8,15 +8,15 @@ internal import Synchronization
 final class SegmentFile: Sendable {
     let open: OpenFile
     private let files: any FileSystem
-    private let ledger: SpaceLedger
+    private let quota: SpaceQuota
     private let bytes: Atomic<Int>
     private let isGone = Atomic<Bool>(false)
 
-    /// Takes over an open file whose `bytes` are in the ledger.
-    init(_ open: OpenFile, bytes: Int, files: any FileSystem, ledger: SpaceLedger) {
+    /// Takes over an open file whose `bytes` are counted.
+    init(_ open: OpenFile, bytes: Int, files: any FileSystem, quota: SpaceQuota) {
         self.open = open
         self.files = files
-        self.ledger = ledger
+        self.quota = quota
         self.bytes = Atomic(bytes)
     }
 
@@ -26,19 +26,19 @@ final class SegmentFile: Sendable {
         if isGone { try? files.truncate(open, to: 0) }
         files.close(open)
         guard isGone else { return }
-        ledger.retire(-size)
-        ledger.release(size)
+        quota.retire(-size)
+        quota.release(size)
     }
 
-    /// The size of the file in the ledger.
+    /// The size of the file as counted in the quota.
     var size: Int { bytes.load(ordering: .acquiring) }
 
-    /// Records that the file was cut or extended; the caller tells the ledger.
+    /// Records that the file was cut or extended; the caller tells the quota.
     func resized(to size: Int) { bytes.store(size, ordering: .releasing) }
 
     /// Records that the file has no name any more.
     func unlinked() {
-        ledger.retire(size)
+        quota.retire(size)
         isGone.store(true, ordering: .releasing)
     }
 }
@@ -63,7 +63,7 @@ final class Segment: Sendable {
         self.file = file
     }
 
-    /// The size of the file in the ledger.
+    /// The size of the file as counted in the quota.
     var size: Int { file.size }
 }
 

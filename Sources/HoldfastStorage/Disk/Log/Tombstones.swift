@@ -19,7 +19,7 @@ struct PendingTombstones: Sendable {
     /// Whether more were refused than could be remembered.
     var isOverfull = false
 
-    /// Whether no tombstone is owed.
+    /// Whether no tombstone is pending.
     var isEmpty: Bool { notes.isEmpty && !isOverfull }
 }
 
@@ -27,7 +27,7 @@ struct PendingTombstones: Sendable {
 ///
 /// A row is gone as soon as its tombstone is reserved, so a segment must not be unlinked before all tombstones reserved by then are
 /// written: its records, dead as they seem, are all that keeps older ones dead.
-final class NotesUnderWay: Sendable {
+final class TombstonesInFlight: Sendable {
     /// Which of two counts it belongs to.
     struct Ticket: Sendable {
         fileprivate let generation: Int
@@ -47,8 +47,8 @@ final class NotesUnderWay: Sendable {
         }
     }
 
-    func end(_ ticket: Ticket) {
-        state.withLock { $0.counts[ticket.generation] -= 1 }
+    func end(_ handle: Ticket) {
+        state.withLock { $0.counts[handle.generation] -= 1 }
     }
 
     /// Whether all that began before the last call that returned true, or before the first call, have ended; then the next calls
@@ -95,7 +95,7 @@ struct TombstoneHorizon: Sendable, Hashable {
 }
 
 /// A row that has left the index, with the segment that contained its record then.
-struct GoneRow: Sendable {
+struct RemovedRow: Sendable {
     let row: IndexRow
     let segment: Segment?
 }

@@ -7,7 +7,7 @@ struct CopiedRecords {
     private static let most = 64 << 10
 
     struct Item {
-        let place: LogState.Place
+        let place: LogState.Reservation
         /// The row that led to the original.
         let current: IndexRow
         let row: TableRow
@@ -18,7 +18,7 @@ struct CopiedRecords {
     private(set) var bytes: [UInt8] = []
 
     /// Whether a record at this place directly follows the collected ones.
-    func fits(_ place: LogState.Place) -> Bool {
+    func fits(_ place: LogState.Reservation) -> Bool {
         guard let first = items.first else { return true }
         return first.place.segment === place.segment && bytes.count < Self.most
             && place.offset - first.place.offset == (bytes.count + Geometry.unit - 1) / Geometry.unit * Geometry.unit
@@ -27,7 +27,7 @@ struct CopiedRecords {
     /// Adds a copy of a record, with its new segment's number.
     mutating func append(
         _ source: RecordSource,
-        at place: LogState.Place,
+        at place: LogState.Reservation,
         for current: IndexRow,
         row: TableRow,
         seed: UInt64

@@ -3,8 +3,8 @@
 
 internal import Synchronization
 
-/// Reclaiming is eviction: the oldest segment is read once, the entries that ``CarryJudge`` chooses are carried forward to the main
-/// log, and the rest is gone with the file. Every method here is for the thread of changes.
+/// Reclaiming is eviction: the oldest segment is read once, the entries that ``RetentionPolicy`` chooses are carried forward to
+/// the main log, and the rest is gone with the file. Every method here is for the thread of changes.
 final class Reclaimer: Sendable {
     private let files: any FileSystem
     private let seed: UInt64
@@ -16,13 +16,13 @@ final class Reclaimer: Sendable {
     private let blobs: BlobFiles
     private let health: StoreHealth
     /// Decides what a reclaim carries.
-    private let judge: Mutex<CarryJudge>
+    private let policy: Mutex<RetentionPolicy>
 
     init(_ opened: OpenedStore, log: Log, remover: Remover, lookup: Lookup) {
         (files, index, orders, blobs) = (opened.files, opened.index, opened.orders, opened.blobs)
         (health, seed) = (opened.health, log.seed)
         (self.log, self.remover, self.lookup) = (log, remover, lookup)
-        judge = Mutex(CarryJudge(capacity: log.geometry.capacity, segmentSize: log.geometry.segmentSize))
+        policy = Mutex(RetentionPolicy(capacity: log.geometry.capacity, segmentSize: log.geometry.segmentSize))
     }
 
     /// Reclaims the segment that is due.
@@ -40,10 +40,10 @@ final class Reclaimer: Sendable {
     ) throws(StoreError) -> Segment? {
         log.sealFull()
         awaitRetired()
-        let (window, isMainDead) = (lookup.trials.share, try isMainDead())
+        let (window, isMainDead) = (lookup.tuner.share, try isMainDead())
         log.setPreference(window: window, isMainDead: isMainDead)
         guard let victim = try nextVictim(isDeviceFull: isDeviceFull) else { throw StoreError.noSpace }
-        return try reclaim(victim.segment, mode: victim.mustDrop || dropsUnpinned ? .drop : .judge, recyclingFor: kind)
+        return try reclaim(victim.segment, mode: victim.mustDrop || dropsUnpinned ? .drop : .select, recyclingFor: kind)
     }
 
     /// Whether the main log's oldest segment is mostly dead.
@@ -54,7 +54,7 @@ final class Reclaimer: Sendable {
             row.kind == .entry && isLive(row, in: oldest.segment) ? sum + Int(row.units) * Geometry.unit : sum
         }
         let blobBytes = oldest.blobBytes
-        return CarryJudge.isMostlyDead(live: live, recordBytes: oldest.segment.size, blobBytes: blobBytes)
+        return RetentionPolicy.isMostlyDead(live: live, recordBytes: oldest.segment.size, blobBytes: blobBytes)
     }
 
     /// Whether the index points to an entry's record in a segment.
@@ -100,7 +100,7 @@ final class Reclaimer: Sendable {
 
     /// How many bytes a reclaim of a segment must write in any case: pinned entries, tombstones and marks.
     private func mustCarry(of victim: LogState.Sealed) throws(StoreError) -> Int {
-        let note = RecordHeader.size / 16 * 16 + 16 + TableRow.size
+        let tombstone = RecordHeader.size / 16 * 16 + 16 + TableRow.size
         return try log.table(of: victim).rows.reduce(0) { sum, row in
             guard row.kind == .entry else { return sum + Int(row.units) * 16 + TableRow.size }
             let fragment = ShardedIndex.fragment(of: row.primary)
@@ -111,7 +111,7 @@ final class Reclaimer: Sendable {
                     else { return 0 }
                     if current.isPinned { return Int(row.units) * 16 + TableRow.size + BlobRow.size }
                     return current.shadows || shard.mayHide(row.primary, fragment: fragment, variant: row.variant)
-                        ? note : 0
+                        ? tombstone : 0
                 }
         }
     }
@@ -119,7 +119,7 @@ final class Reclaimer: Sendable {
     /// Waits a moment for readers that will soon release segments that are gone, which releases their bytes.
     func awaitRetired() {
         var patience = 2_000
-        while log.ledger.retired > 0, !log.hasSegmentForReclaimer, patience > 0 {
+        while log.quota.retired > 0, !log.hasSegmentForReclaimer, patience > 0 {
             patience -= 1
             IOThreads.pause()
         }
@@ -127,8 +127,8 @@ final class Reclaimer: Sendable {
 
     /// What a reclaim does with entries that are not pinned.
     enum ReclaimMode: Sendable {
-        /// ``CarryJudge`` decides which are carried.
-        case judge
+        /// ``RetentionPolicy`` decides which are carried.
+        case select
         /// All are carried.
         case carryAll
         /// None is carried.
@@ -157,19 +157,19 @@ final class Reclaimer: Sendable {
     ) throws(StoreError) -> Segment? {
         assert(
             isReserveWhole,
-            "free \(log.ledger.free) of \(log.ledger.capacity), with the open segment \(log.ledger.reserve)"
+            "free \(log.quota.free) of \(log.quota.capacity), with the open segment \(log.quota.reserve)"
         )
-        remover.settleReleases()
+        remover.removePendingBlobs()
         // A segment is removed only once every tombstone made for it is on the disk.
-        remover.payDebts()
-        guard !remover.owes else { throw StoreError.noSpace }
+        remover.writePendingTombstones()
+        guard !remover.hasPendingTombstones else { throw StoreError.noSpace }
         // Until its file is gone, entries evicted from it may be found again: removals then always leave a tombstone.
         remover.isReclaiming.store(true, ordering: .sequentiallyConsistent)
         let table = try log.table(of: victim)
         let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
         let horizon = TombstoneHorizon(segments: log.ask { $0.numbers }, reclaimed: victim.segment.number)
         let rows = Self.byPlace(table.rows)
-        let carried = mode == .judge ? judged(rows, blobs: blobNumbers, of: victim.segment) : []
+        let carried = mode == .select ? selected(rows, blobs: blobNumbers, of: victim.segment) : []
         var window = RecordWindow(mode == .carryAll ? rows : rows.filter { carried.contains($0.place) })
         var copies = CopiedRecords()
         do throws(StoreError) {
@@ -189,7 +189,7 @@ final class Reclaimer: Sendable {
                     )
                 default:
                     try write(&copies)
-                    try carryNote(row, in: victim.segment, horizon: horizon)
+                    try carryTombstone(row, in: victim.segment, horizon: horizon)
                 }
             }
         } catch {
@@ -198,9 +198,9 @@ final class Reclaimer: Sendable {
             throw error
         }
         try write(&copies)
-        // Releases that removers have noted meanwhile are settled before the file is rewritten.
-        remover.settleReleases()
-        try remover.awaitNotes()
+        // Blobs whose removal was noted meanwhile are removed before the file is rewritten.
+        remover.removePendingBlobs()
+        try remover.awaitTombstones()
         log.noteRoomAhead()
         // Copies may have used the space that is reserved for them. Removing the file then restores it.
         let recycled = try log.retire(victim, recyclingFor: kind)
@@ -212,7 +212,7 @@ final class Reclaimer: Sendable {
 
     /// The invariant that makes every reclaim end ("Room" in `docs/disk-format.md`); a device that failed may have broken it.
     private var isReserveWhole: Bool {
-        log.ledger.reserve >= 2 * log.geometry.segmentSize || health.counters.failures.load(ordering: .relaxed) > 0
+        log.quota.reserve >= 2 * log.geometry.segmentSize || health.counters.failures.load(ordering: .relaxed) > 0
             || health.counters.entriesCorrupt.load(ordering: .relaxed) > 0
     }
 
@@ -223,13 +223,13 @@ final class Reclaimer: Sendable {
     }
 
     /// Which records of a segment are worth carrying, by their places.
-    private func judged(_ rows: [TableRow], blobs: [UInt32: BlobRow], of segment: Segment) -> Set<UInt32> {
+    private func selected(_ rows: [TableRow], blobs: [UInt32: BlobRow], of segment: Segment) -> Set<UInt32> {
         var random = PolicyRandom(seed: seed ^ segment.number)
         let bar = bar(using: &random)
         var places: [UInt32] = []
-        var candidates: [CarryJudge.Candidate] = []
+        var candidates: [RetentionPolicy.Candidate] = []
         for row in rows where row.kind == .entry {
-            guard let current = settledRow(row, in: segment) else { continue }
+            guard let current = quiescentRow(row, in: segment) else { continue }
             let recordBytes = Int(row.units) * Geometry.unit
             let blobBytes = blobs[row.place]?.blocks ?? 0
             let score = index.shard(of: row.primary).state.withLock {
@@ -237,7 +237,7 @@ final class Reclaimer: Sendable {
             }
             places.append(row.place)
             candidates.append(
-                CarryJudge.Candidate(
+                RetentionPolicy.Candidate(
                     score: score,
                     recordBytes: recordBytes,
                     blobBytes: blobBytes,
@@ -246,7 +246,7 @@ final class Reclaimer: Sendable {
             )
         }
         let blobBytes = candidates.reduce(0) { $0.addingSaturated($1.blobBytes) }
-        let carried = judge.withLock {
+        let carried = policy.withLock {
             $0.carried(of: candidates, bar: bar, recordBytes: segment.size, blobBytes: blobBytes)
         }
         return Set(zip(places, carried).lazy.filter(\.1).map(\.0))
@@ -257,7 +257,7 @@ final class Reclaimer: Sendable {
         let meanBlobs = log.ask { $0.meanBlobs }
         let counts = index.shards.map { shard in shard.state.withLock { $0.table.count } }
         var sample: [(score: Int, bytes: Int)] = []
-        for (shard, count) in zip(index.shards, CarryJudge.draws(from: counts, using: &random)) where count > 0 {
+        for (shard, count) in zip(index.shards, RetentionPolicy.draws(from: counts, using: &random)) where count > 0 {
             shard.state.withLock { shard in
                 for row in shard.table.draw(count, using: &random) {
                     let blobBytes = row.hasBlob ? meanBlobs[row.place.slot] ?? 0 : 0
@@ -266,7 +266,7 @@ final class Reclaimer: Sendable {
                 }
             }
         }
-        return CarryJudge.bar(of: sample)
+        return RetentionPolicy.bar(of: sample)
     }
 
     private func reclaim(
@@ -278,10 +278,10 @@ final class Reclaimer: Sendable {
         mode: ReclaimMode,
         isCarried: Bool
     ) throws(StoreError) {
-        guard let current = settledRow(row, in: segment) else { return }
+        guard let current = quiescentRow(row, in: segment) else { return }
         // An entry that is being read stays if its blob would stay on the disk anyway, beyond the limit for such blobs.
         let isHeld =
-            blob.map { blobs.isRead($0.number) && log.ledger.held + $0.blocks > log.ledger.budget.held } ?? false
+            blob.map { blobs.isRead($0.number) && log.quota.held + $0.blocks > log.quota.budget.held } ?? false
         let mustStay = mode == .carryAll || isHeld || current.isPinned
         // Evicted entries are known from their rows alone; the rest is read, and may turn out to be useless.
         if mustStay || isCarried,
@@ -294,8 +294,8 @@ final class Reclaimer: Sendable {
 
     /// The row that points to a record, once nothing is being written to replace it; nil if there is none.
     ///
-    /// A freshening ends on a thread that does not wait for this one. Until then, its base can be neither removed nor judged.
-    private func settledRow(_ row: TableRow, in segment: Segment) -> IndexRow? {
+    /// A freshening ends on a thread that does not wait for this one. Until then, its base can be neither removed nor evicted.
+    private func quiescentRow(_ row: TableRow, in segment: Segment) -> IndexRow? {
         let fragment = ShardedIndex.fragment(of: row.primary)
         while true {
             let found = index.shard(of: row.primary).state.withLock { shard -> (row: IndexRow, isBusy: Bool)? in
@@ -318,7 +318,7 @@ final class Reclaimer: Sendable {
         copies: inout CopiedRecords
     ) throws(StoreError) {
         var attempts = 3
-        while attempts > 0, settledRow(row, in: segment)?.order == current.order {
+        while attempts > 0, quiescentRow(row, in: segment)?.order == current.order {
             switch remover.reserveRemoval(of: current, primary: row.primary, isEviction: true) {
             case .done(let removal):
                 guard var removal else { return }
@@ -376,7 +376,7 @@ final class Reclaimer: Sendable {
         }
         let shard = index.shard(of: row.primary)
         let length = source.header.recordLength
-        var place: LogState.Place?
+        var place: LogState.Reservation?
         for attempt in 0..<2 {
             let isThere = shard.state.withLock { shard -> Bool in
                 guard shard.table.row(current.fragment, variant: current.variant)?.order == current.order else {
@@ -439,7 +439,7 @@ final class Reclaimer: Sendable {
                     guard found.order == item.current.order else { return }
                     // A copy that may still be complete needs a tombstone when this one is removed.
                     if failure != nil { return found.shadows = true }
-                    found.place = RecordPlace(slot: item.place.segment.slot, unit: unit, units: item.row.units)
+                    found.place = RecordLocation(slot: item.place.segment.slot, unit: unit, units: item.row.units)
                 }
             }
             var copy = item.row
@@ -456,7 +456,7 @@ final class Reclaimer: Sendable {
     }
 
     /// Carries a tombstone or mark forward as long as something that it kills may be in another segment.
-    func carryNote(
+    func carryTombstone(
         _ row: TableRow,
         in segment: Segment,
         horizon: TombstoneHorizon
@@ -496,8 +496,8 @@ final class Reclaimer: Sendable {
             var turns = log.slots.all.count
             while turns > 0, let sealed = log.ask({ $0.oldest(above: log.geometry.segmentSize) }) {
                 turns -= 1
-                let isRoomy = log.ledger.free >= sealed.segment.size + log.geometry.segmentSize
-                _ = try reclaim(sealed, mode: isRoomy ? .carryAll : .judge, recyclingFor: nil)
+                let isRoomy = log.quota.free >= sealed.segment.size + log.geometry.segmentSize
+                _ = try reclaim(sealed, mode: isRoomy ? .carryAll : .select, recyclingFor: nil)
             }
             try reclaimExcess()
         } catch {
@@ -506,8 +506,8 @@ final class Reclaimer: Sendable {
     }
 
     private func reclaimExcess() throws(StoreError) {
-        var search = RoomSearch(segments: log.slots.all.count)
-        while log.ledger.excess > 0 { _ = try search.next(self, recyclingFor: nil) }
+        var search = ReclaimAttempts(segments: log.slots.all.count)
+        while log.quota.excess > 0 { _ = try search.next(self, recyclingFor: nil) }
     }
 
     /// Changes: moves the live entries of a sealed segment to the main log and removes it, if that frees something.
@@ -533,5 +533,5 @@ final class Reclaimer: Sendable {
 
 extension BlobRow {
     /// The space that the blob takes on the disk.
-    var blocks: Int { SpaceLedger.blocks(Int(clamping: storedBytes)) }
+    var blocks: Int { SpaceQuota.blocks(Int(clamping: storedBytes)) }
 }

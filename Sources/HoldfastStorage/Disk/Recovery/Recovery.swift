@@ -30,7 +30,7 @@ struct RecoveredStore: Sendable {
 
     /// An entry that won over older ones and is void itself. It needs a tombstone of its order before any segment is reclaimed: an
     /// older one must not come back once its record is gone.
-    struct Owed: Sendable, Hashable {
+    struct MissingTombstone: Sendable, Hashable {
         let primary: UInt64
         let variant: UInt32
         let order: UInt64
@@ -59,7 +59,7 @@ struct RecoveredStore: Sendable {
     /// The bytes of the blob files that entries name, in whole blocks.
     var blobBlocks = 0
     var marks = PurgeMarks()
-    var owed: [Owed] = []
+    var missingTombstones: [MissingTombstone] = []
     /// The files to remove once the format is written.
     var void: [VoidFile] = []
     var damage = Damage()
@@ -123,7 +123,7 @@ struct Recovery: Sendable {
             }
             return (blobs, try readSegments())
         }
-        return try settled(found, blobs: blobs, install: install)
+        return try resolve(found, blobs: blobs, install: install)
     }
 
     /// Decides what of these segment files and blobs counts, and passes the rows of each shard to `install`.
@@ -131,16 +131,16 @@ struct Recovery: Sendable {
     /// - Parameters:
     ///   - found: by ascending number.
     ///   - blobs: the sizes of the blob files by number.
-    mutating func settled(
+    mutating func resolve(
         _ found: [FoundFile],
         blobs: [UInt64: Int],
         install: (_ shard: Int, _ rows: [IndexRow]) throws(StoreError) -> Void
     ) throws(StoreError) -> RecoveredStore {
         var segments = compareWithList(found)
         decideDamage(&segments)
-        settleOrders(segments)
+        determineOrders(segments)
         let runs = segments.enumerated().map { slot, segment in
-            RecoveryFold.Run(slot: UInt16(truncatingIfNeeded: slot), rows: segment.content.rows)
+            RecoveryMerge.Run(slot: UInt16(truncatingIfNeeded: slot), rows: segment.content.rows)
         }
         store.segments = segments.map(Self.segment)
         for mark in segments.flatMap(\.content.marks) { Self.add(mark, to: &store.marks) }
@@ -148,14 +148,14 @@ struct Recovery: Sendable {
         let numbers = segments.flatMap { $0.content.blobs.map(\.number) } + Array(blobs.keys)
         store.nextBlob = (numbers.filter { $0 < Self.numberLimit }.max() ?? 0) + 1
         segments = []
-        try RecoveryFold(runs).forEachShard { shard, winners throws(StoreError) in
+        try RecoveryMerge(runs).forEachShard { shard, winners throws(StoreError) in
             let rows = winners.compactMap { decisions.decide($0, store: &store) }
             store.entries += rows.count
             try install(shard, rows)
         }
         for (number, size) in blobs {
             if decisions.named.contains(number) {
-                store.blobBlocks = store.blobBlocks.addingSaturated(SpaceLedger.blocks(size))
+                store.blobBlocks = store.blobBlocks.addingSaturated(SpaceQuota.blocks(size))
             } else {
                 store.void.append(RecoveredStore.VoidFile(path: layout.blob(number), size: size))
             }
@@ -257,7 +257,7 @@ struct Recovery: Sendable {
         store.damage.segments += segments.count { $0.content.isDamaged }
     }
 
-    private mutating func settleOrders(_ segments: [Numbered]) {
+    private mutating func determineOrders(_ segments: [Numbered]) {
         let highest = segments.reduce(0) { max($0, $1.content.highestOrder) }
         let (next, overflow) = highest.addingReportingOverflow(1)
         store.nextOrder = max(format.nextOrder, format.suspectBefore, overflow ? .max : next, 1)
@@ -334,8 +334,8 @@ struct BlobDecisions {
         }
     }
 
-    /// The row for the index; nil if the entry is void, which is then counted, and owed a tombstone if it shadows another.
-    mutating func decide(_ winner: RecoveryFold.Winner, store: inout RecoveredStore) -> IndexRow? {
+    /// The row for the index; nil if the entry is void, which is then counted, and needs a tombstone if it shadows another.
+    mutating func decide(_ winner: RecoveryMerge.Winner, store: inout RecoveredStore) -> IndexRow? {
         let row = winner.row
         guard row.hasBlob else { return row }
         let slot = Int(row.place.slot)
@@ -349,8 +349,12 @@ struct BlobDecisions {
         }
         store.damage.entries += 1
         if row.shadows {
-            let owed = RecoveredStore.Owed(primary: winner.primary, variant: row.variant, order: row.order)
-            store.owed.append(owed)
+            let missing = RecoveredStore.MissingTombstone(
+                primary: winner.primary,
+                variant: row.variant,
+                order: row.order
+            )
+            store.missingTombstones.append(missing)
         }
         return nil
     }
@@ -371,7 +375,7 @@ struct BlobDecisions {
 ///
 /// The rows of all segments are in memory while it runs, 32 bytes each; in addition, it holds the rows of one shard. Cost: some 50
 /// ns a row.
-struct RecoveryFold {
+struct RecoveryMerge {
     /// The rows of one segment, sorted as ``SegmentTable`` sorts them.
     struct Run {
         /// The segment's position in the list of segments, which is in ascending order of their numbers.
@@ -407,7 +411,7 @@ struct RecoveryFold {
                 positions[index] = take(shard, of: runs[index], from: positions[index], items: &items)
             }
             sorter.sort(items)
-            Self.judge(items, keys: sorter.keys, winners: &winners)
+            Self.resolve(items, keys: sorter.keys, winners: &winners)
             try body(shard, winners)
         }
     }
@@ -425,7 +429,7 @@ struct RecoveryFold {
         return position
     }
 
-    private static func judge(_ items: [Item], keys: [UInt64], winners: inout [Winner]) {
+    private static func resolve(_ items: [Item], keys: [UInt64], winners: inout [Winner]) {
         var start = 0
         while start < keys.count {
             let fragment = items[Sorter.index(keys[start])].fragment
@@ -437,13 +441,13 @@ struct RecoveryFold {
                 if item.row.kind == .primaryTombstone { killed = max(killed, item.row.order) }
                 end += 1
             }
-            judge(items, keys: keys, range: start..<end, killed: killed, winners: &winners)
+            resolve(items, keys: keys, range: start..<end, killed: killed, winners: &winners)
             start = end
         }
     }
 
-    /// Judges the variants of one primary key, whose tombstones cover orders up to `killed`.
-    private static func judge(
+    /// Resolves the variants of one primary key, whose tombstones cover orders up to `killed`.
+    private static func resolve(
         _ items: [Item],
         keys: [UInt64],
         range: Range<Int>,
@@ -480,7 +484,7 @@ struct RecoveryFold {
             row: IndexRow(
                 fragment: ShardedIndex.fragment(of: row.primary),
                 variant: row.variant,
-                place: RecordPlace(slot: item.slot, unit: row.place, units: row.units),
+                place: RecordLocation(slot: item.slot, unit: row.place, units: row.units),
                 order: row.order,
                 isPinned: row.isPinned,
                 hasBlob: row.hasBlob,
@@ -490,7 +494,7 @@ struct RecoveryFold {
     }
 }
 
-extension RecoveryFold {
+extension RecoveryMerge {
     /// A record and its place.
     private struct Item {
         let row: TableRow

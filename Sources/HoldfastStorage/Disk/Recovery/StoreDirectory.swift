@@ -43,7 +43,7 @@ struct StoreDirectory: Sendable {
         using generator: inout some RandomNumberGenerator
     ) throws(StoreError) -> Opened {
         let files = try heldRoot(makesIt: true)
-        let owner = DirectoryOwner(layout: layout, files: files)
+        let owner = DirectoryOwnership(layout: layout, files: files)
         if let name = try disk({ () throws(FileSystemError) in try owner.foreignName() }) {
             let message =
                 "\(layout.root) is neither empty nor a store: it contains \"\(name)\". Choose an empty directory, or remove what is in "
@@ -227,7 +227,7 @@ struct StoreDirectory: Sendable {
         let file = try disk { () throws(FileSystemError) in try files.open(layout.lock, .readWrite) }
         do throws(StoreError) {
             guard try disk({ () throws(FileSystemError) in try files.lock(file) }) else {
-                throw StoreError(.locked, HolderNote.refusal(layout, bytes: try? files.read(file, from: 0, count: 20)))
+                throw StoreError(.locked, LockHolder.refusal(layout, bytes: try? files.read(file, from: 0, count: 20)))
             }
             try disk { () throws(FileSystemError) in
                 try files.truncate(file, to: 0)
@@ -242,7 +242,7 @@ struct StoreDirectory: Sendable {
 }
 
 /// Distinguishes a store's directory, or an empty one, from one that belongs to somebody else, in which nothing may be touched.
-struct DirectoryOwner: Sendable {
+struct DirectoryOwnership: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
 
@@ -390,7 +390,7 @@ struct Quarantine: Sendable {
             guard let attributes = try? files.attributes(of: path), attributes.kind == .file else { continue }
             if isOurs(name), (try? files.remove(path)) != nil { continue }
             // No file counts for more than 64 TiB, so that sums do not overflow.
-            left += SpaceLedger.blocks(min(max(attributes.size, 0), 1 << 46))
+            left += SpaceQuota.blocks(min(max(attributes.size, 0), 1 << 46))
         }
         try? files.removeDirectory(directory)
         return left
@@ -398,7 +398,7 @@ struct Quarantine: Sendable {
 }
 
 /// The note in the file `lock` about the process that took the lock last.
-enum HolderNote {
+enum LockHolder {
     /// The number of that process; nil if none is noted or it no longer exists.
     ///
     /// This does not try to take the lock: while it held it, no store could be opened.

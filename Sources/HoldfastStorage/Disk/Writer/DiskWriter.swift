@@ -52,7 +52,7 @@ final class DiskWriter: EntryWriter {
             var offset = 0
             repeat {
                 let end = min(bytes.count, offset + GrowingDiskBody.step)
-                if body.append(bytes[offset..<end]) { try await body.settle(isEnd: false) }
+                if body.append(bytes[offset..<end]) { try await body.flush(isEnd: false) }
                 offset = end
             } while offset < bytes.count
         } catch {
@@ -70,7 +70,7 @@ final class DiskWriter: EntryWriter {
             if isOver.load(ordering: .acquiring) { throw StoreError.ended }
             var place = body.place
             if place == nil {
-                try await body.settle(isEnd: true)
+                try await body.flush(isEnd: true)
                 place = body.place
             }
             guard let place else { throw StoreError.ended }
@@ -95,7 +95,7 @@ final class DiskWriter: EntryWriter {
             )
             guard let stored else { throw StoreError.superseded }
             isOver.store(true, ordering: .releasing)
-            if draft.hasBlob { body.letGo() }
+            if draft.hasBlob { body.abandonUnlessKept() }
             return stored
         } catch {
             abandon()
@@ -133,7 +133,7 @@ final class GrowingDiskBody: StoredBody {
         /// The plain bytes in the blob.
         var flushed = 0
         var blob: BlobFile?
-        /// The blob's bytes in the ledger.
+        /// The blob's bytes that were granted.
         var granted = 0
         var storedBytes = 0
         var isOver = false
@@ -283,20 +283,20 @@ final class GrowingDiskBody: StoredBody {
                 if isCutOff { bytes = Bytes() }
                 return gone
             }
-            engine.ledger.endBody(granted)
-            if blob != nil { engine.blobs.remove(number, bytes: granted) } else { engine.ledger.release(granted) }
+            engine.quota.endBody(granted)
+            if blob != nil { engine.blobs.remove(number, bytes: granted) } else { engine.quota.release(granted) }
         }
     }
 
     /// Moves the collected bytes to the blob, and makes room if there is none.
-    func settle(isEnd: Bool) async throws(StoreError) {
+    func flush(isEnd: Bool) async throws(StoreError) {
         // Others may take the room before this body does; each of their turns is progress.
         for _ in 0..<1_024 {
             var wanted = 0
             var isDeviceFull = false
             do throws(StoreError) {
                 wanted = try await engine.threads.run(.writes) { [self] () throws(StoreError) in
-                    try flush(isEnd: isEnd)
+                    try writeChunks(isEnd: isEnd)
                 }
                 if wanted == 0 { return }
             } catch {
@@ -304,8 +304,8 @@ final class GrowingDiskBody: StoredBody {
                 isDeviceFull = true
             }
             // Also for some later chunks.
-            let ahead = isEnd ? bytes.withLock { SpaceLedger.blocks($0.waiting) } : BlobChunk.stride * 4
-            let room = isDeviceFull ? 0 : max(wanted, min(ahead, engine.ledger.budget.uncommitted / 8))
+            let ahead = isEnd ? bytes.withLock { SpaceQuota.blocks($0.waiting) } : BlobChunk.stride * 4
+            let room = isDeviceFull ? 0 : max(wanted, min(ahead, engine.quota.budget.uncommitted / 8))
             try await engine.threads.run(.changes, isUrgent: true) { [engine, isDeviceFull] () throws(StoreError) in
                 try engine.room.makeRoomForBlob(room, isDeviceFull: isDeviceFull)
             }
@@ -318,7 +318,7 @@ final class GrowingDiskBody: StoredBody {
     /// - Returns: how many bytes of room are needed before it can continue, 0 if everything is done: room is made on another
     ///   thread.
     /// - Throws: `.noSpace` with a cause if the device has no room.
-    func flush(isEnd: Bool) throws(StoreError) -> Int {
+    func writeChunks(isEnd: Bool) throws(StoreError) -> Int {
         // Once the store is closed, the directory may belong to another one.
         try engine.health.checkOpen()
         while let part = nextChunk(isEnd: isEnd) {
@@ -366,13 +366,13 @@ final class GrowingDiskBody: StoredBody {
         )
         let start = part.index * BlobChunk.stride
         let end = start + stored.count + trailer.count
-        let room = SpaceLedger.blocks(end) - bytes.withLock { $0.granted }
+        let room = SpaceQuota.blocks(end) - bytes.withLock { $0.granted }
         if room > 0 {
             let granted = bytes.withLock { $0.granted }
-            let others = engine.ledger.uncommitted - granted
-            let limit = engine.ledger.budget.uncommitted
+            let others = engine.quota.uncommitted - granted
+            let limit = engine.quota.budget.uncommitted
             guard others <= 0 || others + granted + room <= limit else { throw Self.tooManyWriters(limit) }
-            guard engine.ledger.grantBody(room) else { return room }
+            guard engine.quota.grantBody(room) else { return room }
             bytes.withLock { $0.granted += room }
         }
         let blob: BlobFile
@@ -429,11 +429,11 @@ final class GrowingDiskBody: StoredBody {
             defer { bytes.isKept = true }
             return bytes.isKept ? 0 : bytes.granted
         }
-        engine.ledger.endBody(granted)
+        engine.quota.endBody(granted)
     }
 
     /// Removes the blob of an entry that was committed and immediately overtaken.
-    func letGo() {
+    func abandonUnlessKept() {
         if !bytes.withLock({ $0.isKept }) { abandon() }
     }
 

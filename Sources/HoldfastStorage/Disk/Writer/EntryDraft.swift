@@ -78,13 +78,13 @@ struct RecordBytes: Sendable {
 
 /// A record with a reserved place, and the header to write there.
 struct ReservedRecord: Sendable {
-    let place: LogState.Place
+    let place: LogState.Reservation
     var header: RecordHeader
     let blob: BlobRow?
 
     /// Its place for the index.
-    var indexPlace: RecordPlace {
-        RecordPlace(
+    var indexPlace: RecordLocation {
+        RecordLocation(
             slot: place.segment.slot,
             unit: UInt32(truncatingIfNeeded: place.offset / 16),
             units: UInt16(truncatingIfNeeded: (place.length + 15) / 16)
@@ -116,11 +116,11 @@ extension Writer {
         /// Whether it was written and must never be seen: its key was invalidated or purged, or its base is gone.
         var isRefused = false
         /// Whether it may still be found after a crash.
-        var lingers = false
+        var mayRemain = false
         /// Its row, if its identity had none before.
         var added: IndexRow?
         /// The row that it replaced in the index.
-        var replaced: GoneRow?
+        var replaced: RemovedRow?
         /// A variant in excess of the limit.
         var surplus: IndexRow?
     }
@@ -204,14 +204,14 @@ extension Shard {
 
     /// Whether a record of the identity that its row does not mention may be, or get, on the disk.
     func mayHide(_ primary: UInt64, fragment: UInt64, variant: UInt32) -> Bool {
-        lingering.contains(primary) || removing.contains(primary)
+        uncertain.contains(primary) || removing.contains(primary)
             || pending.contains { $0.isOf(fragment, variant: variant) }
     }
 
     /// Records that the tombstone of a primary key is written, or has failed.
     mutating func endRemoving(_ primary: UInt64, failed: Bool) {
         if let place = removing.firstIndex(of: primary) { removing.remove(at: place) }
-        if failed { lingering.note(primary) }
+        if failed { uncertain.note(primary) }
     }
 }
 
@@ -238,7 +238,7 @@ extension RowTable {
 ///
 /// Such a write is a copy into the page cache and takes microseconds, less than waking a thread. If the system begins to slow
 /// writers down, the next ones go to the store's own thread until it has caught up.
-final class InPlaceDecision: Sendable {
+final class InlineWritePolicy: Sendable {
     /// Longer records always go to the store's thread.
     static let longest = 65_536
     private static let patience = Duration.milliseconds(20)

@@ -20,20 +20,20 @@ final class Writer: Sendable {
     private let geometry: Geometry
     private let lookup: Lookup
     private let remover: Remover
-    private let room: RoomMaker
-    private let pins: PinBook
+    private let room: SpaceAllocator
+    private let pins: PinRegistry
     private let threads: IOThreads
     private let health: StoreHealth
     private let counters: DiskCounters
-    private let inPlace = InPlaceDecision()
+    private let inPlace = InlineWritePolicy()
     /// Blobs up to this number were removed by a purge of everything.
     let blobsPurgedUpTo = Atomic<UInt64>(0)
 
-    init(_ opened: OpenedStore, log: Log, lookup: Lookup, remover: Remover, room: RoomMaker) {
+    init(_ opened: OpenedStore, log: Log, lookup: Lookup, remover: Remover, room: SpaceAllocator) {
         (files, seal, index, orders) = (opened.files, opened.seal, opened.index, opened.orders)
         (pins, threads, health) = (opened.pins, opened.threads, opened.health)
         (seed, isSealed, sealOverhead) = (log.seed, opened.seal != nil, opened.seal?.overhead ?? 0)
-        maximumEntrySize = opened.ledger.budget.entry
+        maximumEntrySize = opened.quota.budget.entry
         (self.log, self.lookup, self.remover, self.room) = (log, lookup, remover, room)
         (slots, geometry, counters) = (log.slots, log.geometry, opened.health.counters)
     }
@@ -76,7 +76,7 @@ final class Writer: Sendable {
                             tags: tags,
                             isPinned: isPinned,
                             wanted: destination,
-                            isTurn: true,
+                            hasClaim: true,
                             purpose: &purpose
                         )
                     }
@@ -144,13 +144,13 @@ final class Writer: Sendable {
         body: GrowingDiskBody?,
         purpose: Purpose
     ) throws(StoreError) -> Finished {
-        let lingers = failure != nil && !log.wipe(record.place)
+        let mayRemain = failure != nil && !log.wipe(record.place)
         // A record that may have been written may be found after a crash, and then needs its blob.
-        if lingers { body?.keepBlob() }
-        let published = publish(record, isWritten: failure == nil, lingers: lingers, purpose: purpose)
-        if published.lingers { body?.keepBlob() }
+        if mayRemain { body?.keepBlob() }
+        let published = publish(record, isWritten: failure == nil, mayRemain: mayRemain, purpose: purpose)
+        if published.mayRemain { body?.keepBlob() }
         if let failure { throw failure }
-        if let replaced = published.replaced, replaced.row.hasBlob { remover.releaseSoon() }
+        if let replaced = published.replaced, replaced.row.hasBlob { remover.removeBlobsSoon() }
         var finished = Finished(surplus: published.surplus)
         guard published.isIn else { return finished }
         finished.entry = entry(of: draft, record)
@@ -159,7 +159,7 @@ final class Writer: Sendable {
             body?.keepBlob()
             room.makeRoomForBlobSoon(draft.blobBytes)
         }
-        settlePin(record, replaced: published.replaced)
+        recordPin(record, replaced: published.replaced)
         if purpose.isNew {
             counters.entriesWritten.add(1, ordering: .relaxed)
             counters.bytesWritten.add(draft.bodyLength, ordering: .relaxed)
@@ -230,23 +230,29 @@ final class Writer: Sendable {
     /// Removes one row, with a tombstone.
     ///
     /// - Returns: whether it was still there.
-    /// - Throws: the device's error. The entry is gone even so, and its tombstone is owed.
+    /// - Throws: the device's error. The entry is gone even so, and its tombstone is pending.
     func remove(_ row: IndexRow, primary: UInt64) async throws(StoreError) -> Bool {
-        try await settle { [self] mayOwe, isTurn in
-            remover.reserveRemoval(of: row, primary: primary, isEviction: false, mayOwe: mayOwe, isTurn: isTurn)
+        try await performRemoval { [self] mayPostpone, hasClaim in
+            remover.reserveRemoval(
+                of: row,
+                primary: primary,
+                isEviction: false,
+                mayPostpone: mayPostpone,
+                hasClaim: hasClaim
+            )
         } != nil
     }
 
     /// Removes all variants of a key, including those being written; fails like ``remove(_:primary:)``.
     func invalidate(_ key: StoreKey) async throws(StoreError) {
-        let removal = try await settle { [self] mayOwe, isTurn in
-            remover.reserveInvalidation(of: key, mayOwe: mayOwe, isTurn: isTurn)
+        let removal = try await performRemoval { [self] mayPostpone, hasClaim in
+            remover.reserveInvalidation(of: key, mayPostpone: mayPostpone, hasClaim: hasClaim)
         }
         counters.entriesRemoved.add(removal?.rows.count ?? 0, ordering: .relaxed)
     }
 
-    private func settle(
-        _ reserve: @escaping @Sendable (_ mayOwe: Bool, _ isTurn: Bool) -> Reserved<Remover.Removal?>
+    private func performRemoval(
+        _ reserve: @escaping @Sendable (_ mayPostpone: Bool, _ hasClaim: Bool) -> Reserved<Remover.Removal?>
     ) async throws(StoreError) -> Remover.Removal? {
         var failure: StoreError?
         while true {
@@ -306,7 +312,7 @@ final class Writer: Sendable {
         tags: Set<String>,
         isPinned: Bool?,
         wanted: LogState.Destination? = nil,
-        isTurn: Bool = false,
+        hasClaim: Bool = false,
         purpose: inout Purpose
     ) throws(StoreError) -> Reserved<ReservedRecord?> {
         let length = length(of: bytes)
@@ -318,8 +324,8 @@ final class Writer: Sendable {
             var destination = wanted ?? .small
             switch purpose {
             case .commit(let writer, _):
-                guard let maySucceed = shard.writers.maySucceed(writer) else { throw StoreError.ended }
-                guard maySucceed else { throw StoreError.superseded }
+                guard let mayCommit = shard.writers.mayCommit(writer) else { throw StoreError.ended }
+                guard mayCommit else { throw StoreError.superseded }
                 if shard.pending.contains(where: { $0.isOf(fragment, variant: identity.variant) && $0.isExclusive }) {
                     return .busy
                 }
@@ -333,7 +339,7 @@ final class Writer: Sendable {
                 destination =
                     wanted ?? slots.underLock(old.place.slot).map { LogState.Destination($0.kind) } ?? .small
             }
-            let reserved = log.reserve(destination, length: length, hasBlob: draft.hasBlob, isTurn: isTurn)
+            let reserved = log.reserve(destination, length: length, hasBlob: draft.hasBlob, hasClaim: hasClaim)
             guard let place = reserved else {
                 // Waiting for room may take long: from now on, a writer represents it.
                 if case .put(let since) = purpose {
@@ -384,7 +390,7 @@ final class Writer: Sendable {
     private func header(
         of draft: EntryDraft,
         detailLength: Int,
-        place: LogState.Place,
+        place: LogState.Reservation,
         order: UInt64,
         isPinned: Bool
     ) -> RecordHeader {
@@ -458,11 +464,11 @@ final class Writer: Sendable {
     }
 
     /// Ends a reserved record: adds it to the index if it was written and nothing has overtaken it.
-    func publish(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, purpose: Purpose) -> Published {
-        var outcome = enter(record, isWritten: isWritten, lingers: lingers, purpose: purpose)
+    func publish(_ record: ReservedRecord, isWritten: Bool, mayRemain: Bool, purpose: Purpose) -> Published {
+        var outcome = enter(record, isWritten: isWritten, mayRemain: mayRemain, purpose: purpose)
         if outcome.isRefused {
             // A predicate leaves no tombstone, so the record itself is wiped; while it is pending, so that a purge can wait for it.
-            outcome.lingers = !log.wipe(record.place)
+            outcome.mayRemain = !log.wipe(record.place)
             let primary = record.header.primary
             index.shard(of: primary).state.withLock { shard in
                 _ = shard.endPending(
@@ -470,18 +476,18 @@ final class Writer: Sendable {
                     variant: record.header.variant,
                     order: record.header.order
                 )
-                if outcome.lingers { shard.lingering.note(primary) }
+                if outcome.mayRemain { shard.uncertain.note(primary) }
             }
         }
-        let isThere = isWritten && !(outcome.isRefused && !outcome.lingers)
+        let isThere = isWritten && !(outcome.isRefused && !outcome.mayRemain)
         log.finish(record.place, row: isThere ? record.tableRow : nil, blob: isThere ? record.blob : nil)
         if let added = outcome.added {
-            lookup.tryOut(added, primary: record.header.primary, size: record.header.bytesTaken)
+            lookup.recordInTuner(added, primary: record.header.primary, size: record.header.bytesTaken)
         }
         return outcome
     }
 
-    private func enter(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, purpose: Purpose) -> Published {
+    private func enter(_ record: ReservedRecord, isWritten: Bool, mayRemain: Bool, purpose: Purpose) -> Published {
         let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
         let fragment = ShardedIndex.fragment(of: identity.primary)
         let order = record.header.order
@@ -493,7 +499,7 @@ final class Writer: Sendable {
             }
             let pending = shard.endPending(fragment, variant: identity.variant, order: order)
             guard isWritten else {
-                if lingers { shard.lingering.note(identity.primary) }
+                if mayRemain { shard.uncertain.note(identity.primary) }
                 return Published()
             }
             if isVoid { return Published() }
@@ -514,16 +520,16 @@ final class Writer: Sendable {
             do {
                 _ = try shard.table.insert(row)
             } catch {
-                shard.lingering.note(identity.primary)
+                shard.uncertain.note(identity.primary)
                 return Published()
             }
             if old == nil {
-                shard.frequencies.fit(held: shard.table.count, used: log.ledger.used, capacity: log.ledger.capacity)
+                shard.frequencies.fit(held: shard.table.count, used: log.quota.used, capacity: log.quota.capacity)
             }
             shard.overtake(fragment, variant: identity.variant, below: row.order)
-            let replaced = old.map { GoneRow(row: $0, segment: slots.underLock($0.place.slot)) }
+            let replaced = old.map { RemovedRow(row: $0, segment: slots.underLock($0.place.slot)) }
             // Under the lock, so that the segment is not reclaimed before the number of the blob was read from it.
-            if purpose.isNew, let replaced { remover.noteRelease(replaced) }
+            if purpose.isNew, let replaced { remover.noteBlobRemoval(replaced) }
             return Published(
                 isIn: true,
                 added: old == nil ? row : nil,
@@ -541,11 +547,11 @@ final class Writer: Sendable {
     /// The weight of a pinned entry toward the limit for pins.
     func pinWeight(_ header: RecordHeader) -> Int {
         header.units * 16 + TableRow.size + BlobRow.size
-            + (header.hasBlob ? SpaceLedger.blocks(header.storedBlobBytes) : 0)
+            + (header.hasBlob ? SpaceQuota.blocks(header.storedBlobBytes) : 0)
     }
 
     /// Records the pin of an entry that is now in the index; if there is no room for it, the entry is not pinned.
-    func settlePin(_ record: ReservedRecord, replaced: GoneRow?) {
+    func recordPin(_ record: ReservedRecord, replaced: RemovedRow?) {
         let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
         if record.header.isPinned {
             if !pins.pin(identity, weight: pinWeight(record.header)) { unpin(identity) }
@@ -591,7 +597,7 @@ extension Shard {
         record: ReservedRecord
     ) -> Bool {
         switch purpose {
-        case .commit(let writer, _): writers.maySucceed(writer) == true
+        case .commit(let writer, _): writers.mayCommit(writer) == true
         case .put:
             pending.contains { $0.order == record.header.order && $0.fragment == fragment && !$0.isSuperseded }
         case .replace(let order, _): old?.order == order

@@ -97,7 +97,11 @@ struct StoreRecoveryTests {
             #expect(found.store.damage.entries == 1)
             let primary = sample.hashing.primary(sample.key("c"))
             let variant = sample.hashing.variant(StoreKey([]), of: sample.key("c"))
-            #expect(found.store.owed == [RecoveredStore.Owed(primary: primary, variant: variant, order: 12)])
+            #expect(
+                found.store.missingTombstones == [
+                    RecoveredStore.MissingTombstone(primary: primary, variant: variant, order: 12)
+                ]
+            )
             #expect(found.store.suspectBefore == 0)
             let void = [sample.layout.blob(7)] + (size == nil ? [] : [sample.layout.blob(8)])
             #expect(Set(found.store.void.map(\.path)) == Set(void))

@@ -18,7 +18,7 @@ extension ModelState {
         epoch = formatEpoch
         flights = []
         reclaims = []
-        lingering = []
+        uncertain = []
         owed = []
         active = [0, 0]
         nextSegment = (segments.map(\.number).max() ?? 0) + 1
@@ -80,10 +80,10 @@ extension ModelState {
             let rows = segment.records.enumerated().compactMap { place, record in
                 record.map { Self.row($0, place: UInt32(place)) }
             }
-            return RecoveryFold.Run(slot: UInt16(slot), rows: rows.sorted { $0.precedes($1) })
+            return RecoveryMerge.Run(slot: UInt16(slot), rows: rows.sorted { $0.precedes($1) })
         }
         var found: Set<[UInt64]> = []
-        RecoveryFold(runs).forEachShard { _, winners in
+        RecoveryMerge(runs).forEachShard { _, winners in
             for winner in winners {
                 let number = UInt64(ordered[Int(winner.row.place.slot)].number)
                 let identity = winner.primary << 1 | UInt64(winner.row.variant)

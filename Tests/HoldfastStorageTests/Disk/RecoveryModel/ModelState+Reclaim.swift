@@ -122,7 +122,7 @@ extension ModelState {
         flights = []
         marks = []
         reclaims = []
-        lingering = []
+        uncertain = []
         owed = []
         active = [0, 0]
         self.epoch = epoch

@@ -67,7 +67,7 @@ extension ModelState {
             case .removal: return other.record.subject == ModelPromises.key(identity)
             default: return false
             }
-        } || lingering.contains { $0.identity == identity && $0.order < order }
+        } || uncertain.contains { $0.identity == identity && $0.order < order }
     }
 
     private mutating func supersede(below order: UInt8, where matches: (UInt8) -> Bool) {
@@ -82,9 +82,9 @@ extension ModelState {
     mutating func beginRemoval(_ key: UInt8) {
         let order = takeOrder()
         let identities = (0..<ModelPromises.identities).filter { ModelPromises.key($0) == key }
-        let leaving = identities.compactMap { rows[Int($0)] }
+        let evictions = identities.compactMap { rows[Int($0)] }
         let isPending =
-            !reclaims.isEmpty || lingering.contains { identities.contains($0.identity) }
+            !reclaims.isEmpty || uncertain.contains { identities.contains($0.identity) }
             || flights.contains { flight in
                 switch flight.kind {
                 case .put, .freshen: identities.contains(flight.record.subject)
@@ -98,9 +98,9 @@ extension ModelState {
         }
         supersede(below: order) { ModelPromises.key($0) == key }
         let record = ModelRecord(kind: .keyTombstone, subject: key, order: order)
-        if leaving.isEmpty, !isPending || omits.contains(.removalWithoutRow) { return acknowledgeKill(record) }
+        if evictions.isEmpty, !isPending || omits.contains(.removalWithoutRow) { return acknowledgeKill(record) }
         var flight = ModelFlight(kind: .removal, record: record)
-        flight.blobs = leaving.map(\.record.blob).filter { $0 != 0 }
+        flight.blobs = evictions.map(\.record.blob).filter { $0 != 0 }
         launch(flight, inMain: false, placed: true)
     }
 
@@ -142,7 +142,7 @@ extension ModelState {
         case .carry: publishCarried(flight)
         case .removal:
             acknowledgeKill(flight.record)
-            lingering.removeAll {
+            uncertain.removeAll {
                 ModelPromises.key($0.identity) == flight.record.subject && $0.order < flight.record.order
             }
             for blob in flight.blobs where !isNamed(blob: blob) { unlink(blob: blob) }
@@ -158,13 +158,13 @@ extension ModelState {
         if landed { write(flight) }
         switch flight.kind {
         case .put, .freshen:
-            lingering.append(ModelLingering(identity: flight.record.subject, order: flight.record.order))
+            uncertain.append(ModelLingering(identity: flight.record.subject, order: flight.record.order))
             if flight.kind == .put, flight.record.blob != 0, flight.isSuperseded || omits.contains(.lingeringBlob) {
                 unlink(blob: flight.record.blob)
             }
         case .removal:
             for identity in 0..<ModelPromises.identities where ModelPromises.key(identity) == flight.record.subject {
-                lingering.append(ModelLingering(identity: identity, order: flight.record.order))
+                uncertain.append(ModelLingering(identity: identity, order: flight.record.order))
             }
             if landed { acknowledgeKill(flight.record) }
             if !omits.contains(.owedTombstones) { owed.append(flight) }

@@ -11,7 +11,7 @@ struct ModelState: Hashable {
     var flights: [ModelFlight] = []
     var marks: [ModelRecord] = []
     var reclaims: [ModelReclaim] = []
-    var lingering: [ModelLingering] = []
+    var uncertain: [ModelLingering] = []
     /// Removals whose tombstone could not be written yet.
     var owed: [ModelFlight] = []
     /// The segments that are written to, small and main log; zero for none.

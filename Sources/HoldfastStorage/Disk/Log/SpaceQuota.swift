@@ -68,9 +68,9 @@ struct SpaceBudget: Sendable, Hashable {
 /// Counts the bytes on the disk against the capacity: nothing is written there unless it was granted first.
 ///
 /// A removed file that someone still reads stays counted until its last descriptor is closed.
-final class SpaceLedger: Sendable {
+final class SpaceQuota: Sendable {
     /// Who asks for bytes.
-    enum Party: Sendable {
+    enum Requester: Sendable {
         /// Puts, bodies and removals: they leave the reclaimer its reserve.
         case caller
         /// The reclaimer, which releases more than it takes.
@@ -96,7 +96,7 @@ final class SpaceLedger: Sendable {
 
     var capacity: Int { budget.capacity }
 
-    /// A ledger that starts with the bytes already on the disk.
+    /// A quota that starts with the bytes already on the disk.
     init(budget: SpaceBudget, used: Int) {
         self.budget = budget
         state = Mutex(State(used: used, ceiling: budget.capacity))
@@ -121,7 +121,7 @@ final class SpaceLedger: Sendable {
     }
 
     /// Grants bytes, unless the party may not have that many.
-    func grant(_ count: Int, for party: Party) -> Bool {
+    func grant(_ count: Int, for party: Requester) -> Bool {
         state.withLock { state in
             guard fits(count, for: party, state: state) else { return false }
             state.used += max(0, count)
@@ -130,11 +130,11 @@ final class SpaceLedger: Sendable {
     }
 
     /// Whether this many bytes would be granted.
-    func hasRoom(_ count: Int, for party: Party) -> Bool {
+    func hasRoom(_ count: Int, for party: Requester) -> Bool {
         state.withLock { fits(count, for: party, state: $0) }
     }
 
-    private func fits(_ count: Int, for party: Party, state: State) -> Bool {
+    private func fits(_ count: Int, for party: Requester, state: State) -> Bool {
         let reserve = party == .caller ? max(0, budget.reserve - state.roomAhead) : 0
         let (sum, overflow) = state.used.addingReportingOverflow(max(0, count))
         return !overflow && sum <= state.ceiling - reserve
@@ -219,7 +219,7 @@ extension Int {
 }
 
 /// Which entries are pinned, by identity, and their weights; there are few, since each is a person's wish.
-final class PinBook: Sendable {
+final class PinRegistry: Sendable {
     private struct State {
         var weights: [EntryIdentity: Int]
         var sum: Int

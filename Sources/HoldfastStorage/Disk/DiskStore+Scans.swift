@@ -8,7 +8,7 @@ extension DiskStore {
         try engine.health.checkOpen()
         let engine = engine
         let limit = max(1, limit)
-        var place = IndexPlace(cursor)
+        var place = IndexPosition(cursor)
         var listed: [ListedEntry] = []
         while !place.isEnd {
             let (from, wanted) = (place, min(limit - listed.count, Self.page))
@@ -32,7 +32,7 @@ extension Lookup {
     /// What a list shows for a row; nil if its entry is gone.
     fileprivate func listed(_ row: IndexRow, shard: Int) throws(StoreError) -> ListedEntry? {
         guard let entry = try entry(of: row, shard: shard), let source = entry.source else { return nil }
-        let blob = source.header.hasBlob ? SpaceLedger.blocks(source.header.storedBlobBytes) : 0
+        let blob = source.header.hasBlob ? SpaceQuota.blocks(source.header.storedBlobBytes) : 0
         // The mark counts the put as one use.
         let weight = index.shards[shard].state.withLock { $0.frequencies.weight(row.mark) }
         let hits = max(0, DensityWeight.count(of: weight) - 1)
@@ -67,7 +67,7 @@ extension DiskStore {
         let before = engine.orders.last
         for shard in engine.index.shards {
             // An entry stored in one step has no row yet; it will have one in a moment.
-            try await settling(shard) { $0.isPut && $0.order <= before }
+            try await awaitPending(shard) { $0.isPut && $0.order <= before }
             let writers = shard.state.withLock { $0.writers.all }
             let doomed = writers.filter { _, writer in
                 predicate(
@@ -85,14 +85,14 @@ extension DiskStore {
                 shard.state.withLock { $0.writers.supersede(ids: Array(doomed.keys)) }
                 // No tombstone would remove their records after a crash, so this waits until they are off the disk again.
                 let ids = Set(doomed.keys)
-                try await settling(shard) { $0.writer.map(ids.contains) ?? false }
+                try await awaitPending(shard) { $0.writer.map(ids.contains) ?? false }
             }
         }
         return try await sweep { entry in entry.map(predicate) ?? false }
     }
 
     /// Waits until certain records are no longer being written.
-    private func settling(
+    private func awaitPending(
         _ shard: IndexShard,
         isMeant: @Sendable (PendingWrite) -> Bool
     ) async throws(StoreError) {
@@ -106,7 +106,7 @@ extension DiskStore {
     private func sweep(_ takes: (StoredEntry?) -> Bool) async throws(StoreError) -> Int {
         let engine = engine
         var count = 0
-        var place = IndexPlace()
+        var place = IndexPosition()
         while !place.isEnd {
             let from = place
             let page = try await engine.threads.run(.reads) { () throws(StoreError) -> [(IndexRow, Found?)] in
@@ -159,8 +159,8 @@ extension DiskStore: InspectableStore {
     ) async throws(StoreError) -> VerificationReport {
         try engine.health.checkOpen()
         var report = VerificationReport()
-        var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: engine.ledger.used)
-        var place = IndexPlace()
+        var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: engine.quota.used)
+        var place = IndexPosition()
         while !place.isEnd {
             if Task.isCancelled { throw StoreError.verificationCancelled }
             let (engine, from) = (engine, place)
@@ -183,7 +183,7 @@ extension DiskStore: InspectableStore {
     @discardableResult
     public func compact() async throws(StoreError) -> CompactionReport {
         try engine.health.checkOpen()
-        let before = engine.ledger.used
+        let before = engine.quota.used
         var moved = 0
         // By number: a held segment keeps its bytes from being freed.
         for number in engine.log.ask({ $0.sealedSegments.map(\.number) }) {
@@ -192,7 +192,7 @@ extension DiskStore: InspectableStore {
                 try engine.reclaimer.compact(number)
             }
         }
-        return CompactionReport(bytesBefore: before, bytesAfter: engine.ledger.used, entriesMoved: moved)
+        return CompactionReport(bytesBefore: before, bytesAfter: engine.quota.used, entriesMoved: moved)
     }
 
     private static let compactionCancelled = StoreError(
