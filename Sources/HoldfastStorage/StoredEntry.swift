@@ -73,7 +73,6 @@ public struct StoredEntry: Sendable, Hashable {
             storedAt: StoreInstant,
             isPinned: Bool,
             needsValidation: Bool,
-            source: RecordSource?,
             held: ResidentBody?
         ) {
             self.key = key
@@ -84,7 +83,7 @@ public struct StoredEntry: Sendable, Hashable {
             self.storedAt = storedAt
             self.isPinned = isPinned
             self.needsValidation = needsValidation
-            self.source = source
+            source = nil
             self.held = held
         }
 
@@ -163,32 +162,6 @@ public struct StoredEntry: Sendable, Hashable {
         isPinned: Bool = false,
         needsValidation: Bool = false
     ) {
-        self.init(
-            key: key,
-            variant: variant,
-            version: version,
-            description: description,
-            bodyLength: bodyLength,
-            storedAt: storedAt,
-            isPinned: isPinned,
-            needsValidation: needsValidation,
-            source: nil,
-            held: nil
-        )
-    }
-
-    init(
-        key: StoreKey,
-        variant: StoreKey,
-        version: Version,
-        description: EntryDescription,
-        bodyLength: Int,
-        storedAt: StoreInstant,
-        isPinned: Bool,
-        needsValidation: Bool,
-        source: RecordSource? = nil,
-        held: ResidentBody? = nil
-    ) {
         content = Content(
             key: key,
             variant: variant,
@@ -198,8 +171,7 @@ public struct StoredEntry: Sendable, Hashable {
             storedAt: storedAt,
             isPinned: isPinned,
             needsValidation: needsValidation,
-            source: source,
-            held: held
+            held: nil
         )
     }
 

@@ -152,27 +152,38 @@ public final class DiskStore: CacheStore {
         now: StoreInstant
     ) async throws(StoreError) -> any EntryWriter {
         try health.admit(now: now)
-        let description = description.kept
-        let overhead = writer.size(key, variant: variant, description: description)
-        let (size, overflow) = overhead.addingReportingOverflow(max(0, expectedLength ?? 0))
-        guard !overflow, size <= writer.maximumEntrySize, overhead <= engine.log.geometry.recordLimit else {
-            throw writer.tooLarge
-        }
+        let length = max(0, expectedLength ?? 0)
+        let draft = try draft(key, variant: variant, description: description, bodyLength: length, now: now)
+        return writer(of: draft, body: GrowingDiskBody(engine: engine), since: engine.orders.last)
+    }
+
+    /// Begins to write an entry; from now on, invalidations and purges find it.
+    private func writer(of draft: EntryDraft, body: GrowingDiskBody, since: UInt64) -> DiskWriter {
+        let id = engine.index.shard(of: draft.identity.primary).state.withLock { $0.writers.begin(draft) }
+        return DiskWriter(engine: engine, id: id, draft: draft, since: since, body: body)
+    }
+
+    /// A new entry without its body, unless it would be too large with a body of this length.
+    private func draft(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        bodyLength: Int,
+        now: StoreInstant
+    ) throws(StoreError) -> EntryDraft {
         let identity = engine.identity(key, variant: variant)
-        let since = engine.orders.last
-        let id = engine.index.shard(of: identity.primary).state.withLock { shard in
-            shard.writers.begin(.init(key: key, variant: variant, description: description, reserved: 0))
-        }
-        return DiskWriter(
-            engine: engine,
-            id: id,
-            identity: identity,
+        let draft = EntryDraft(
             key: key,
             variant: variant,
-            description: description,
-            since: since,
-            overhead: overhead
+            identity: identity,
+            description: description.kept,
+            storedAt: now
         )
+        let (size, overflow) = draft.overhead.addingReportingOverflow(bodyLength)
+        guard !overflow, size <= writer.maximumEntrySize, draft.overhead <= engine.log.geometry.recordLimit else {
+            throw writer.tooLarge
+        }
+        return draft
     }
 
     @discardableResult
@@ -184,52 +195,19 @@ public final class DiskStore: CacheStore {
         now: StoreInstant
     ) async throws(StoreError) -> StoredEntry {
         try health.admit(now: now)
-        let description = description.kept
-        let overhead = writer.size(key, variant: variant, description: description)
-        guard overhead <= engine.log.geometry.recordLimit, body.count <= writer.maximumEntrySize - overhead
-        else {
-            throw writer.tooLarge
-        }
-        let draft = EntryDraft(
-            key: key,
-            variant: variant,
-            identity: engine.identity(key, variant: variant),
-            description: description,
-            body: .inline(body),
-            storedAt: now,
-            version: nil
-        )
+        var draft = try draft(key, variant: variant, description: description, bodyLength: body.count, now: now)
         // Taken before a blob is written: a later mark purges the entry.
         let since = engine.orders.last
-        if body.count > engine.log.geometry.inlineLimit { return try await putLong(draft, whole: body, since: since) }
+        if body.count > engine.log.geometry.inlineLimit {
+            // It takes a while: an invalidation meanwhile must find the writer.
+            return try await writer(of: draft, body: GrowingDiskBody(body, engine: engine), since: since)
+                .commit(nil, now: now)
+        }
+        draft.body = .inline(body)
         guard let stored = try await writer.store(draft, isPinned: nil, purpose: .put(since: since)) else {
             throw StoreError.superseded
         }
         return stored
-    }
-
-    /// Writes a new entry whose whole body is in memory and needs a blob.
-    private func putLong(_ draft: EntryDraft, whole: ByteChunk, since: UInt64) async throws(StoreError) -> StoredEntry {
-        // It takes a while: an invalidation meanwhile must find the writer.
-        let shard = engine.index.shard(of: draft.identity.primary)
-        let id = shard.state.withLock { $0.writers.begin(draft) }
-        let body = GrowingDiskBody(whole, engine: engine)
-        do throws(StoreError) {
-            try await body.flush(isEnd: true)
-            guard let place = body.place else { throw StoreError.ended }
-            var draft = draft
-            draft.body = place
-            let purpose = Writer.Purpose.commit(writer: id, since: since)
-            guard let stored = try await writer.store(draft, isPinned: nil, body: body, purpose: purpose) else {
-                throw StoreError.superseded
-            }
-            body.abandonUnlessKept()
-            return stored
-        } catch {
-            shard.state.withLock { _ = $0.writers.end(id) }
-            body.abandon()
-            throw error
-        }
     }
 
     @discardableResult
@@ -287,7 +265,7 @@ public final class DiskStore: CacheStore {
         try health.admit(now: nil)
         guard let source = try await lookup.source(of: entry) else { return false }
         if source.row.isPinned == pinned { return true }
-        let identity = EntryIdentity(primary: source.header.primary, variant: source.header.variant)
+        let identity = EntryIdentity(source.header)
         if pinned, !engine.pins.pin(identity, weight: writer.pinWeight(source.header)) { return false }
         do throws(StoreError) {
             if try await writer.rewrite(entry, description: nil, isPinned: pinned) != nil {

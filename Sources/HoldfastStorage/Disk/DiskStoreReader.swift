@@ -117,13 +117,8 @@ public final class DiskStoreReader: CacheStore {
     /// Counts since it was opened. ``StoreStatistics/entryCount`` and ``StoreStatistics/bytesUsed`` are those of its contents, and
     /// ``StoreStatistics/capacity``, which the directory does not record, is 0.
     public var statistics: StoreStatistics {
-        var all = StoreStatistics()
-        let (snapshot, counters) = (engine.snapshot, engine.counters)
-        all.lookups = counters.lookups.load(ordering: .relaxed)
-        all.lookupsFound = counters.lookupsFound.load(ordering: .relaxed)
-        all.entriesCorrupt = counters.entriesCorrupt.load(ordering: .relaxed)
-        all.failures = counters.failures.load(ordering: .relaxed)
-        all.bytesRead = counters.bytesRead.load(ordering: .relaxed)
+        let snapshot = engine.snapshot
+        var all = engine.counters.all
         all.entryCount = snapshot.index.count
         all.bytesUsed = snapshot.bytesUsed
         return all
@@ -201,24 +196,16 @@ extension DiskStoreReader {
 extension DiskStoreReader: InspectableStore {
     public func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage {
         try engine.checkOpen()
-        let limit = max(1, limit)
-        var place = IndexPosition(cursor)
-        var listed: [ListedEntry] = []
-        while !place.isEnd {
-            let (from, wanted) = (place, min(limit - listed.count, DiskStore.page))
-            let page = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in
-                try engine.page(from: from, limit: wanted) {
+        return try await StorePage.gathered(after: cursor, limit: limit) { [engine] place, wanted throws(StoreError) in
+            try await engine.threads.run(.reads) { () throws(StoreError) in
+                try engine.page(from: place, limit: wanted) {
                     row,
                     snapshot,
                     handles throws(StoreError) -> ListedEntry?? in
                     try engine.listed(row, snapshot: snapshot, handles: handles)
                 }
             }
-            listed += page.values.compactMap(\.self)
-            place = page.next
-            if listed.count >= limit { return StorePage(listed: listed, next: place.isEnd ? nil : place.cursor) }
         }
-        return StorePage(listed: listed, next: nil)
     }
 
     /// Reads every entry and its whole body, and checks both; failures are counted and left.
@@ -230,22 +217,14 @@ extension DiskStoreReader: InspectableStore {
         try engine.checkOpen()
         var report = VerificationReport()
         report.note(engine.snapshot.damage)
-        var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: engine.snapshot.bytesUsed)
-        var place = IndexPosition()
-        while !place.isEnd {
-            if Task.isCancelled { throw StoreError.verificationCancelled }
-            let from = place
-            let page = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in
-                try engine.page(from: from, limit: 32) { row, snapshot, handles throws(StoreError) -> EntryCheck? in
+        try await report.verify(bytes: engine.snapshot.bytesUsed, progress: progress) {
+            [engine] place throws(StoreError) in
+            try await engine.threads.run(.reads) { () throws(StoreError) in
+                try engine.page(from: place, limit: 32) { row, snapshot, handles throws(StoreError) -> EntryCheck? in
                     try engine.check(row, snapshot: snapshot, handles: handles)
                 }
             }
-            for check in page.values { report.add(check, done: &done) }
-            progress(done)
-            place = page.next
         }
-        done.bytesTotal = done.bytesRead
-        progress(done)
         return report
     }
 }

@@ -98,13 +98,7 @@ final class ReaderEngine: Sendable {
     ) throws(StoreError) -> Found {
         guard let number = snapshot.segment(of: row) else { return .moved }
         let (offset, count) = (Int(row.place.unit) * Geometry.unit, Int(row.place.units) * Geometry.unit)
-        let bytes: [UInt8]
-        do throws(FileSystemError) {
-            guard let found = try handles.read(number, from: offset, count: count) else { return .moved }
-            bytes = found
-        } catch {
-            throw failed(error)
-        }
+        guard let bytes = try checked(try handles.read(number, from: offset, count: count)) else { return .moved }
         let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: snapshot.format.hashSeed) }
         guard let header, header.kind == .entry, header.segment == number, header.order == row.order else {
             return try isThere(number) ? .damaged : .moved
@@ -115,11 +109,7 @@ final class ReaderEngine: Sendable {
     /// Whether a segment still has its name. A file that is reused loses its name before its first byte changes, so what was read
     /// from it until now is what was written under that number.
     func isThere(_ segment: UInt64) throws(StoreError) -> Bool {
-        do throws(FileSystemError) {
-            return try files.attributesIfThere(layout.segment(segment)) != nil
-        } catch {
-            throw failed(error)
-        }
+        try checked(try files.attributesIfThere(layout.segment(segment))) != nil
     }
 
     /// Checks the stored inline body of a record; throws `.superseded` if it was overwritten while it was read, `.corrupt`.
@@ -351,7 +341,7 @@ struct SnapshotReader: Sendable {
         // A store that was closed cleanly does not change unless its format file does.
         var cut: UInt64? = format.isClean ? .max : nil
         for _ in 0..<Self.maximumPasses {
-            let look = try disk { () throws(FileSystemError) in try self.look(format, known: &known) }
+            let pass = try disk(try makePass(format, known: &known))
             let next = try readFormat()
             let isSame =
                 format.isClean
@@ -365,11 +355,11 @@ struct SnapshotReader: Sendable {
                 continue
             }
             guard let bound = cut else {
-                cut = look.highestOrder
+                cut = pass.highestOrder
                 continue
             }
-            if look.isWhole { return try makeSnapshot(look, manifest: manifest, isStill: isStill, upTo: bound) }
-            cut = max(bound, look.highestOrder)
+            if pass.isWhole { return try makeSnapshot(pass, manifest: manifest, isStill: isStill, upTo: bound) }
+            cut = max(bound, pass.highestOrder)
         }
         throw StoreError(
             .temporarilyUnavailable,
@@ -390,59 +380,57 @@ struct SnapshotReader: Sendable {
         var isWhole = true
     }
 
-    private func look(_ format: StoreFormat, known: inout [UInt64: Known]) throws(FileSystemError) -> Pass {
+    private func makePass(_ format: StoreFormat, known: inout [UInt64: Known]) throws(FileSystemError) -> Pass {
         let reader = SegmentReader(files: files, format: format, seal: seal, passesSealed: true)
-        var look = Pass()
+        var pass = Pass()
         let listed = try Recovery.sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix, files)
         var sealed: [UInt64: Known] = [:]
         for (number, size) in listed.sorted(by: { $0.key < $1.key }) {
             if let known = known[number], known.size == size {
                 sealed[number] = known
-                look.found.append(Recovery.FoundFile(number: number, size: size, outcome: .segment(known.content)))
+                pass.found.append(Recovery.FoundFile(number: number, size: size, content: known.content))
                 continue
             }
             do throws(FileSystemError) {
-                let outcome = try reader.read(layout.segment(number), number: number)
-                look.found.append(Recovery.FoundFile(number: number, size: size, outcome: outcome))
-                guard case .segment(let content) = outcome else { continue }
-                look.highestOrder = max(look.highestOrder, content.highestOrder)
+                let content = try reader.read(layout.segment(number), number: number)
+                pass.found.append(Recovery.FoundFile(number: number, size: size, content: content))
+                guard let content else { continue }
+                pass.highestOrder = max(pass.highestOrder, content.highestOrder)
                 if content.isSealed, content.fileSize == size {
                     sealed[number] = Known(content: content, size: size)
                 }
             } catch {
                 guard error.errno == SystemNumber.notFound else { throw error }
-                look.isWhole = false
+                pass.isWhole = false
             }
         }
-        for known in sealed.values { look.highestOrder = max(look.highestOrder, known.content.highestOrder) }
+        for known in sealed.values { pass.highestOrder = max(pass.highestOrder, known.content.highestOrder) }
         let after = Set(try files.list(layout.segments))
         for number in listed.keys where !after.contains(FileNumber.name(number) + StoreLayout.segmentSuffix) {
-            look.isWhole = false
+            pass.isWhole = false
         }
         known = sealed
-        return look
+        return pass
     }
 
     private func makeSnapshot(
-        _ look: Pass,
+        _ pass: Pass,
         manifest: FormatFile,
         isStill: Bool,
         upTo cut: UInt64
     ) throws(StoreError) -> StoreSnapshot {
         let holder = manifest.format.isClean ? nil : LockHolder.read(layout, files: files)
-        var found = look.found
+        var found = pass.found
         let renewed = SnapshotReader.renewed(found, since: cut)
         for index in found.indices {
-            guard case .segment(var content) = found[index].outcome, content.highestOrder > cut else { continue }
+            guard var content = found[index].content, content.highestOrder > cut else { continue }
             // Removals count as soon as they are seen; newer entries belong to a later instant.
-            content.rows.removeAll { $0.kind == .entry && $0.order > cut && !renewed.contains(Identity($0)) }
-            found[index].outcome = .segment(content)
+            content.rows.removeAll { $0.kind == .entry && $0.order > cut && !renewed.contains(EntryIdentity($0)) }
+            found[index].content = content
         }
         let isHeld = holder != nil || !isStill
         var recovery = Recovery(layout: layout, files: files, manifest: manifest, seal: seal, isHeld: isHeld)
-        let blobs = try disk { () throws(FileSystemError) in
-            try Recovery.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files)
-        }
+        let blobs = try disk(try Recovery.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files))
         let index = ShardedIndex()
         var store = try recovery.resolve(found, blobs: blobs) { number, rows throws(StoreError) in
             try index.shards[number].state.withLock { shard throws(StoreError) in _ = try shard.table.fill(rows) }
@@ -452,28 +440,23 @@ struct SnapshotReader: Sendable {
         return StoreSnapshot(store, format: manifest.format, index: index, holder: holder)
     }
 
-    private struct Identity: Hashable {
-        let primary: UInt64
-        let variant: UInt32
-
-        init(_ row: TableRow) { (primary, variant) = (row.primary, row.variant) }
-    }
-
     /// The entries that have both a record up to the cut and one beyond it.
     ///
     /// The record that was valid at the cut may have been between the two, and may have been reclaimed since, because the entry was
     /// written again. The older record was obsolete already, and the newer one hides it.
-    private static func renewed(_ found: [Recovery.FoundFile], since cut: UInt64) -> Set<Identity> {
-        func rows(_ isMeant: (TableRow) -> Bool) -> Set<Identity> {
-            var identities: Set<Identity> = []
+    private static func renewed(_ found: [Recovery.FoundFile], since cut: UInt64) -> Set<EntryIdentity> {
+        func rows(_ isMeant: (TableRow) -> Bool) -> Set<EntryIdentity> {
+            var identities: Set<EntryIdentity> = []
             for file in found {
-                guard case .segment(let content) = file.outcome else { continue }
-                for row in content.rows where row.kind == .entry && isMeant(row) { identities.insert(Identity(row)) }
+                guard let content = file.content else { continue }
+                for row in content.rows where row.kind == .entry && isMeant(row) {
+                    identities.insert(EntryIdentity(row))
+                }
             }
             return identities
         }
         let later = rows { $0.order > cut }
-        return later.isEmpty ? later : rows { $0.order <= cut && later.contains(Identity($0)) }
+        return later.isEmpty ? later : rows { $0.order <= cut && later.contains(EntryIdentity($0)) }
     }
 
     // MARK: The directory
@@ -481,10 +464,10 @@ struct SnapshotReader: Sendable {
     private func readFormat() throws(StoreError) -> FormatFile {
         // A copy may be read half written, but hardly ever both, and not again and again.
         for _ in 0..<8 {
-            let file = try disk { () throws(FileSystemError) in try StoreDirectory.content(layout, files: files) }
+            let file = try disk(try StoreDirectory.content(layout, files: files))
             if let file { return file }
         }
-        guard try disk({ () throws(FileSystemError) in try files.attributesIfThere(layout.format) }) != nil else {
+        guard try disk(try files.attributesIfThere(layout.format)) != nil else {
             throw StoreError(.badConfiguration, "\(layout.root) contains no cache: there is no file FORMAT.")
         }
         throw StoreError(.badConfiguration, "\(layout.format) is damaged, or has another version of the disk format.")

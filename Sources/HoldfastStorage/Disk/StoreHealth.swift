@@ -8,11 +8,18 @@ final class StoreHealth: Sendable {
     let counters = DiskCounters()
     private let files: any FileSystem
     private let lockFile: OpenFile
-    private let life = Mutex(DiskAvailability())
-    /// Whether the store is open and its device has not failed recently; then nobody needs to look at `life`.
+    private let state = Mutex(State())
+    /// Whether the store is open and its device has not failed recently; then nobody needs to look at `state`.
     private let isHealthy = Atomic<Bool>(true)
     /// The latest instant that a caller gave, in milliseconds.
     let latestNow = Atomic<Int64>(0)
+
+    private struct State {
+        var isClosed = false
+        /// Whether the directory is gone, or belongs to another store, permanently.
+        var isDisplaced = false
+        var breaker = DeviceCircuitBreaker()
+    }
 
     init(files: any FileSystem, lockFile: OpenFile) {
         self.files = files
@@ -23,29 +30,29 @@ final class StoreHealth: Sendable {
         if !isClosed { files.close(lockFile) }
     }
 
-    var isClosed: Bool { life.withLock { $0.isClosed } }
+    var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Refuses further calls; returns false if it was closed already.
     func close() -> Bool {
-        life.withLock { life in
+        state.withLock { state in
             isHealthy.store(false, ordering: .releasing)
-            return life.close()
+            defer { state.isClosed = true }
+            return !state.isClosed
         }
     }
 
-    /// Throws unless the store is open and not paused; records the caller's clock.
+    /// Throws unless the store is open and not paused; records the caller's clock. Without a clock, this only counts down a pause.
     func admit(now: StoreInstant?) throws(StoreError) {
         if let now { note(now) }
         if isHealthy.load(ordering: .acquiring) { return }
-        switch life.withLock({ $0.admits(now: now) }) {
-        case .admitted: return
-        case .closed: throw StoreError.closed
-        case .paused:
+        try state.withLock { state throws(StoreError) in
+            if state.isClosed { throw StoreError.closed }
+            if state.isDisplaced { throw StoreError.displaced }
+            if state.breaker.admits(now: now) { return }
             throw StoreError(
                 .temporarilyUnavailable,
                 "The store is paused after repeated failures of the device. Treat this as a miss."
             )
-        case .displaced: throw StoreError.displaced
         }
     }
 
@@ -59,13 +66,19 @@ final class StoreHealth: Sendable {
     /// Throws if the store is closed.
     func checkOpen() throws(StoreError) {
         if isHealthy.load(ordering: .acquiring) { return }
-        if life.withLock({ $0.isClosed }) { throw StoreError.closed }
+        if isClosed { throw StoreError.closed }
     }
 
-    /// Whether a lookup that may be skipped is answered.
+    /// Whether a lookup that may be skipped is answered; this does not count down a pause.
     func answers(now: StoreInstant) -> Bool {
         note(now)
-        return isHealthy.load(ordering: .acquiring) || life.withLock { $0.answersPeeks(now: now) }
+        if isHealthy.load(ordering: .acquiring) { return true }
+        return state.withLock { !$0.isClosed && !$0.isDisplaced && !$0.breaker.isOpen(now: now) }
+    }
+
+    /// Makes one step on files; counts a failure of the device and throws the caller's error.
+    func checked<Value>(_ step: @autoclosure () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
+        do { return try step() } catch { throw failed(error) }
     }
 
     /// Counts a failure of the device and returns the caller's error.
@@ -74,26 +87,25 @@ final class StoreHealth: Sendable {
         let now = StoreInstant(milliseconds: latestNow.load(ordering: .relaxed))
         // Checked only if a name was not found: the lock file has its name as long as the directory is this store's.
         let isDisplaced = error.errno == SystemNumber.notFound && (try? files.isNamed(lockFile)) == false
-        life.withLock { life in
-            life.failed(now: now)
-            if isDisplaced { life.displace() }
+        state.withLock { state in
+            state.breaker.failed(now: now)
+            if isDisplaced { state.isDisplaced = true }
             isHealthy.store(false, ordering: .releasing)
         }
         return isDisplaced ? StoreError.displaced : StoreError(disk: error)
     }
 
     /// Whether the directory is gone, or another store's: nothing is served any more, and nothing is left to remove.
-    var isDisplaced: Bool { !isHealthy.load(ordering: .acquiring) && life.withLock { $0.isDisplaced } }
+    var isDisplaced: Bool { !isHealthy.load(ordering: .acquiring) && state.withLock { $0.isDisplaced } }
 
     /// Records a success of the device.
     func succeeded() {
         if isHealthy.load(ordering: .acquiring) { return }
-        life.withLock { life in
-            life.succeeded()
-            isHealthy.store(!life.isClosed && !life.isDisplaced, ordering: .releasing)
+        state.withLock { state in
+            state.breaker.succeeded()
+            isHealthy.store(!state.isClosed && !state.isDisplaced, ordering: .releasing)
         }
     }
-
 }
 
 /// What a store counts, without a lock.
@@ -122,52 +134,6 @@ final class DiskCounters: Sendable {
         all.bytesRead = bytesRead.load(ordering: .relaxed)
         all.bytesWritten = bytesWritten.load(ordering: .relaxed)
         return all
-    }
-}
-
-/// Whether a store accepts calls: open, paused after failures, or closed.
-struct DiskAvailability: Sendable {
-    enum Answer: Sendable {
-        case admitted
-        case paused
-        /// The directory is gone, or belongs to another store.
-        case displaced
-        case closed
-    }
-
-    private(set) var isClosed = false
-    private(set) var isDisplaced = false
-    private var breaker = DeviceCircuitBreaker()
-
-    /// Whether a call may proceed; one without a clock only counts down the pause.
-    mutating func admits(now: StoreInstant?) -> Answer {
-        if isClosed { return .closed }
-        if isDisplaced { return .displaced }
-        return breaker.admits(now: now) ? .admitted : .paused
-    }
-
-    /// Whether a lookup that may be skipped is answered; it does not count down the pause.
-    func answersPeeks(now: StoreInstant) -> Bool {
-        !isClosed && !isDisplaced && !breaker.isOpen(now: now)
-    }
-
-    /// Records that the directory no longer belongs to this store, permanently.
-    mutating func displace() {
-        isDisplaced = true
-    }
-
-    mutating func failed(now: StoreInstant) {
-        breaker.failed(now: now)
-    }
-
-    mutating func succeeded() {
-        breaker.succeeded()
-    }
-
-    /// - Returns: false if it was closed already.
-    mutating func close() -> Bool {
-        defer { isClosed = true }
-        return !isClosed
     }
 }
 
@@ -218,7 +184,7 @@ struct DeviceCircuitBreaker: Sendable, Hashable {
     }
 }
 
-/// Runs steps on files, and converts a failure to the caller's error.
-func disk<Value>(_ step: () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
+/// Makes one step on files, and converts a failure to the caller's error.
+func disk<Value>(_ step: @autoclosure () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
     do { return try step() } catch { throw StoreError(disk: error) }
 }

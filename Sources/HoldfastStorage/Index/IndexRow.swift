@@ -3,22 +3,12 @@
 
 /// Where a record is: which of the live segments, and which part of it.
 struct RecordLocation: Sendable, Hashable {
-    /// The most segments that may be live at once: the slot has 12 bits, and the last number is not used.
-    static let maximumSlots = 4_095
-
-    /// The segment, by its slot among the live ones; below ``maximumSlots``, since the index keeps 12 bits.
+    /// The segment, by its slot among the live ones; below ``Geometry/maximumSegments``, since the index keeps 12 bits.
     var slot: UInt16
     /// The offset in the segment file, in units of 16 bytes; below 2^30, since the index keeps 30 bits.
     var unit: UInt32
     /// The length of the record, in units of 16 bytes, rounded up.
     var units: UInt16
-
-    /// The place of `units` units, starting at `unit`, in the segment with this slot.
-    init(slot: UInt16, unit: UInt32, units: UInt16) {
-        self.slot = slot
-        self.unit = unit
-        self.units = units
-    }
 }
 
 extension RecordLocation {
@@ -54,34 +44,13 @@ struct IndexRow: Sendable, Hashable {
     /// The order number of the record: 1 ... ``highestOrder``; numbers outside are stored as the nearest one.
     var order: UInt64
     /// How often the entry was requested recently, see ``KeyFrequencies``.
-    var mark: UInt8
+    var mark: UInt8 = 0
     /// Whether eviction must skip the entry.
-    var isPinned: Bool
+    var isPinned = false
     /// Whether the body is in a blob file.
-    var hasBlob: Bool
+    var hasBlob = false
     /// Whether an older record of the same identity may still be on the disk.
-    var shadows: Bool
-
-    /// A row; by default one that was requested once when its shard was made.
-    init(
-        fragment: UInt64,
-        variant: UInt32,
-        place: RecordLocation,
-        order: UInt64,
-        mark: UInt8 = 0,
-        isPinned: Bool = false,
-        hasBlob: Bool = false,
-        shadows: Bool = false
-    ) {
-        self.fragment = fragment
-        self.variant = variant
-        self.place = place
-        self.order = order
-        self.mark = mark
-        self.isPinned = isPinned
-        self.hasBlob = hasBlob
-        self.shadows = shadows
-    }
+    var shadows = false
 
     /// The entry's hash in ``KeyFrequencies`` and ``RetentionPolicy``; independent of the bits that chose the shard.
     var keyHash: UInt32 { UInt32(truncatingIfNeeded: fragment) ^ variant }

@@ -150,25 +150,6 @@ struct GroupTable: Sendable {
     private static func fragment(_ hash: UInt64) -> UInt64 { hash << 8 & ~0xFFFF_FFFF }
 
     static func areEqual(_ left: StoreKey, _ right: StoreKey) -> Bool {
-        left.bytes.withUnsafeBytes { left in
-            right.bytes.withUnsafeBytes { right in
-                guard left.count == right.count else { return false }
-                if left.baseAddress == right.baseAddress { return true }
-                var offset = 0
-                while left.count - offset >= 8 {
-                    if left.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-                        != right.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-                    {
-                        return false
-                    }
-                    offset += 8
-                }
-                while offset < left.count {
-                    if left[offset] != right[offset] { return false }
-                    offset += 1
-                }
-                return true
-            }
-        }
+        left.bytes.withUnsafeBytes { left in right.bytes.withUnsafeBytes { left.isEqual(to: $0) } }
     }
 }

@@ -52,6 +52,8 @@ struct MemoryAccounting: Sendable {
     /// The latest instant that a caller passed.
     var latestNow = StoreInstant(milliseconds: .min)
     var evicted = 0
+    /// Evicted entries that the store has not removed from its tables yet.
+    var evictions: [Eviction] = []
 
     /// No entries, with its own policy.
     init(capacity: Int, makePolicy: @escaping @Sendable (_ capacity: Int) -> any EvictionPolicy) {
@@ -85,13 +87,13 @@ struct MemoryAccounting: Sendable {
         policyKey: UInt64,
         cost: Int,
         uselessAfter: StoreInstant,
-        isPinned: Bool,
-        _ evictions: inout [Eviction]
+        isPinned: Bool
     ) -> SlotHandle {
-        let slot = free.popLast() ?? newSlot()
+        let slot = free.popLast() ?? Slot(truncatingIfNeeded: owners.count)
+        if slot == owners.count { owners.append(Owner()) }
         let life = owners[Int(slot)].life &+ 1
         owners[Int(slot)] = Owner(hash: hash, policyKey: policyKey, cost: cost, life: life, residence: .free)
-        place(slot, isPinned: isPinned, uselessAfter: uselessAfter, evictions: &evictions)
+        place(slot, isPinned: isPinned, uselessAfter: uselessAfter)
         return SlotHandle(slot: slot, life: life)
     }
 
@@ -100,46 +102,44 @@ struct MemoryAccounting: Sendable {
         _ handle: SlotHandle,
         cost: Int,
         uselessAfter: StoreInstant,
-        isPinned: Bool,
-        evictions: inout [Eviction]
+        isPinned: Bool
     ) {
         guard let owner = owner(of: handle) else { return }
         let slot = handle.slot
         guard owner.residence == .kept, !isPinned else {
             lift(slot)
             owners[Int(slot)].cost = cost
-            return place(slot, isPinned: isPinned, uselessAfter: uselessAfter, evictions: &evictions)
+            return place(slot, isPinned: isPinned, uselessAfter: uselessAfter)
         }
         expiries.set(Int(slot), instant: uselessAfter)
         policy.use(slot)
-        evictExpired(for: cost - owner.cost, sparing: slot, &evictions)
+        evictExpired(for: cost - owner.cost, sparing: slot)
         owners[Int(slot)].cost = cost
         policy.resize(slot, to: cost, victims: &victims)
-        applyVictims(offered: slot, &evictions)
-        fit(&evictions)
+        applyVictims(offered: slot)
+        fit()
     }
 
     /// Pins or unpins an entry.
     mutating func setPinned(
         _ isPinned: Bool,
         handle: SlotHandle,
-        uselessAfter: StoreInstant,
-        evictions: inout [Eviction]
+        uselessAfter: StoreInstant
     ) {
         guard owner(of: handle) != nil else { return }
         lift(handle.slot)
-        place(handle.slot, isPinned: isPinned, uselessAfter: uselessAfter, evictions: &evictions)
+        place(handle.slot, isPinned: isPinned, uselessAfter: uselessAfter)
     }
 
     /// Removes an entry that the store gave up.
     mutating func remove(_ handle: SlotHandle) {
         guard owner(of: handle) != nil else { return }
         lift(handle.slot)
-        release(handle.slot)
+        free.append(handle.slot)
     }
 
     /// Counts a use; one on probation is offered to the policy again, as if it had been fetched again.
-    mutating func use(_ handle: SlotHandle, evictions: inout [Eviction]) {
+    mutating func use(_ handle: SlotHandle) {
         guard let owner = owner(of: handle) else { return }
         switch owner.residence {
         case .kept: policy.use(handle.slot)
@@ -151,7 +151,7 @@ struct MemoryAccounting: Sendable {
                 leaveProbation(handle.slot)
                 owners[Int(handle.slot)].residence = .kept
             }
-            applyVictims(offered: nil, &evictions)
+            applyVictims(offered: nil)
         case .free, .pinned: break
         }
     }
@@ -163,31 +163,25 @@ struct MemoryAccounting: Sendable {
         self = emptied
     }
 
-    private mutating func newSlot() -> Slot {
-        owners.append(Owner())
-        return Slot(truncatingIfNeeded: owners.count - 1)
-    }
-
     /// Places a slot that is placed nowhere.
     private mutating func place(
         _ slot: Slot,
         isPinned: Bool,
-        uselessAfter: StoreInstant,
-        evictions: inout [Eviction]
+        uselessAfter: StoreInstant
     ) {
         let owner = owners[Int(slot)]
         if isPinned {
             owners[Int(slot)].residence = .pinned
             pinnedBytes += owner.cost
             pinnedCount += 1
-            return fit(&evictions)
+            return fit()
         }
-        fit(&evictions)
-        evictExpired(for: owner.cost, sparing: slot, &evictions)
+        fit()
+        evictExpired(for: owner.cost, sparing: slot)
         expiries.set(Int(slot), instant: uselessAfter)
         owners[Int(slot)].residence = .kept
         policy.insert(slot, key: owner.policyKey, size: owner.cost, victims: &victims)
-        applyVictims(offered: slot, &evictions)
+        applyVictims(offered: slot)
     }
 
     /// Removes a slot from its current place; its owner stays.
@@ -206,15 +200,11 @@ struct MemoryAccounting: Sendable {
     }
 
     /// Makes the store remove a slot's entry, and frees the slot.
-    mutating func evict(_ slot: Slot, evictions: inout [Eviction]) {
+    mutating func evict(_ slot: Slot) {
         lift(slot)
         let owner = owners[Int(slot)]
         evictions.append(Eviction(handle: SlotHandle(slot: slot, life: owner.life), hash: owner.hash))
         evicted &+= 1
-        release(slot)
-    }
-
-    private mutating func release(_ slot: Slot) {
         free.append(slot)
     }
 
@@ -225,7 +215,7 @@ struct MemoryAccounting: Sendable {
     }
 
     /// Handles ``victims``: they leave, except the entry that was offered, which is then on probation.
-    mutating func applyVictims(offered: Slot?, _ evictions: inout [Eviction]) {
+    mutating func applyVictims(offered: Slot?) {
         for slot in victims {
             if slot == offered {
                 owners[Int(slot)].residence = .probation
@@ -234,7 +224,7 @@ struct MemoryAccounting: Sendable {
                 probationCount += 1
             } else {
                 // The policy has already dropped it.
-                evict(slot, evictions: &evictions)
+                evict(slot)
             }
         }
         victims.removeAll(keepingCapacity: true)
@@ -248,17 +238,17 @@ extension MemoryAccounting {
     /// Nothing leaves in vain: if there cannot be enough room, all entries stay.
     ///
     /// - Throws: `.noSpace` if pins and writers leave too little.
-    mutating func makeRoom(_ count: Int, evictions: inout [Eviction]) throws(StoreError) {
+    mutating func makeRoom(_ count: Int) throws(StoreError) {
         guard count > 0 else { return }
         guard count <= capacity - writers.reserved - pinnedBytes else {
             throw StoreError(.noSpace, "Pinned entries and entries being written leave no room; try again later.")
         }
         let target = target(inFlight: writers.reserved + count)
         while used > capacity - count || policy.used > target, let slot = expiries.first(before: latestNow) {
-            evict(Slot(truncatingIfNeeded: slot), evictions: &evictions)
+            evict(Slot(truncatingIfNeeded: slot))
         }
-        setPolicyCapacity(target, evictions: &evictions)
-        evictProbation(until: capacity - count, &evictions)
+        setPolicyCapacity(target)
+        evictProbation(until: capacity - count)
     }
 
     /// Begins to write an entry; there is room for its bytes so far.
@@ -276,30 +266,30 @@ extension MemoryAccounting {
     }
 
     /// Evicts until at most `bytes` are held, as far as pins and writers allow.
-    mutating func trim(to bytes: Int, _ evictions: inout [Eviction]) {
+    mutating func trim(to bytes: Int) {
         while used > bytes, let slot = expiries.first(before: latestNow) {
-            evict(Slot(truncatingIfNeeded: slot), evictions: &evictions)
+            evict(Slot(truncatingIfNeeded: slot))
         }
-        evictProbation(until: bytes, &evictions)
+        evictProbation(until: bytes)
         if used > bytes {
             // In two steps, in case `bytes` is far below zero.
             let rest = max(0, bytes - (used - policy.used))
-            setPolicyCapacity(min(rest, policy.used), evictions: &evictions)
+            setPolicyCapacity(min(rest, policy.used))
         }
-        fit(&evictions)
+        fit()
     }
 
     /// Sets the policy's capacity to its current share.
-    mutating func fit(_ evictions: inout [Eviction]) {
-        setPolicyCapacity(target(inFlight: writers.reserved), evictions: &evictions)
-        evictProbation(until: capacity, &evictions)
+    mutating func fit() {
+        setPolicyCapacity(target(inFlight: writers.reserved))
+        evictProbation(until: capacity)
     }
 
     /// Evicts useless entries as long as the policy would have to evict something for `count` more bytes.
-    mutating func evictExpired(for count: Int, sparing spared: Slot, _ evictions: inout [Eviction]) {
+    mutating func evictExpired(for count: Int, sparing spared: Slot) {
         while count > policy.capacity - policy.used, let slot = expiries.first(before: latestNow) {
             if slot == Int(spared) { return }
-            evict(Slot(truncatingIfNeeded: slot), evictions: &evictions)
+            evict(Slot(truncatingIfNeeded: slot))
         }
     }
 
@@ -307,14 +297,14 @@ extension MemoryAccounting {
         max(0, capacity - pinnedBytes - max(bytes, headroom.bytes))
     }
 
-    private mutating func setPolicyCapacity(_ bytes: Int, evictions: inout [Eviction]) {
+    private mutating func setPolicyCapacity(_ bytes: Int) {
         guard bytes != policy.capacity else { return }
         policy.setCapacity(bytes, victims: &victims)
-        applyVictims(offered: nil, &evictions)
+        applyVictims(offered: nil)
     }
 
-    private mutating func evictProbation(until bytes: Int, _ evictions: inout [Eviction]) {
-        while used > bytes, let slot = probation.last { evict(slot, evictions: &evictions) }
+    private mutating func evictProbation(until bytes: Int) {
+        while used > bytes, let slot = probation.last { evict(slot) }
     }
 }
 

@@ -159,7 +159,7 @@ public final class MemoryStore: CacheStore {
     ///
     /// Call this when memory is low; the capacity does not change.
     public func trim(to bytes: Int) {
-        try? change { shared throws(StoreError) in shared.accounting.trim(to: max(0, bytes), &shared.evictions) }
+        try? change { shared throws(StoreError) in shared.accounting.trim(to: max(0, bytes)) }
     }
 
     /// Drops every entry; nothing is kept.
@@ -201,22 +201,26 @@ public final class MemoryStore: CacheStore {
             if shared.isClosed { throw StoreError.closed }
             for noted in MemoryShards.ReadBufferID.all { shared.drain(noted, of: shards) }
             if let now { shared.accounting.latestNow = now }
-            defer {
-                applyEvictions(&shared)
-                gone = shared.takeRemoved()
-                if !gone.isEmpty { shards.dropCopies() }
-            }
+            defer { gone = takeRemoved(&shared) }
             return try body(&shared)
         }
     }
 
+    /// Removes evicted entries from the shards, and returns all removed records, to be freed once the lock is released.
+    private func takeRemoved(_ shared: inout SharedMemoryState) -> [MemoryRecord] {
+        applyEvictions(&shared)
+        let gone = shared.takeRemoved()
+        if !gone.isEmpty { shards.dropCopies() }
+        return gone
+    }
+
     /// Removes from the shards what was evicted.
-    func applyEvictions(_ shared: inout SharedMemoryState) {
-        for evictions in shared.evictions {
-            let record = changeShard(of: evictions.hash) { $0.remove(evictions.handle, hash: evictions.hash) }
+    private func applyEvictions(_ shared: inout SharedMemoryState) {
+        for eviction in shared.accounting.evictions {
+            let record = changeShard(of: eviction.hash) { $0.remove(eviction.handle, hash: eviction.hash) }
             if let record { shared.gone.append(record) }
         }
-        shared.evictions.removeAll(keepingCapacity: true)
+        shared.accounting.evictions.removeAll(keepingCapacity: true)
     }
 
     private func lookUp(_ key: StoreKey, now: StoreInstant) -> ShardState.Found {
@@ -232,9 +236,7 @@ public final class MemoryStore: CacheStore {
         defer { withExtendedLifetime(gone) {} }
         _ = shared.withLockIfAvailable { shared in
             shared.drain(noted, of: shards)
-            applyEvictions(&shared)
-            gone = shared.takeRemoved()
-            if !gone.isEmpty { shards.dropCopies() }
+            gone = takeRemoved(&shared)
         }
     }
 }
@@ -252,7 +254,7 @@ extension MemoryStore {
         let cost = MemoryLimits.cost(key, variant: variant, description: description, body: 0)
         let id = try change(now: now) { shared throws(StoreError) in
             try limits.check(cost, and: max(0, expectedLength ?? 0))
-            try shared.accounting.makeRoom(cost, evictions: &shared.evictions)
+            try shared.accounting.makeRoom(cost)
             return shared.accounting.begin(.init(key: key, variant: variant, description: description, reserved: cost))
         }
         return MemoryWriter(store: self, id: id)
@@ -277,8 +279,8 @@ extension MemoryStore {
             try limits.check(cost)
             let growth = cost - MemoryLimits.cost(old.entry)
             // Counts as used, so that it leaves last and other entries make room.
-            shared.accounting.use(old.handle, evictions: &shared.evictions)
-            try shared.accounting.makeRoom(growth, evictions: &shared.evictions)
+            shared.accounting.use(old.handle)
+            try shared.accounting.makeRoom(growth)
             guard shared.accounting.owner(of: old.handle) != nil else {
                 throw StoreError(.noSpace, "There is no room for the longer description; the entry was evicted.")
             }
@@ -288,8 +290,7 @@ extension MemoryStore {
                 old.handle,
                 cost: cost,
                 uselessAfter: description.uselessAfter,
-                isPinned: isPinned,
-                evictions: &shared.evictions
+                isPinned: isPinned
             )
             let record = MemoryRecord(changed, held: ResidentBody(old.held.bytes, handle: old.handle, in: shards))
             publish(record, hash: hash, shared: &shared)
@@ -307,8 +308,7 @@ extension MemoryStore {
             shared.accounting.setPinned(
                 pinned,
                 handle: old.handle,
-                uselessAfter: old.entry.description.uselessAfter,
-                evictions: &shared.evictions
+                uselessAfter: old.entry.description.uselessAfter
             )
             let changed = old.entry.changed(isPinned: pinned)
             applyEvictions(&shared)
@@ -353,7 +353,7 @@ extension MemoryStore {
         try change { shared throws(StoreError) in
             guard let writer = shared.accounting.writers[id] else { throw StoreError.ended }
             try limits.check(writer.reserved, and: count)
-            try shared.accounting.makeRoom(count, evictions: &shared.evictions)
+            try shared.accounting.makeRoom(count)
             shared.accounting.reserve(count, for: id)
         }
     }
@@ -375,7 +375,7 @@ extension MemoryStore {
                 body: body.count
             )
             try limits.check(cost)
-            try shared.accounting.makeRoom(cost - writer.reserved, evictions: &shared.evictions)
+            try shared.accounting.makeRoom(cost - writer.reserved)
             applyEvictions(&shared)
             let hash = hash(of: writer.key)
             var others = withShard(of: hash) { $0.table.records(of: writer.key, hash) }
@@ -388,19 +388,25 @@ extension MemoryStore {
                 }
             }
             shared.accounting.writers.end(id)
-            if let tooMany { shared.accounting.evict(tooMany.slot, evictions: &shared.evictions) }
+            if let tooMany { shared.accounting.evict(tooMany.slot) }
             // A pin applies to the resource, so it outlives a version as far as there is room for pins.
             let olderPins = older.map { $0.entry.isPinned ? MemoryLimits.cost($0.entry) : 0 } ?? 0
             let isPinned = olderPins > 0 && shared.accounting.pinnedBytes - olderPins + cost <= limits.pins
-            let handle = enter(
-                writer,
-                hash: hash,
-                older: older,
-                cost: cost,
-                uselessAfter: description.uselessAfter,
-                isPinned: isPinned,
-                shared: &shared
-            )
+            let handle: SlotHandle
+            let end = description.uselessAfter
+            if let older {
+                handle = older.handle
+                shared.accounting.change(handle, cost: cost, uselessAfter: end, isPinned: isPinned)
+            } else {
+                let policyKey = HeadHash.of(writer.variant.bytes, seed: hash)
+                handle = shared.accounting.enter(
+                    hash: hash,
+                    policyKey: policyKey,
+                    cost: cost,
+                    uselessAfter: end,
+                    isPinned: isPinned
+                )
+            }
             let entry = StoredEntry(
                 key: writer.key,
                 variant: writer.variant,
@@ -421,42 +427,12 @@ extension MemoryStore {
     func abandon(_ id: UInt64) {
         try? change { shared throws(StoreError) in
             shared.accounting.writers.end(id)
-            shared.accounting.fit(&shared.evictions)
+            shared.accounting.fit()
         }
     }
 
     func hash(of key: StoreKey) -> UInt64 {
         HeadHash.of(key.bytes, seed: hashSeed)
-    }
-
-    /// Enters a new version into the accounting, in the slot of the older one if there is one.
-    private func enter(
-        _ writer: WritersInFlight.Writer,
-        hash: UInt64,
-        older: MemoryRecord?,
-        cost: Int,
-        uselessAfter: StoreInstant,
-        isPinned: Bool,
-        shared: inout SharedMemoryState
-    ) -> SlotHandle {
-        if let older {
-            shared.accounting.change(
-                older.handle,
-                cost: cost,
-                uselessAfter: uselessAfter,
-                isPinned: isPinned,
-                evictions: &shared.evictions
-            )
-            return older.handle
-        }
-        return shared.accounting.enter(
-            hash: hash,
-            policyKey: HeadHash.of(writer.variant.bytes, seed: hash),
-            cost: cost,
-            uselessAfter: uselessAfter,
-            isPinned: isPinned,
-            &shared.evictions
-        )
     }
 
     /// Shows a record in place of the older one of its variant, as the newest; first removes what was evicted.

@@ -7,8 +7,6 @@ struct SharedMemoryState: Sendable {
     /// The counts of changes; the rest is counted elsewhere.
     var counts = StoreStatistics()
     var isClosed = false
-    /// Evicted entries that are still in the shards; none while the lock is free.
-    var evictions: [MemoryAccounting.Eviction] = []
     /// Records that were removed, to be freed once the lock is released.
     var gone: [MemoryRecord] = []
     private var handles: [SlotHandle] = []
@@ -37,7 +35,7 @@ struct SharedMemoryState: Sendable {
         }
         // Most places have nothing to tell.
         guard !handles.isEmpty else { return }
-        for handle in handles { accounting.use(handle, evictions: &evictions) }
+        for handle in handles { accounting.use(handle) }
         handles.removeAll(keepingCapacity: true)
     }
 }

@@ -302,20 +302,6 @@ struct RecordDetail: Sendable, Hashable {
         (self.key, self.variant, self.tags, self.metadata) = (key, variant, tags, metadata)
     }
 
-    fileprivate static func areEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
-        guard left.count == right.count else { return false }
-        var place = 0
-        while place + 8 <= left.count {
-            guard left.number(at: place, as: UInt64.self) == right.number(at: place) else { return false }
-            place += 8
-        }
-        while place < left.count {
-            guard left[place] == right[place] else { return false }
-            place += 1
-        }
-        return true
-    }
-
     /// Where the parts of a detail are.
     struct Layout {
         let key: Range<Int>
@@ -340,7 +326,7 @@ struct RecordDetail: Sendable, Hashable {
         /// Also nil if the primary key is another one.
         @inline(__always)
         init?(_ bytes: UnsafeRawBufferPointer, of key: StoreKey) {
-            guard let found = Layout(bytes), key.bytes.withUnsafeBytes({ areEqual($0, bytes.part(found.key)) }) else {
+            guard let found = Layout(bytes), key.bytes.withUnsafeBytes({ $0.isEqual(to: bytes.part(found.key)) }) else {
                 return nil
             }
             self = found

@@ -59,9 +59,10 @@ final class Log: Sendable {
     }
 
     /// Reserves the room of a destination for the caller whose turn it is; false if there is not enough.
-    func claim(_ destination: LogState.Destination, length: Int, hasBlob: Bool) -> Bool {
+    func claim(_ request: LogState.Request) -> Bool {
         state.withLock { log in
-            guard log.hasRoom(destination, length: length, hasBlob: hasBlob) else { return false }
+            let destination = request.destination
+            guard log.hasRoom(destination, length: request.length, hasBlob: request.hasBlob) else { return false }
             log.isReserved[destination.rawValue] = true
             return true
         }
@@ -103,11 +104,10 @@ final class Log: Sendable {
 
     /// Removes the empty segment that is kept for callers; false if there is none, or the device refuses.
     func discardSpare() -> Bool {
-        if let spare = takeSpare() {
-            if discard(spare) { return true }
-            // An unknown empty segment would look like one that lost its table.
-            keepSpare(spare)
-        }
+        guard let spare = takeSpare() else { return false }
+        if discard(spare) { return true }
+        // An unknown empty segment would look like one that lost its table.
+        keepSpare(spare)
         return false
     }
 
@@ -136,23 +136,17 @@ final class Log: Sendable {
         isReserved: Bool = false
     ) throws(StoreError) {
         var segment = segment
-        if segment.kind != destination.kind {
-            let header = header(destination.kind, number: segment.number, identity: segment.identity)
-            do {
-                try files.write(ByteChunk(header.encode(seed: seed)), to: segment.file.open, at: 0)
-            } catch {
-                state.withLock { if $0.spare == nil { $0.spare = segment } }
-                throw health.failed(error)
-            }
-            segment = Segment(header, slot: segment.slot, file: segment.file)
-            slots.put(segment)
-        }
         do throws(FileSystemError) {
+            if segment.kind != destination.kind {
+                let header = header(destination.kind, number: segment.number, identity: segment.identity)
+                try files.write(ByteChunk(header.encode(seed: seed)), to: segment.file.open, at: 0)
+                segment = Segment(header, slot: segment.slot, file: segment.file)
+                slots.put(segment)
+            }
             // From now on, it may contain data that is nowhere else.
             try manifest.note(segment.number, is: .open)
         } catch {
-            let spare = segment
-            state.withLock { if $0.spare == nil { $0.spare = spare } }
+            keepSpare(segment)
             throw health.failed(error)
         }
         let open = LogState.Open(segment: segment, tail: SegmentHeader.size)
@@ -333,14 +327,13 @@ final class Log: Sendable {
     /// There may still be readers of the old segment: what they read from a file that is being rewritten fails its check, and the
     /// index, which no longer points to it, leads them on.
     func retire(_ victim: LogState.Sealed, recyclingFor kind: LogKind?) throws(StoreError) -> Segment? {
-        if let kind, let recycled = try recycle(victim.segment, for: kind) { return recycled }
-        if kind == nil, try keepForReclaimer(victim.segment) { return nil }
-        do throws(FileSystemError) {
-            try manifest.note(victim.segment.number, is: .idle)
-            try files.removeIfThere(layout.segment(victim.segment.number))
-        } catch {
-            throw health.failed(error)
+        if let kind {
+            if let recycled = try recycle(victim.segment, for: kind) { return recycled }
+        } else if try keepForReclaimer(victim.segment) {
+            return nil
         }
+        try health.checked(try manifest.note(victim.segment.number, is: .idle))
+        try health.checked(try files.removeIfThere(layout.segment(victim.segment.number)))
         health.succeeded()
         // A remaining row only says that the file may be gone.
         try? manifest.remove(victim.segment.number)
@@ -439,15 +432,13 @@ final class Log: Sendable {
     /// trusted.
     func writeFormat(_ change: (inout StoreFormat) -> Void) throws(StoreError) {
         let nextOrder = orders.last + 1
-        do {
-            let failure = try manifest.write { format in
+        let failure = try health.checked(
+            try manifest.write { format in
                 change(&format)
                 format.nextOrder = nextOrder
             }
-            if failure != nil { health.counters.failures.add(1, ordering: .relaxed) }
-        } catch {
-            throw health.failed(error)
-        }
+        )
+        if failure != nil { health.counters.failures.add(1, ordering: .relaxed) }
     }
 
     /// Wipes the header of a record whose write failed and which may have reached the disk in part or completely.

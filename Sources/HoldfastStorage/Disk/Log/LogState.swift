@@ -41,6 +41,13 @@ struct LogState: Sendable {
         var weight: Int { segment.size.addingSaturated(blobBytes) }
     }
 
+    /// The space that a record needs in an open segment.
+    struct Request: Sendable {
+        let destination: Destination
+        let length: Int
+        let hasBlob: Bool
+    }
+
     /// Bytes reserved for one record.
     struct Reservation: Sendable {
         let segment: Segment

@@ -69,9 +69,6 @@ final class Segment: Sendable {
 
 /// Finds the segment that an index row names by its slot.
 final class SegmentSlots: Sendable {
-    /// Rows have twelve bits for a slot.
-    static let maximum = 4_095
-
     private struct State {
         /// How many slots have ever been taken.
         var count = 0
@@ -85,12 +82,12 @@ final class SegmentSlots: Sendable {
     nonisolated(unsafe) private let segments: UnsafeMutablePointer<Segment?>
 
     init() {
-        segments = .allocate(capacity: Self.maximum)
-        segments.initialize(repeating: nil, count: Self.maximum)
+        segments = .allocate(capacity: Geometry.maximumSegments)
+        segments.initialize(repeating: nil, count: Geometry.maximumSegments)
     }
 
     deinit {
-        segments.deinitialize(count: Self.maximum)
+        segments.deinitialize(count: Geometry.maximumSegments)
         segments.deallocate()
     }
 
@@ -102,14 +99,14 @@ final class SegmentSlots: Sendable {
     /// The segment in the slot of a row that is in its shard, whose lock the caller holds: needs no other lock.
     @inline(__always)
     func underLock(_ slot: UInt16) -> Segment? {
-        slot < Self.maximum ? segments[Int(slot)] : nil
+        slot < Geometry.maximumSegments ? segments[Int(slot)] : nil
     }
 
     /// Reserves a slot for a segment about to be made; nil if all are taken.
     func take() -> UInt16? {
         state.withLock { state in
             if let slot = state.free.popLast() { return slot }
-            guard state.count < Self.maximum else { return nil }
+            guard state.count < Geometry.maximumSegments else { return nil }
             state.count += 1
             return UInt16(state.count - 1)
         }
@@ -117,7 +114,7 @@ final class SegmentSlots: Sendable {
 
     /// Puts a segment into the slot that was reserved for it.
     func put(_ segment: Segment) {
-        guard segment.slot < Self.maximum else { return }
+        guard segment.slot < Geometry.maximumSegments else { return }
         let old = state.withLock { state -> Segment? in
             state.count = max(state.count, Int(segment.slot) + 1)
             let old = segments[Int(segment.slot)]

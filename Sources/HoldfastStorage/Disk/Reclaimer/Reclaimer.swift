@@ -49,25 +49,34 @@ final class Reclaimer: Sendable {
     /// Whether the main log's oldest segment is mostly dead.
     private func isMainDead() throws(StoreError) -> Bool {
         guard let oldest = log.ask({ $0.oldest(.main) }) else { return false }
-        let table = try log.table(of: oldest)
-        let live = table.rows.reduce(0) { sum, row in
-            row.kind == .entry && isLive(row, in: oldest.segment) ? sum + Int(row.units) * Geometry.unit : sum
-        }
-        let blobBytes = oldest.blobBytes
-        return RetentionPolicy.isMostlyDead(live: live, recordBytes: oldest.segment.size, blobBytes: blobBytes)
+        return RetentionPolicy.isMostlyDead(
+            live: try live(in: oldest).bytes,
+            recordBytes: oldest.segment.size,
+            blobBytes: oldest.blobBytes
+        )
     }
 
-    /// Whether the index points to an entry's record in a segment.
-    private func isLive(_ row: TableRow, in segment: Segment) -> Bool {
-        let fragment = ShardedIndex.fragment(of: row.primary)
-        return index.shard(of: row.primary).state.withLock { shard in
-            shard.table.row(fragment, variant: row.variant).map { points($0, to: row, in: segment) } ?? false
+    /// How many entries of a segment are still the ones of their keys, and the bytes of their records.
+    private func live(in sealed: LogState.Sealed) throws(StoreError) -> (entries: Int, bytes: Int) {
+        try log.table(of: sealed).rows.reduce(into: (0, 0)) { live, row in
+            guard row.kind == .entry, withRow(of: row, in: sealed.segment, { _, _ in true }) == true else { return }
+            live.entries += 1
+            live.bytes += Int(row.units) * Geometry.unit
         }
     }
 
-    /// Whether an index row points to a record in a segment.
-    private func points(_ current: IndexRow, to row: TableRow, in segment: Segment) -> Bool {
-        current.order == row.order && current.place.slot == segment.slot && current.place.unit == row.place
+    /// Calls `body` with the index row that points to a record, under the lock of its shard; nil if there is none.
+    private func withRow<Value: Sendable>(
+        of row: TableRow,
+        in segment: Segment,
+        _ body: (borrowing Shard, IndexRow) -> Value
+    ) -> Value? {
+        index.shard(of: row.primary).state.withLock { shard in
+            guard let current = shard.table.row(ShardedIndex.fragment(of: row.primary), variant: row.variant),
+                current.order == row.order, current.place.slot == segment.slot, current.place.unit == row.place
+            else { return nil }
+            return body(shard, current)
+        }
     }
 
     /// The segment to reclaim next, and whether none of its entries may be carried unless they must be.
@@ -102,17 +111,14 @@ final class Reclaimer: Sendable {
     private func mustCarry(of victim: LogState.Sealed) throws(StoreError) -> Int {
         let tombstone = RecordHeader.size / 16 * 16 + 16 + TableRow.size
         return try log.table(of: victim).rows.reduce(0) { sum, row in
-            guard row.kind == .entry else { return sum + Int(row.units) * 16 + TableRow.size }
-            let fragment = ShardedIndex.fragment(of: row.primary)
-            return sum
-                + index.shard(of: row.primary).state.withLock { shard in
-                    guard let current = shard.table.row(fragment, variant: row.variant),
-                        points(current, to: row, in: victim.segment)
-                    else { return 0 }
-                    if current.isPinned { return Int(row.units) * 16 + TableRow.size + BlobRow.size }
-                    return current.shadows || shard.mayHide(row.primary, fragment: fragment, variant: row.variant)
-                        ? tombstone : 0
-                }
+            let bytes = Int(row.units) * Geometry.unit + TableRow.size
+            guard row.kind == .entry else { return sum + bytes }
+            let needed = withRow(of: row, in: victim.segment) { shard, current in
+                if current.isPinned { return bytes + BlobRow.size }
+                return current.shadows || shard.mayHide(row.primary, fragment: current.fragment, variant: row.variant)
+                    ? tombstone : 0
+            }
+            return sum + (needed ?? 0)
         }
     }
 
@@ -133,6 +139,23 @@ final class Reclaimer: Sendable {
         case carryAll
         /// None is carried.
         case drop
+    }
+
+    /// The reclaim of one segment in progress.
+    private struct Pass {
+        let segment: Segment
+        let mode: ReclaimMode
+        /// The places of the records that the policy chose.
+        let selected: Set<UInt32>
+        /// The part of the segment that was read.
+        var window: RecordWindow
+        /// Copies that are written together with adjacent ones.
+        var copies = CopiedRecords()
+
+        init(segment: Segment, mode: ReclaimMode, selected: Set<UInt32>, rows: [TableRow]) {
+            (self.segment, self.mode, self.selected) = (segment, mode, selected)
+            window = RecordWindow(mode == .carryAll ? rows : rows.filter { selected.contains($0.place) })
+        }
     }
 
     /// Reclaims one segment; if a step fails, the rest of it stays, and another is tried next time.
@@ -169,35 +192,23 @@ final class Reclaimer: Sendable {
         let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
         let horizon = TombstoneHorizon(segments: log.ask { $0.numbers }, reclaimed: victim.segment.number)
         let rows = Self.byPlace(table.rows)
-        let carried = mode == .select ? selected(rows, blobs: blobNumbers, of: victim.segment) : []
-        var window = RecordWindow(mode == .carryAll ? rows : rows.filter { carried.contains($0.place) })
-        var copies = CopiedRecords()
+        let selected = mode == .select ? selected(rows, blobs: blobNumbers, of: victim.segment) : []
+        var pass = Pass(segment: victim.segment, mode: mode, selected: selected, rows: rows)
         do throws(StoreError) {
             for row in rows {
-                switch row.kind {
-                case .entry:
-                    let isCarried = carried.contains(row.place)
-                    let blob = blobNumbers[row.place]
-                    try reclaim(
-                        row,
-                        blob: blob,
-                        in: victim.segment,
-                        window: &window,
-                        copies: &copies,
-                        mode: mode,
-                        isCarried: isCarried
-                    )
-                default:
-                    try write(&copies)
+                if row.kind == .entry {
+                    try reclaim(row, blob: blobNumbers[row.place], &pass)
+                } else {
+                    try write(&pass.copies)
                     try carryTombstone(row, in: victim.segment, horizon: horizon)
                 }
             }
         } catch {
             // Their reserved places are written or given up; the first failure is reported.
-            try? write(&copies)
+            try? write(&pass.copies)
             throw error
         }
-        try write(&copies)
+        try write(&pass.copies)
         // Blobs whose removal was noted meanwhile are removed before the file is rewritten.
         remover.removePendingBlobs()
         try remover.awaitTombstones()
@@ -269,40 +280,26 @@ final class Reclaimer: Sendable {
         return RetentionPolicy.bar(of: sample)
     }
 
-    private func reclaim(
-        _ row: TableRow,
-        blob: BlobRow?,
-        in segment: Segment,
-        window: inout RecordWindow,
-        copies: inout CopiedRecords,
-        mode: ReclaimMode,
-        isCarried: Bool
-    ) throws(StoreError) {
-        guard let current = quiescentRow(row, in: segment) else { return }
+    private func reclaim(_ row: TableRow, blob: BlobRow?, _ pass: inout Pass) throws(StoreError) {
+        guard let current = quiescentRow(row, in: pass.segment) else { return }
         // An entry that is being read stays if its blob would stay on the disk anyway, beyond the limit for such blobs.
         let isHeld =
             blob.map { blobs.isRead($0.number) && log.quota.held + $0.blocks > log.quota.budget.held } ?? false
-        let mustStay = mode == .carryAll || isHeld || current.isPinned
+        let mustStay = pass.mode == .carryAll || isHeld || current.isPinned
         // Evicted entries are known from their rows alone; the rest is read, and may turn out to be useless.
-        if mustStay || isCarried,
-            try carry(current, row: row, in: segment, window: &window, copies: &copies, mustStay: mustStay)
-        {
+        if mustStay || pass.selected.contains(row.place), try carry(current, row: row, mustStay: mustStay, &pass) {
             return
         }
-        try evict(current, row: row, blob: blob, in: segment, copies: &copies)
+        try evict(current, row: row, blob: blob, &pass)
     }
 
     /// The row that points to a record, once nothing is being written to replace it; nil if there is none.
     ///
     /// A freshening ends on a thread that does not wait for this one. Until then, its base can be neither removed nor evicted.
     private func quiescentRow(_ row: TableRow, in segment: Segment) -> IndexRow? {
-        let fragment = ShardedIndex.fragment(of: row.primary)
         while true {
-            let found = index.shard(of: row.primary).state.withLock { shard -> (row: IndexRow, isBusy: Bool)? in
-                guard let current = shard.table.row(fragment, variant: row.variant),
-                    points(current, to: row, in: segment)
-                else { return nil }
-                return (current, shard.pending.contains { $0.isOf(fragment, variant: row.variant) && $0.isExclusive })
+            let found = withRow(of: row, in: segment) { shard, current in
+                (row: current, isBusy: shard.isReplacing(current.fragment, variant: current.variant))
             }
             guard let found else { return nil }
             if !found.isBusy { return found.row }
@@ -310,32 +307,21 @@ final class Reclaimer: Sendable {
         }
     }
 
-    private func evict(
-        _ current: IndexRow,
-        row: TableRow,
-        blob: BlobRow?,
-        in segment: Segment,
-        copies: inout CopiedRecords
-    ) throws(StoreError) {
+    private func evict(_ current: IndexRow, row: TableRow, blob: BlobRow?, _ pass: inout Pass) throws(StoreError) {
         var attempts = 3
-        while attempts > 0, quiescentRow(row, in: segment)?.order == current.order {
+        while attempts > 0, quiescentRow(row, in: pass.segment)?.order == current.order {
             switch remover.reserveRemoval(of: current, primary: row.primary, isEviction: true) {
             case .done(let removal):
                 guard var removal else { return }
                 // Its blob is known from the table.
                 removal.rows = []
                 health.counters.entriesEvicted.add(1, ordering: .relaxed)
-                defer {
-                    if let blob {
-                        blobs.remove(blob.number, bytes: blob.blocks)
-                    }
-                }
-                try remover.finish(removal)
-                return
+                defer { if let blob { blobs.remove(blob.number, bytes: blob.blocks) } }
+                return try remover.finish(removal)
             case .busy: continue
             case .needsRoom:
                 attempts -= 1
-                try write(&copies)
+                try write(&pass.copies)
                 try log.openCarried()
             }
         }
@@ -343,20 +329,15 @@ final class Reclaimer: Sendable {
 
     /// Copies an entry to the main log.
     ///
-    /// - Parameters:
-    ///   - window: the part of the segment that was read.
-    ///   - copies: takes the copy, which is written together with adjacent ones.
     /// - Returns: false if it is not worth it, or there is no room: then it must be evicted.
-    func carry(
+    private func carry(
         _ current: IndexRow,
         row: TableRow,
-        in segment: Segment,
-        window: inout RecordWindow,
-        copies: inout CopiedRecords,
-        mustStay: Bool
+        mustStay: Bool,
+        _ pass: inout Pass
     ) throws(StoreError) -> Bool {
         let found: Lookup.RecordRead
-        if let source = window.record(of: current, in: segment, files: files, seed: seed) {
+        if let source = pass.window.record(of: current, in: pass.segment, files: files, seed: seed) {
             found = .record(source)
         } else {
             do throws(StoreError) {
@@ -389,7 +370,7 @@ final class Reclaimer: Sendable {
             if !isThere { return true }
             if place != nil { break }
             guard attempt == 0 else { return false }
-            try write(&copies)
+            try write(&pass.copies)
             do throws(StoreError) { try log.openCarried() } catch {
                 if mustStay || error.code != .noSpace { throw error }
                 return false
@@ -402,15 +383,15 @@ final class Reclaimer: Sendable {
             log.finish(place, row: nil, blob: nil)
             return false
         }
-        if !copies.fits(place) {
+        if !pass.copies.fits(place) {
             do throws(StoreError) {
-                try write(&copies)
+                try write(&pass.copies)
             } catch {
                 log.finish(place, row: nil, blob: nil)
                 throw error
             }
         }
-        copies.append(source, at: place, for: current, row: row, seed: seed)
+        pass.copies.append(source, at: place, for: current, row: row, seed: seed)
         return true
     }
 
@@ -461,12 +442,8 @@ final class Reclaimer: Sendable {
         in segment: Segment,
         horizon: TombstoneHorizon
     ) throws(StoreError) {
-        let bytes: [UInt8]
-        do {
-            bytes = try files.read(segment.file.open, from: Int(row.place) * 16, count: Int(row.units) * 16)
-        } catch {
-            throw health.failed(error)
-        }
+        let (offset, count) = (Int(row.place) * Geometry.unit, Int(row.units) * Geometry.unit)
+        let bytes = try health.checked(try files.read(segment.file.open, from: offset, count: count))
         guard let header = bytes.withUnsafeBytes({ RecordHeader.decode($0, seed: seed) }) else { return }
         guard horizon.carries(header.horizon) else { return }
         var place = log.reserve(.carried, length: header.recordLength, hasBlob: false)
@@ -479,11 +456,7 @@ final class Reclaimer: Sendable {
         RecordHeader.restamp(&copy, segment: place.segment.number, seed: seed)
         var copied: TableRow?
         defer { log.finish(place, row: copied, blob: nil) }
-        do {
-            try files.write(ByteChunk(copy), to: place.segment.file.open, at: place.offset)
-        } catch {
-            throw health.failed(error)
-        }
+        try health.checked(try files.write(ByteChunk(copy), to: place.segment.file.open, at: place.offset))
         copied = row
         copied?.place = UInt32(truncatingIfNeeded: place.offset / 16)
     }
@@ -515,19 +488,11 @@ final class Reclaimer: Sendable {
     /// - Returns: how many entries were moved.
     func compact(_ number: UInt64) throws(StoreError) -> Int {
         guard let sealed = log.ask({ $0.sealed(number) }) else { return 0 }
-        let segment = sealed.segment
-        let table = try log.table(of: sealed)
-        var live = 0
-        var entries = 0
-        for row in table.rows where row.kind == .entry {
-            guard isLive(row, in: segment) else { continue }
-            live += Int(row.units) * Geometry.unit
-            entries += 1
-        }
+        let live = try live(in: sealed)
         // A segment that is mostly alive is left as it is: copying it frees almost nothing.
-        guard live < segment.size / 4 * 3 else { return 0 }
+        guard live.bytes < sealed.segment.size / 4 * 3 else { return 0 }
         _ = try reclaim(sealed, mode: .carryAll, recyclingFor: nil)
-        return entries
+        return live.entries
     }
 }
 

@@ -28,17 +28,15 @@ final class SpaceAllocator: Sendable {
     ///   - reserve: takes the room; it runs at once and must do no more than that.
     /// - Throws: `.noSpace` if pinned entries and those being written or read leave none; the error of the file system.
     func withRoom<Value>(
-        _ destination: LogState.Destination,
-        length: Int,
-        hasBlob: Bool,
+        _ request: LogState.Request,
         _ reserve: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         try health.checkOpen()
         log.sealFull()
         // Another caller may have made room meanwhile.
-        let isThere = log.claim(destination, length: length, hasBlob: hasBlob)
-        defer { log.releaseClaim(destination) }
-        if !isThere { try makeRoom(destination) }
+        let isThere = log.claim(request)
+        defer { log.releaseClaim(request.destination) }
+        if !isThere { try makeRoom(request.destination) }
         defer {
             if !isThere {
                 log.sealFull()

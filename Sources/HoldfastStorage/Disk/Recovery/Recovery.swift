@@ -116,13 +116,12 @@ struct Recovery: Sendable {
     mutating func run(
         _ install: (_ shard: Int, _ rows: [IndexRow]) throws(StoreError) -> Void
     ) throws(StoreError) -> RecoveredStore {
-        let (blobs, found) = try disk { () throws(FileSystemError) in
-            let blobs = try Self.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files)
-            for (number, size) in try Self.sizes(in: layout.segments, suffix: StoreLayout.temporarySuffix, files) {
-                store.void.append(RecoveredStore.VoidFile(path: layout.segmentInTheMaking(number), size: size))
-            }
-            return (blobs, try readSegments())
+        let blobs = try disk(try Self.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files))
+        let unfinished = try disk(try Self.sizes(in: layout.segments, suffix: StoreLayout.temporarySuffix, files))
+        for (number, size) in unfinished {
+            store.void.append(RecoveredStore.VoidFile(path: layout.segmentInTheMaking(number), size: size))
         }
+        let found = try disk(try readSegments())
         return try resolve(found, blobs: blobs, install: install)
     }
 
@@ -169,7 +168,8 @@ struct Recovery: Sendable {
     struct FoundFile: Sendable {
         let number: UInt64
         let size: Int
-        var outcome: SegmentReader.Outcome
+        /// Nil if nothing in it counts.
+        var content: SegmentReader.Content?
     }
 
     /// A segment that counts.
@@ -187,8 +187,8 @@ struct Recovery: Sendable {
         for (number, size) in sizes.sorted(by: { $0.key < $1.key }) {
             // Not from a store, and not read.
             let isStray = number >= Self.numberLimit
-            let outcome = isStray ? .void : try reader.read(layout.segment(number), number: number)
-            found.append(FoundFile(number: number, size: size, outcome: outcome))
+            let content = isStray ? nil : try reader.read(layout.segment(number), number: number)
+            found.append(FoundFile(number: number, size: size, content: content))
         }
         return found
     }
@@ -205,7 +205,7 @@ struct Recovery: Sendable {
         var (unlisted, strays, others) = (0, 0, 0)
         for file in found {
             let row = listed[file.number]
-            guard case .segment(let content) = file.outcome, file.number < Self.numberLimit else {
+            guard let content = file.content, file.number < Self.numberLimit else {
                 store.void.append(RecoveredStore.VoidFile(path: layout.segment(file.number), size: file.size))
                 continue
             }

@@ -99,19 +99,17 @@ struct StoreOpener: Sendable {
         )
         let bootIdentity = Array(files.bootIdentity.prefix(StoreFormat.bootIdentityLimit))
         // What must not be forgotten is made durable before anything is changed that proves it.
-        do throws(FileSystemError) {
-            let failure = try opened.manifest.write { format in
+        let failure = try disk(
+            try opened.manifest.write { format in
                 format.isClean = false
                 format.segmentSize = geometry.segmentSize
                 format.suspectBefore = found.suspectBefore
                 format.nextOrder = found.nextOrder
                 format.bootIdentity = bootIdentity
             }
-            if let failure { throw failure }
-            try opened.manifest.replaceList(found.segments.map { segments.row($0) })
-        } catch {
-            throw StoreError(disk: error)
-        }
+        )
+        if let failure { throw StoreError(disk: failure) }
+        try disk(try opened.manifest.replaceList(found.segments.map { segments.row($0) }))
         let all = try segments.open(found.segments, slots)
         try segments.sealUnsealed(found.segments, all: all, log: &log)
         let kept = recovery.sweep(found.void)
@@ -182,24 +180,16 @@ struct SegmentOpener {
     ) throws(StoreError) -> [Segment] {
         var all: [Segment] = []
         for segment in found {
-            do {
-                guard let slot = slots.take() else { throw StoreError.noSpace }
-                let file = SegmentFile(
-                    try files.open(layout.segment(segment.number), .readWrite),
-                    bytes: SpaceQuota.blocks(segment.fileSize),
-                    files: files,
-                    quota: quota
-                )
-                let opened = Segment(header(segment), slot: slot, file: file)
-                slots.put(opened)
-                all.append(opened)
-            } catch let error as FileSystemError {
-                throw StoreError(disk: error)
-            } catch let error as StoreError {
-                throw error
-            } catch {
-                throw StoreError(.io, "A segment of \(layout.root) cannot be opened.", cause: error)
-            }
+            guard let slot = slots.take() else { throw StoreError.noSpace }
+            let file = SegmentFile(
+                try disk(try files.open(layout.segment(segment.number), .readWrite)),
+                bytes: SpaceQuota.blocks(segment.fileSize),
+                files: files,
+                quota: quota
+            )
+            let opened = Segment(header(segment), slot: slot, file: file)
+            slots.put(opened)
+            all.append(opened)
         }
         return all
     }
@@ -228,18 +218,14 @@ struct SegmentOpener {
                 )
                 let size = found.tail + table.count
                 let growth = SpaceQuota.blocks(size) - segment.size
-                do throws(FileSystemError) {
-                    if growth <= 0 || quota.grant(growth, for: .reclaimer) {
-                        try files.write(ByteChunk(table), to: segment.file.open, at: found.tail)
-                        try files.truncate(segment.file.open, to: size)
-                        segment.file.resized(to: SpaceQuota.blocks(size))
-                        if growth < 0 { quota.release(-growth) }
-                        try manifest.note(segment.number, is: .sealed)
-                    } else {
-                        (entry.rows, entry.blobs) = (found.rows, found.blobRows)
-                    }
-                } catch {
-                    throw StoreError(disk: error)
+                if growth <= 0 || quota.grant(growth, for: .reclaimer) {
+                    try disk(try files.write(ByteChunk(table), to: segment.file.open, at: found.tail))
+                    try disk(try files.truncate(segment.file.open, to: size))
+                    segment.file.resized(to: SpaceQuota.blocks(size))
+                    if growth < 0 { quota.release(-growth) }
+                    try disk(try manifest.note(segment.number, is: .sealed))
+                } else {
+                    (entry.rows, entry.blobs) = (found.rows, found.blobRows)
                 }
             }
             log.enter(entry)
@@ -284,25 +270,15 @@ struct SegmentFileReader: Sendable {
     ///
     /// - Throws: `.corrupt` if it is damaged.
     func table(of segment: Segment) throws(StoreError) -> (rows: [TableRow], blobs: [BlobRow], offset: Int) {
-        let size: Int
-        let last: [UInt8]
-        do {
-            size = try files.size(of: segment.file.open)
-            let start = max(0, size - SegmentTable.footerSize)
-            last = try files.read(segment.file.open, from: start, count: SegmentTable.footerSize)
-        } catch {
-            throw StoreError(disk: error)
-        }
+        let file = segment.file.open
+        let size = try disk(try files.size(of: file))
+        let start = max(0, size - SegmentTable.footerSize)
+        let last = try disk(try files.read(file, from: start, count: SegmentTable.footerSize))
         guard let footer = SegmentTable.footer(last, segment: segment.number, seed: seed), footer.fileSize == size
         else {
             throw StoreError.damaged
         }
-        let bytes: [UInt8]
-        do {
-            bytes = try files.read(segment.file.open, from: footer.tableOffset, count: footer.tableLength)
-        } catch {
-            throw StoreError(disk: error)
-        }
+        let bytes = try disk(try files.read(file, from: footer.tableOffset, count: footer.tableLength))
         guard let table = SegmentTable.decode(bytes, footer: footer, seed: seed) else { throw StoreError.damaged }
         return (table.rows, table.blobs, footer.tableOffset)
     }

@@ -102,12 +102,7 @@ struct BlobReader: Sendable {
         from offset: Int,
         waits: Bool
     ) throws(StoreError) -> Bool {
-        let got: Int?
-        do {
-            got = try host.files.read(file.open, from: offset, into: part, waits: waits)
-        } catch {
-            throw host.failed(error)
-        }
+        let got = try host.checked(try host.files.read(file.open, from: offset, into: part, waits: waits))
         guard let got else { return false }
         host.succeeded()
         guard got == part.count else { throw damaged(file) }
@@ -233,6 +228,11 @@ protocol BlobHost: AnyObject, Sendable {
 }
 
 extension BlobHost {
+    /// Makes one step on files; counts a failure of the device and throws the caller's error.
+    func checked<Value>(_ step: @autoclosure () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
+        do { return try step() } catch { throw failed(error) }
+    }
+
     /// Runs a read of an open body on the thread of reads; directly once the store is closed, since bodies outlive it.
     func readBody<Value: Sendable>(
         _ work: @escaping @Sendable () throws(StoreError) -> Value

@@ -7,10 +7,8 @@ internal import Synchronization
 final class DiskWriter: EntryWriter {
     private let engine: DiskEngine
     private let id: UInt64
-    private let identity: EntryIdentity
-    private let key: StoreKey
-    private let variant: StoreKey
-    private let description: EntryDescription
+    /// The entry without its body.
+    private let draft: EntryDraft
     /// The last order before it began.
     private let since: UInt64
     private let body: GrowingDiskBody
@@ -18,25 +16,9 @@ final class DiskWriter: EntryWriter {
     private let overhead: Int
     private let isOver = Atomic<Bool>(false)
 
-    init(
-        engine: DiskEngine,
-        id: UInt64,
-        identity: EntryIdentity,
-        key: StoreKey,
-        variant: StoreKey,
-        description: EntryDescription,
-        since: UInt64,
-        overhead: Int
-    ) {
-        self.engine = engine
-        self.id = id
-        self.identity = identity
-        self.key = key
-        self.variant = variant
-        self.description = description
-        self.since = since
-        self.overhead = overhead
-        body = GrowingDiskBody(engine: engine)
+    init(engine: DiskEngine, id: UInt64, draft: EntryDraft, since: UInt64, body: GrowingDiskBody) {
+        (self.engine, self.id, self.draft, self.since, self.body) = (engine, id, draft, since, body)
+        overhead = draft.overhead
     }
 
     deinit {
@@ -74,18 +56,11 @@ final class DiskWriter: EntryWriter {
                 place = body.place
             }
             guard let place else { throw StoreError.ended }
-            let draft = EntryDraft(
-                key: key,
-                variant: variant,
-                identity: identity,
-                description: description?.kept ?? self.description,
-                body: place,
-                storedAt: now,
-                version: nil
-            )
-            if description != nil {
-                let size = draft.bodyLength + engine.writer.size(key, variant: variant, description: draft.description)
-                guard size <= engine.writer.maximumEntrySize else { throw engine.writer.tooLarge }
+            var draft = draft
+            (draft.body, draft.storedAt) = (place, now)
+            if let description { draft.description = description.kept }
+            guard draft.bodyLength + draft.overhead <= engine.writer.maximumEntrySize else {
+                throw engine.writer.tooLarge
             }
             let stored = try await engine.writer.store(
                 draft,
@@ -105,7 +80,7 @@ final class DiskWriter: EntryWriter {
 
     func abandon() {
         guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        engine.index.shard(of: identity.primary).state.withLock { shard in
+        engine.index.shard(of: draft.identity.primary).state.withLock { shard in
             _ = shard.writers.end(id)
         }
         body.abandon()
@@ -379,16 +354,12 @@ final class GrowingDiskBody: StoredBody {
         if let open = bytes.withLock({ $0.blob }) {
             blob = open
         } else {
-            blob = try create(number)
+            blob = try engine.health.checked(try engine.blobs.create(number))
             // Recorded before the first write, which may fail and leave the file.
             let created = blob
             bytes.withLock { $0.blob = created }
         }
-        do {
-            try engine.log.files.write(stored, ByteChunk(trailer), to: blob.open, at: start)
-        } catch {
-            throw engine.health.failed(error)
-        }
+        try engine.health.checked(try engine.log.files.write(stored, ByteChunk(trailer), to: blob.open, at: start))
         engine.health.succeeded()
         bytes.withLock { bytes in
             guard bytes.waiting >= part.plain.count else { return }
@@ -397,14 +368,6 @@ final class GrowingDiskBody: StoredBody {
             if part.isLast { bytes.isOver = true }
         }
         return 0
-    }
-
-    private func create(_ number: UInt64) throws(StoreError) -> BlobFile {
-        do {
-            return try engine.blobs.create(number)
-        } catch {
-            throw engine.health.failed(error)
-        }
     }
 
     /// Where the whole body is; nil if it is too long for a record and not completely in its blob.

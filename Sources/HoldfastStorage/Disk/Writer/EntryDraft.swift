@@ -17,10 +17,13 @@ struct EntryDraft: Sendable {
     let variant: StoreKey
     let identity: EntryIdentity
     var description: EntryDescription
-    var body: Body
+    var body = Body.inline(ByteChunk())
     var storedAt: StoreInstant
     /// The version that it keeps; nil: its order becomes its version.
     var version: UInt64?
+
+    /// The bytes of key, variant and description, as they count toward the size of an entry.
+    var overhead: Int { RecordHeader.size + key.bytes.count + variant.bytes.count + description.byteCount }
 
     /// The length of the plain body.
     var bodyLength: Int {
@@ -101,7 +104,7 @@ struct ReservedRecord: Sendable {
 enum Reserved<Value: Sendable>: Sendable {
     case done(Value)
     /// The log has no room; nothing has changed.
-    case needsRoom(LogState.Destination, length: Int, hasBlob: Bool)
+    case needsRoom(LogState.Request)
     /// Something else is being written for this identity; nothing has changed.
     case busy
 }
@@ -202,6 +205,11 @@ extension Shard {
         }
     }
 
+    /// Whether a write is pending that replaces one particular record of an identity.
+    func isReplacing(_ fragment: UInt64, variant: UInt32) -> Bool {
+        pending.contains { $0.isOf(fragment, variant: variant) && $0.isExclusive }
+    }
+
     /// Whether a record of the identity that its row does not mention may be, or get, on the disk.
     func mayHide(_ primary: UInt64, fragment: UInt64, variant: UInt32) -> Bool {
         uncertain.contains(primary) || removing.contains(primary)
@@ -268,4 +276,10 @@ final class InlineWritePolicy: Sendable {
 struct EntryIdentity: Sendable, Hashable {
     let primary: UInt64
     let variant: UInt32
+}
+
+extension EntryIdentity {
+    init(_ row: TableRow) { self.init(primary: row.primary, variant: row.variant) }
+
+    init(_ header: RecordHeader) { self.init(primary: header.primary, variant: header.variant) }
 }

@@ -55,7 +55,8 @@ final class Purger: Sendable {
         var tombstone = reserve(hasClaim: false)
         if tombstone == nil {
             let length = RecordHeader.size + detail.count + (lookup.seal?.overhead ?? 0)
-            tombstone = try room.withRoom(.main, length: length, hasBlob: false) { reserve(hasClaim: true) }
+            let request = LogState.Request(destination: .main, length: length, hasBlob: false)
+            tombstone = try room.withRoom(request) { reserve(hasClaim: true) }
         }
         guard let tombstone else { throw StoreError.noSpace }
         try remover.write(tombstone)
@@ -149,8 +150,8 @@ final class Purger: Sendable {
     /// Changes: removes one row, with a tombstone.
     private func removeHere(_ row: IndexRow, primary: UInt64) throws(StoreError) {
         var reserved = remover.reserveRemoval(of: row, primary: primary, isEviction: false)
-        if case .needsRoom(let destination, let length, let hasBlob) = reserved {
-            reserved = try room.withRoom(destination, length: length, hasBlob: hasBlob) {
+        if case .needsRoom(let request) = reserved {
+            reserved = try room.withRoom(request) {
                 remover.reserveRemoval(of: row, primary: primary, isEviction: false, hasClaim: true)
             }
         }

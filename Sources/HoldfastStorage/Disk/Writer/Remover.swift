@@ -81,9 +81,7 @@ final class Remover: Sendable {
             guard let current = shard.table.row(row.fragment, variant: row.variant), current.order == row.order else {
                 return .done(nil)
             }
-            if shard.pending.contains(where: { $0.isOf(row.fragment, variant: row.variant) && $0.isExclusive }) {
-                return .busy
-            }
+            if shard.isReplacing(row.fragment, variant: row.variant) { return .busy }
             var removal = Removal()
             if !isEviction || current.shadows || shard.uncertain.contains(primary) || shard.removing.contains(primary) {
                 // A record left by a failed write may have a higher order than the row. So does a put in progress, which must
@@ -103,7 +101,7 @@ final class Remover: Sendable {
                     postpone(.variantTombstone, order: row.order, primary: primary, variant: row.variant)
                     shard.uncertain.note(primary)
                 } else {
-                    return .needsRoom(destination, length: RecordHeader.size, hasBlob: false)
+                    return .needsRoom(.init(destination: destination, length: RecordHeader.size, hasBlob: false))
                 }
             }
             if let gone = shard.remove(row.fragment, variant: row.variant, at: current.place) {
@@ -145,7 +143,7 @@ final class Remover: Sendable {
                 postpone(.primaryTombstone, order: orders.next(), primary: primary, variant: 0)
                 shard.uncertain.note(primary)
             } else {
-                return .needsRoom(.main, length: RecordHeader.size, hasBlob: false)
+                return .needsRoom(.init(destination: .main, length: RecordHeader.size, hasBlob: false))
             }
             shard.writers.supersede(key)
             shard.supersedePuts(fragment)
@@ -234,11 +232,8 @@ final class Remover: Sendable {
             detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: tombstone.header.order).context))
         }
         let head = ByteChunk(tombstone.header.encode(detail: detail, seed: seed))
-        do {
-            try files.write(head, to: tombstone.place.segment.file.open, at: tombstone.place.offset)
-        } catch {
-            throw health.failed(error)
-        }
+        let place = tombstone.place
+        try health.checked(try files.write(head, to: place.segment.file.open, at: place.offset))
         health.succeeded()
     }
 

@@ -65,18 +65,17 @@ final class Writer: Sendable {
         }
         while true {
             var reserved = try reserve(draft, bytes: bytes, tags: tags, isPinned: isPinned, purpose: &purpose)
-            if case .needsRoom(let destination, let length, let hasBlob) = reserved {
+            if case .needsRoom(let request) = reserved {
                 let registered = purpose
                 reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
-                    try room.withRoom(destination, length: length, hasBlob: hasBlob) { () throws(StoreError) in
+                    try room.withRoom(request) { () throws(StoreError) in
                         var purpose = registered
                         return try reserve(
                             draft,
                             bytes: bytes,
                             tags: tags,
                             isPinned: isPinned,
-                            wanted: destination,
-                            hasClaim: true,
+                            claimed: request.destination,
                             purpose: &purpose
                         )
                     }
@@ -209,7 +208,7 @@ final class Writer: Sendable {
             let draft = EntryDraft(
                 key: entry.key,
                 variant: entry.variant,
-                identity: EntryIdentity(primary: header.primary, variant: header.variant),
+                identity: EntryIdentity(header),
                 description: description ?? entry.description,
                 body: body,
                 storedAt: header.storedAt,
@@ -257,10 +256,10 @@ final class Writer: Sendable {
         var failure: StoreError?
         while true {
             var reserved = reserve(failure != nil, false)
-            if case .needsRoom(let destination, let length, let hasBlob) = reserved {
+            if case .needsRoom(let request) = reserved {
                 do throws(StoreError) {
                     reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
-                        try room.withRoom(destination, length: length, hasBlob: hasBlob) { reserve(false, true) }
+                        try room.withRoom(request) { reserve(false, true) }
                     }
                 } catch {
                     // Once the store is closed, nothing is removed any more, since that could not be recorded.
@@ -311,8 +310,7 @@ final class Writer: Sendable {
         bytes: RecordBytes,
         tags: Set<String>,
         isPinned: Bool?,
-        wanted: LogState.Destination? = nil,
-        hasClaim: Bool = false,
+        claimed: LogState.Destination? = nil,
         purpose: inout Purpose
     ) throws(StoreError) -> Reserved<ReservedRecord?> {
         let length = length(of: bytes)
@@ -321,31 +319,27 @@ final class Writer: Sendable {
         return try index.shard(of: identity.primary).state.withLock {
             shard throws(StoreError) -> Reserved<ReservedRecord?> in
             let old = shard.table.row(fragment, variant: identity.variant)
-            var destination = wanted ?? .small
+            var destination = claimed ?? .small
             switch purpose {
             case .commit(let writer, _):
                 guard let mayCommit = shard.writers.mayCommit(writer) else { throw StoreError.ended }
                 guard mayCommit else { throw StoreError.superseded }
-                if shard.pending.contains(where: { $0.isOf(fragment, variant: identity.variant) && $0.isExclusive }) {
-                    return .busy
-                }
+                if shard.isReplacing(fragment, variant: identity.variant) { return .busy }
             case .put:
-                if shard.pending.contains(where: { $0.isOf(fragment, variant: identity.variant) && $0.isExclusive }) {
-                    return .busy
-                }
+                if shard.isReplacing(fragment, variant: identity.variant) { return .busy }
             case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isOf(fragment, variant: identity.variant) }) { return .busy }
                 destination =
-                    wanted ?? slots.underLock(old.place.slot).map { LogState.Destination($0.kind) } ?? .small
+                    claimed ?? slots.underLock(old.place.slot).map { LogState.Destination($0.kind) } ?? .small
             }
-            let reserved = log.reserve(destination, length: length, hasBlob: draft.hasBlob, hasClaim: hasClaim)
+            let reserved = log.reserve(destination, length: length, hasBlob: draft.hasBlob, hasClaim: claimed != nil)
             guard let place = reserved else {
                 // Waiting for room may take long: from now on, a writer represents it.
                 if case .put(let since) = purpose {
                     purpose = .commit(writer: shard.writers.begin(draft), since: since)
                 }
-                return .needsRoom(destination, length: length, hasBlob: draft.hasBlob)
+                return .needsRoom(.init(destination: destination, length: length, hasBlob: draft.hasBlob))
             }
             // The marks are checked after the place is reserved, so that a later mark's horizon covers it. The same applies to a
             // purge of everything, which has removed the blobs of writers that began before it.
@@ -423,29 +417,23 @@ final class Writer: Sendable {
     /// Writes a reserved record; blocks for as long as a copy into the page cache takes, or longer.
     func write(_ record: ReservedRecord, bytes: consuming RecordBytes) throws(StoreError) {
         var header = record.header
-        if !isSealed, !header.hasBlob { header.bodyWord = BodySum.of(bytes.body, seed: header.order) }
-        do {
-            let file = record.place.segment.file.open
-            if isSealed, let seal {
-                let (head, body) = try sealed(&header, bytes: bytes, seal: seal)
-                try files.write(head, body, to: file, at: record.place.offset)
-            } else {
-                let follows = bytes.holdsBody
-                let body = bytes.body
-                var head = bytes.bytes
-                bytes.bytes = []
-                header.put(into: &head, seed: seed)
-                if follows || body.isEmpty {
-                    try files.write(ByteChunk(head), to: file, at: record.place.offset)
-                } else {
-                    try files.write(ByteChunk(head), body, to: file, at: record.place.offset)
-                }
-            }
-        } catch let error as FileSystemError {
-            throw health.failed(error)
-        } catch {
-            throw error as? StoreError ?? StoreError(.io, "The entry could not be sealed.", cause: error)
+        let head: ByteChunk
+        let body: ByteChunk
+        if isSealed, let seal {
+            (head, body) = try sealed(&header, bytes: bytes, seal: seal)
+        } else {
+            if !header.hasBlob { header.bodyWord = BodySum.of(bytes.body, seed: header.order) }
+            body = bytes.holdsBody ? ByteChunk() : bytes.body
+            var filled = bytes.bytes
+            bytes.bytes = []
+            header.put(into: &filled, seed: seed)
+            head = ByteChunk(filled)
         }
+        let (file, offset) = (record.place.segment.file.open, record.place.offset)
+        try health.checked(
+            body.isEmpty
+                ? try files.write(head, to: file, at: offset) : try files.write(head, body, to: file, at: offset)
+        )
         health.succeeded()
     }
 
@@ -488,7 +476,7 @@ final class Writer: Sendable {
     }
 
     private func enter(_ record: ReservedRecord, isWritten: Bool, mayRemain: Bool, purpose: Purpose) -> Published {
-        let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
+        let identity = EntryIdentity(record.header)
         let fragment = ShardedIndex.fragment(of: identity.primary)
         let order = record.header.order
         return index.shard(of: identity.primary).state.withLock { shard -> Published in
@@ -552,7 +540,7 @@ final class Writer: Sendable {
 
     /// Records the pin of an entry that is now in the index; if there is no room for it, the entry is not pinned.
     func recordPin(_ record: ReservedRecord, replaced: RemovedRow?) {
-        let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
+        let identity = EntryIdentity(record.header)
         if record.header.isPinned {
             if !pins.pin(identity, weight: pinWeight(record.header)) { unpin(identity) }
         } else if replaced?.row.isPinned == true {
@@ -567,11 +555,6 @@ final class Writer: Sendable {
                 $0.isPinned = false
             }
         }
-    }
-
-    /// The bytes of key, variant and description, as they count toward the size of an entry.
-    func size(_ key: StoreKey, variant: StoreKey, description: EntryDescription) -> Int {
-        RecordHeader.size + key.bytes.count + variant.bytes.count + description.byteCount
     }
 
     var tooLarge: StoreError { .tooLarge(limit: maximumEntrySize) }

@@ -172,8 +172,7 @@ extension DensityTinyLFUPolicy {
 
     /// The number of entries that will fill the capacity, estimated from the held ones.
     var expected: Int {
-        guard count >= 32, used > 0, used < capacity else { return count }
-        return Int(min(Double(count) * Double(capacity) / Double(used), 1e9))
+        WindowTuner.expected(held: count, used: used, capacity: capacity)
     }
 
     mutating func setTimeStep() {
@@ -221,7 +220,7 @@ extension DensityTinyLFUPolicy {
     /// Takes the oldest entry out of the window; it is then in neither part, but counts as held.
     mutating func popWindow() -> (slot: Slot, isUsed: Bool)? {
         while let slot = window.popFirst() {
-            guard passes(slot) else { continue }
+            guard Self.passes(&entries[Int(slot)]) else { continue }
             let isUsed = entries[Int(slot)].place == .usedInWindow
             entries[Int(slot)].place = .absent
             windowUsed -= size(slot)
@@ -232,9 +231,9 @@ extension DensityTinyLFUPolicy {
     }
 
     /// Whether the next item for a slot is valid, and not one that was left behind.
-    private mutating func passes(_ slot: Slot) -> Bool {
-        guard entries[Int(slot)].staleItems > 0 else { return true }
-        entries[Int(slot)].staleItems -= 1
+    private static func passes(_ entry: inout DensityEntry) -> Bool {
+        guard entry.staleItems > 0 else { return true }
+        entry.staleItems -= 1
         return false
     }
 
@@ -244,9 +243,7 @@ extension DensityTinyLFUPolicy {
             var entries = entries
             self.entries = CompactArray()
             window.keep { slot in
-                guard entries[Int(slot)].staleItems > 0 else { return true }
-                entries[Int(slot)].staleItems -= 1
-                return false
+                Self.passes(&entries[Int(slot)])
             }
             self.entries = entries
         }

@@ -68,16 +68,13 @@ package struct WindowTuner: Sendable {
                 hits[index] += 1
                 keys.setPlace(id, cache: index, place: .usedInWindow)
             case .absent:
-                let bytes = capacity >> Int(samplingShift)
-                caches[index].insert(
-                    id,
-                    capacity: bytes,
-                    window: Int(Self.shares[index] * Double(bytes)),
+                let request = MiniatureCache.Request(
+                    id: id,
+                    capacity: capacity >> Int(samplingShift),
                     beta: beta,
-                    now: now,
-                    keys: &keys,
-                    random: &random
+                    now: now
                 )
+                caches[index].insert(request, window: Self.shares[index], keys: &keys, random: &random)
             }
         }
         keys.release(id)
@@ -130,55 +127,41 @@ struct MiniatureCache: Sendable {
     /// The bytes of memory used.
     var bytes: Int { (window.capacity + main.capacity) * 2 }
 
-    /// Admits a key that was requested and is not held.
-    mutating func insert(
-        _ id: UInt16,
-        capacity: Int,
-        window windowCapacity: Int,
-        beta: Int,
-        now: UInt32,
-        keys: inout SampledKeys,
-        random: inout PolicyRandom
-    ) {
+    /// A request for a key, and what every step for it needs.
+    struct Request {
+        let id: UInt16
+        /// The bytes of the cache.
+        let capacity: Int
+        let beta: Int
+        let now: UInt32
+    }
+
+    /// Admits a key that was requested and is not held; `window` is the window's part of the capacity.
+    mutating func insert(_ request: Request, window: Double, keys: inout SampledKeys, random: inout PolicyRandom) {
+        let (id, capacity) = (request.id, request.capacity)
+        let windowCapacity = Int(window * Double(capacity))
         let size = Int(keys[id].size)
         guard size <= capacity else { return }
         used += size
         if size <= windowCapacity {
             keys.setPlace(id, cache: index, place: .window)
-            window.append(id)
+            self.window.append(id)
             windowUsed += size
         } else {
-            admit(
-                id,
-                isUsed: false,
-                current: id,
-                capacity: capacity,
-                beta: beta,
-                now: now,
-                keys: &keys,
-                random: &random
-            )
+            admit(id, isUsed: false, request, keys: &keys, random: &random)
         }
-        while windowUsed > windowCapacity, head < window.count {
-            let oldest = window[head]
+        while windowUsed > windowCapacity, head < self.window.count {
+            let oldest = self.window[head]
             head += 1
             if head >= 64 {
-                window.removeFirst(head)
+                self.window.removeFirst(head)
                 head = 0
             }
             windowUsed -= Int(keys[oldest].size)
-            admit(
-                oldest,
-                isUsed: keys[oldest].place(index) == .usedInWindow,
-                current: id,
-                capacity: capacity,
-                beta: beta,
-                now: now,
-                keys: &keys,
-                random: &random
-            )
+            let isUsed = keys[oldest].place(index) == .usedInWindow
+            admit(oldest, isUsed: isUsed, request, keys: &keys, random: &random)
         }
-        while used > capacity, let least = drawLeast(below: main.count, beta, now: now, keys: keys, random: &random) {
+        while used > capacity, let least = drawLeast(below: main.count, request, keys: keys, random: &random) {
             main.swapAt(least.index, main.count - 1)
             let victim = main.removeLast()
             drop(victim, current: id, keys: &keys)
@@ -188,34 +171,30 @@ struct MiniatureCache: Sendable {
     private mutating func admit(
         _ id: UInt16,
         isUsed: Bool,
-        current: UInt16,
-        capacity: Int,
-        beta: Int,
-        now: UInt32,
+        _ request: Request,
         keys: inout SampledKeys,
         random: inout PolicyRandom
     ) {
-        let score = keys[id].score(beta, now: now)
+        let score = keys[id].score(request.beta, now: request.now)
         var end = main.count
-        var missing = used - capacity
+        var missing = used - request.capacity
         while missing > 0 {
             guard main.count - end < Self.mostVictims,
-                let least = drawLeast(below: end, beta, now: now, keys: keys, random: &random),
+                let least = drawLeast(below: end, request, keys: keys, random: &random),
                 isUsed || least.score < score
-            else { return drop(id, current: current, keys: &keys) }
+            else { return drop(id, current: request.id, keys: &keys) }
             end -= 1
             main.swapAt(least.index, end)
             missing -= Int(keys[main[end]].size)
         }
-        while main.count > end { drop(main.removeLast(), current: current, keys: &keys) }
+        while main.count > end { drop(main.removeLast(), current: request.id, keys: &keys) }
         keys.setPlace(id, cache: index, place: .main)
         main.append(id)
     }
 
     private func drawLeast(
         below end: Int,
-        _ beta: Int,
-        now: UInt32,
+        _ request: Request,
         keys: SampledKeys,
         random: inout PolicyRandom
     ) -> (index: Int, score: Int)? {
@@ -223,7 +202,7 @@ struct MiniatureCache: Sendable {
         var least = (index: 0, score: Int.max)
         for _ in 0..<Self.samples {
             let candidate = random.next(below: end)
-            let score = keys[main[candidate]].score(beta, now: now)
+            let score = keys[main[candidate]].score(request.beta, now: request.now)
             if score < least.score { least = (candidate, score) }
         }
         return least

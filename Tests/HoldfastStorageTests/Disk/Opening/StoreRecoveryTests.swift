@@ -222,7 +222,7 @@ struct StoreRecoveryTests {
         let sample = try StoreSample.full()
         let rows = try SegmentReader(files: sample.files, format: sample.format)
             .read(sample.layout.segment(2), number: 2)
-        guard case .segment(let content) = rows else {
+        guard let content = rows else {
             Issue.record("the segment is void")
             return
         }
