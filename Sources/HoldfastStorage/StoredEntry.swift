@@ -52,7 +52,7 @@ public struct StoredEntry: Sendable, Hashable {
 
     /// The parts of an entry, behind one reference, so that entries are cheap to pass on. If a disk store read the entry together
     /// with its body, this includes the body.
-    final class Content: StoredBody {
+    final class Content: Sendable {
         let key: StoreKey
         let variant: StoreKey
         let version: Version
@@ -112,16 +112,6 @@ public struct StoredEntry: Sendable, Hashable {
                 let start = RecordHeader.size + header.detailLength
                 return header.sum(of: bytes.part(start..<(start + header.inlineLength))) == header.bodyWord
             }
-        }
-
-        /// As a body, this is the plain body of an entry whose record holds it; the code that returns it has checked its checksum.
-        var length: Int? { bodyLength }
-        var bytesInMemory: ByteChunk? { source?.inlineBytes }
-
-        func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
-            let offset = max(0, offset)
-            guard offset < bodyLength, count > 0, let bytes = source?.inlineBytes else { return ByteChunk() }
-            return bytes[offset..<(offset + min(count, bytes.count - offset))]
         }
     }
 

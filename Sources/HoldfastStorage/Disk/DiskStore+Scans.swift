@@ -62,7 +62,7 @@ extension Lookup {
         // The mark counts the put as one use.
         let weight = index.shards[shard].state.withLock { $0.frequencies.weight(row.mark) }
         let hits = max(0, DensityWeight.count(of: weight) - 1)
-        return ListedEntry(entry: entry, hits: hits, bytes: Int(row.place.units) * 16 + blob)
+        return ListedEntry(entry: entry, hits: hits, bytes: row.place.byteCount + blob)
     }
 }
 
@@ -256,7 +256,7 @@ extension VerificationReport {
 extension Lookup {
     /// Reads one entry completely and checks it; removes a damaged one. Blocks.
     fileprivate func check(_ row: IndexRow, shard number: Int) throws(StoreError) -> EntryCheck {
-        var check = EntryCheck(outcome: .gone, bytesRead: Int(row.place.units) * Geometry.unit)
+        var check = EntryCheck(outcome: .gone, bytesRead: row.place.byteCount)
         let message = "The entry failed its checks and was removed; it will be fetched again when it is requested."
         let damagedBefore = counters.entriesCorrupt.load(ordering: .relaxed)
         var key: StoreKey?

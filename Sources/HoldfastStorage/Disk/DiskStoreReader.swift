@@ -264,7 +264,7 @@ extension ReaderEngine {
                 }
                 let blob = source.header.hasBlob ? SpaceQuota.blocks(source.header.storedBlobBytes) : 0
                 // Only the open store knows how often an entry was found.
-                return ListedEntry(entry: entry, hits: nil, bytes: Int(row.place.units) * Geometry.unit + blob)
+                return ListedEntry(entry: entry, hits: nil, bytes: row.place.byteCount + blob)
             } catch {
                 if error.code == .corrupt { return .some(nil) }
                 throw error
@@ -278,7 +278,7 @@ extension ReaderEngine {
         snapshot: StoreSnapshot,
         handles: SegmentHandles
     ) throws(StoreError) -> EntryCheck? {
-        var check = EntryCheck(outcome: .gone, bytesRead: Int(row.place.units) * Geometry.unit)
+        var check = EntryCheck(outcome: .gone, bytesRead: row.place.byteCount)
         var key: StoreKey?
         do throws(StoreError) {
             switch try read(row, in: snapshot, handles: handles) {

@@ -62,21 +62,19 @@ final class IOThreads: Sendable {
         _ work: @escaping @Sendable () throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
         let promise = Promise<Value>()
-        guard lane == .reads else {
-            return try await promise.value { enqueue(lane, isUrgent: isUrgent, work: work, promise: promise) }
-        }
-        let result: Result<Value, StoreError> = await withTaskCancellationHandler {
-            do throws(StoreError) {
-                return .success(
-                    try await promise.value { enqueue(lane, isUrgent: isUrgent, work: work, promise: promise) }
+        let outcome: Result<Value, StoreError>
+        if lane == .reads {
+            outcome = await withTaskCancellationHandler {
+                await promise.value { enqueue(lane, isUrgent: isUrgent, work: work, promise: promise) }
+            } onCancel: {
+                promise.fulfill(
+                    .failure(StoreError(.cancelled, "The task was cancelled while it waited for the disk."))
                 )
-            } catch {
-                return .failure(error)
             }
-        } onCancel: {
-            promise.fulfill(.failure(StoreError(.cancelled, "The task was cancelled while it waited for the disk.")))
+        } else {
+            outcome = await promise.value { enqueue(lane, isUrgent: isUrgent, work: work, promise: promise) }
         }
-        return try result.get()
+        return try outcome.get()
     }
 
     private func enqueue<Value: Sendable>(
@@ -126,7 +124,7 @@ final class IOThreads: Sendable {
     /// Waits until everything queued in a lane so far is done.
     func drain(_ lane: Lane) async {
         let promise = Promise<Void>()
-        _ = try? await promise.value {
+        _ = await promise.value {
             let outcome = lanes[lane.rawValue].enqueue(isUrgent: true, isAlone: true) { promise.fulfill(.success(())) }
             if outcome != .taken { promise.fulfill(.success(())) }
         }
@@ -310,8 +308,8 @@ final class Promise<Value: Sendable>: Sendable {
     private let state = Mutex(State.open)
 
     /// Asks, and waits for the promise; call it once.
-    func value(_ ask: () -> Void) async throws(StoreError) -> Value {
-        let outcome: Outcome = await withCheckedContinuation { continuation in
+    func value(_ ask: () -> Void) async -> Outcome {
+        await withCheckedContinuation { continuation in
             let early: Outcome? = state.withLock { state in
                 if case .given(let outcome) = state {
                     state = .taken
@@ -323,7 +321,6 @@ final class Promise<Value: Sendable>: Sendable {
             if let early { return continuation.resume(returning: early) }
             ask()
         }
-        return try outcome.get()
     }
 
     /// Answers; later answers are ignored.

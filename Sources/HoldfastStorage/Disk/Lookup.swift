@@ -128,9 +128,7 @@ final class Lookup: Sendable {
         guard let segment, !isSealed else { return try hit(row, key: key, primary: primary, waits: waits, as: access) }
         guard let bytes = try bytes(of: row, in: segment, waits: waits) else { return .notCached }
         let found = bytes.withUnsafeBytes { bytes -> (RecordHeader, RecordDetail.Layout?)? in
-            guard let header = RecordHeader.decode(bytes, seed: seed), header.kind == .entry,
-                header.segment == segment.number, header.order == row.order
-            else { return nil }
+            guard let header = RecordHeader.decode(bytes, of: row, in: segment.number, seed: seed) else { return nil }
             let detail = bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength))
             return (header, header.keyID == 0 ? RecordDetail.Layout(detail, of: key) : nil)
         }
@@ -221,8 +219,8 @@ final class Lookup: Sendable {
     func read(_ row: IndexRow, primary: UInt64, waits: Bool) throws(StoreError) -> RecordRead {
         guard let segment = slots[row.place.slot] else { return stillThere(row, primary: primary, segment: nil) }
         guard let bytes = try bytes(of: row, in: segment, waits: waits) else { return .notCached }
-        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
-        guard let header, header.kind == .entry, header.segment == segment.number, header.order == row.order else {
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, of: row, in: segment.number, seed: seed) }
+        guard let header else {
             return stillThere(row, primary: primary, segment: segment)
         }
         return .record(RecordSource(row: row, epoch: segment.epoch, header: header, bytes: ByteChunk(bytes)))
@@ -231,7 +229,7 @@ final class Lookup: Sendable {
     /// The bytes of a row's record, unchecked; nil if they are not in memory and `waits` is false.
     @inline(__always)
     private func bytes(of row: IndexRow, in segment: Segment, waits: Bool) throws(StoreError) -> [UInt8]? {
-        let (offset, count) = (Int(row.place.unit) * Geometry.unit, Int(row.place.units) * Geometry.unit)
+        let (offset, count) = (row.place.offset, row.place.byteCount)
         let bytes: [UInt8]?
         do throws(FileSystemError) {
             bytes =
@@ -302,7 +300,7 @@ final class Lookup: Sendable {
         guard let isWhole else { return nil }
         guard isWhole else { throw entry.source.map { dropDamaged($0) } == true ? StoreError.damaged : StoreError.gone }
         counters.bytesRead.add(entry.bodyLength, ordering: .relaxed)
-        return entry.content
+        return entry.source.map { MemoryBody($0.inlineBytes) }
     }
 
     /// The checked body of an entry that is still the current one, if its record contains it unencrypted; otherwise nil.

@@ -97,10 +97,11 @@ final class ReaderEngine: Sendable {
         handles: SegmentHandles
     ) throws(StoreError) -> Found {
         guard let number = snapshot.segment(of: row) else { return .moved }
-        let (offset, count) = (Int(row.place.unit) * Geometry.unit, Int(row.place.units) * Geometry.unit)
+        let (offset, count) = (row.place.offset, row.place.byteCount)
         guard let bytes = try checked(try handles.read(number, from: offset, count: count)) else { return .moved }
-        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: snapshot.format.hashSeed) }
-        guard let header, header.kind == .entry, header.segment == number, header.order == row.order else {
+        let seed = snapshot.format.hashSeed
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, of: row, in: number, seed: seed) }
+        guard let header else {
             return try isThere(number) ? .damaged : .moved
         }
         return .record(RecordSource(row: row, epoch: snapshot.format.epoch, header: header, bytes: ByteChunk(bytes)))
@@ -337,7 +338,7 @@ struct SnapshotReader: Sendable {
     func take() throws(StoreError) -> StoreSnapshot {
         var manifest = try readFormat()
         var format: StoreFormat { manifest.format }
-        var known: [UInt64: Known] = [:]
+        var known: [UInt64: Recovery.FoundFile] = [:]
         // A store that was closed cleanly does not change unless its format file does.
         var cut: UInt64? = format.isClean ? .max : nil
         for _ in 0..<Self.maximumPasses {
@@ -367,12 +368,6 @@ struct SnapshotReader: Sendable {
         )
     }
 
-    /// A sealed segment that was read, and the size of its file then: a reopened one grows.
-    private struct Known {
-        let content: SegmentReader.Content
-        let size: Int
-    }
-
     private struct Pass {
         var found: [Recovery.FoundFile] = []
         var highestOrder: UInt64 = 0
@@ -380,36 +375,33 @@ struct SnapshotReader: Sendable {
         var isWhole = true
     }
 
-    private func makePass(_ format: StoreFormat, known: inout [UInt64: Known]) throws(FileSystemError) -> Pass {
+    private func makePass(_ format: StoreFormat, known: inout [UInt64: Recovery.FoundFile]) throws(FileSystemError)
+        -> Pass
+    {
         let reader = SegmentReader(files: files, format: format, seal: seal, passesSealed: true)
         var pass = Pass()
         let listed = try Recovery.sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix, files)
-        var sealed: [UInt64: Known] = [:]
         for (number, size) in listed.sorted(by: { $0.key < $1.key }) {
+            // A reopened one grows.
             if let known = known[number], known.size == size {
-                sealed[number] = known
-                pass.found.append(Recovery.FoundFile(number: number, size: size, content: known.content))
+                pass.found.append(known)
                 continue
             }
             do throws(FileSystemError) {
                 let content = try reader.read(layout.segment(number), number: number)
                 pass.found.append(Recovery.FoundFile(number: number, size: size, content: content))
-                guard let content else { continue }
-                pass.highestOrder = max(pass.highestOrder, content.highestOrder)
-                if content.isSealed, content.fileSize == size {
-                    sealed[number] = Known(content: content, size: size)
-                }
             } catch {
                 guard error.errno == SystemNumber.notFound else { throw error }
                 pass.isWhole = false
             }
         }
-        for known in sealed.values { pass.highestOrder = max(pass.highestOrder, known.content.highestOrder) }
+        pass.highestOrder = pass.found.reduce(0) { max($0, $1.content?.highestOrder ?? 0) }
+        let sealed = pass.found.filter { $0.content?.isSealed == true && $0.content?.fileSize == $0.size }
+        known = Dictionary(uniqueKeysWithValues: sealed.map { ($0.number, $0) })
         let after = Set(try files.list(layout.segments))
         for number in listed.keys where !after.contains(FileNumber.name(number) + StoreLayout.segmentSuffix) {
             pass.isWhole = false
         }
-        known = sealed
         return pass
     }
 

@@ -9,6 +9,11 @@ struct RecordLocation: Sendable, Hashable {
     var unit: UInt32
     /// The length of the record, in units of 16 bytes, rounded up.
     var units: UInt16
+
+    /// The offset in the segment file, in bytes.
+    var offset: Int { Int(unit) * Geometry.unit }
+    /// The length of the record, in bytes, rounded up.
+    var byteCount: Int { Int(units) * Geometry.unit }
 }
 
 extension RecordLocation {

@@ -104,7 +104,7 @@ public final class MemoryStore: CacheStore {
         guard let held = held(of: entry), !held.isGone else { return nil }
         if held.hasSiblings {
             let shard = MemoryShards.number(of: hash(of: entry.key))
-            if shards.reading(shard, body: { $0.note(held.handle) }) { drain(.shard(shard)) }
+            if shards.reading(shard, body: { $0.buffer.note(held.handle) }) { drain(.shard(shard)) }
         }
         bytesRead.add(held.bytes.count)
         return held.bytes
@@ -124,10 +124,9 @@ public final class MemoryStore: CacheStore {
     ) async throws(StoreError) -> StorePage {
         var page = MemoryPage(after: cursor, limit: limit)
         for number in page.firstShard..<max(page.firstShard, MemoryShards.count) {
-            let taken = page
-            page = try shards.withLock(number) { state throws(StoreError) in
+            try shards.withLock(number) { state throws(StoreError) in
                 if state.isClosed { throw StoreError.closed }
-                return taken.adding(state.table.groups, ofShard: number)
+                page.add(state.table.groups, ofShard: number)
             }
             if page.isFull { break }
         }

@@ -101,14 +101,8 @@ struct MemoryPage: Sendable {
         last = cursor?.parts?.bytes
     }
 
-    /// The page with the groups of the next shard added.
-    func adding(_ groups: [GroupTable.Group], ofShard shard: Int) -> MemoryPage {
-        var page = self
-        page.add(groups, ofShard: shard)
-        return page
-    }
-
-    private mutating func add(_ groups: [GroupTable.Group], ofShard shard: Int) {
+    /// Adds the groups of the next shard.
+    mutating func add(_ groups: [GroupTable.Group], ofShard shard: Int) {
         while place < groups.count {
             let entries = groups[place].entries.sorted {
                 $0.variant.bytes.lexicographicallyPrecedes($1.variant.bytes)

@@ -55,6 +55,8 @@ struct ReadBuffer: Sendable {
 
     /// The hits held.
     private(set) var count = 0
+    /// The instant of the latest lookup.
+    var latestNow: StoreInstant?
 
     /// Notes a hit, or drops it.
     ///
@@ -67,9 +69,13 @@ struct ReadBuffer: Sendable {
     }
 
     /// Passes the hits to `body` in order, and clears them.
-    mutating func drain(_ body: (SlotHandle) -> Void) {
+    ///
+    /// - Returns: the instant of the latest lookup since the last call.
+    @discardableResult
+    mutating func drain(_ body: (SlotHandle) -> Void) -> StoreInstant? {
         for index in 0..<count { body(handles[index]) }
-        count = 0
+        defer { (count, latestNow) = (0, nil) }
+        return latestNow
     }
 }
 

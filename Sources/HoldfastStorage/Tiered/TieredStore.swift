@@ -87,9 +87,7 @@ public final class TieredStore: CacheStore {
     public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
         latestNow.store(now.milliseconds, ordering: .relaxed)
         if trusts(key) {
-            var found = upper.peek(key, now: now)
-            if found == nil { found = try? await upper.entries(for: key, now: now) }
-            if let found, let entries = group(found), confirm(entries, now: now) {
+            if let found = await lookUpAbove(key, now: now), let entries = group(found), confirm(entries, now: now) {
                 count(entries, above: true)
                 return entries
             }
@@ -219,11 +217,14 @@ public final class TieredStore: CacheStore {
 
     /// The body of one version in the upper tier.
     func heldBody(of entry: StoredEntry) async -> (any StoredBody)? {
-        let now = now
-        var found = upper.peek(entry.key, now: now)
-        if found == nil { found = try? await upper.entries(for: entry.key, now: now) }
-        guard let held = copyAbove(of: entry, in: found ?? []) else { return nil }
+        let found = await lookUpAbove(entry.key, now: now) ?? []
+        guard let held = copyAbove(of: entry, in: found) else { return nil }
         return try? await upper.body(of: held)
+    }
+
+    private func lookUpAbove(_ key: StoreKey, now: StoreInstant) async -> [StoredEntry]? {
+        if let found = upper.peek(key, now: now) { return found }
+        return try? await upper.entries(for: key, now: now)
     }
 
     /// The copy of one version, with its body, among what the upper tier has under its key.

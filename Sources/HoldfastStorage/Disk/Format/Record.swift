@@ -144,6 +144,20 @@ struct RecordHeader: Sendable, Hashable {
         return header
     }
 
+    /// The header of the entry that a row leads to; nil if another record is in its place.
+    @inline(__always)
+    static func decode(
+        _ bytes: UnsafeRawBufferPointer,
+        of row: IndexRow,
+        in segment: UInt64,
+        seed: UInt64
+    ) -> RecordHeader? {
+        guard let header = decode(bytes, seed: seed), header.kind == .entry, header.segment == segment,
+            header.order == row.order
+        else { return nil }
+        return header
+    }
+
     /// The fields of a header, not confirmed by a checksum yet; nil if they cannot be those of a record.
     static func read(_ bytes: UnsafeRawBufferPointer) -> RecordHeader? {
         guard bytes.count >= size,

@@ -189,16 +189,6 @@ final class Log: Sendable {
             quota.release(geometry.segmentSize)
             throw StoreError.noSpace
         }
-        do throws(StoreError) {
-            return try create(kind, slot: slot)
-        } catch {
-            slots.free(slot)
-            quota.release(geometry.segmentSize)
-            throw error
-        }
-    }
-
-    private func create(_ kind: LogKind, slot: UInt16) throws(StoreError) -> Segment {
         let header = nextHeader(kind)
         let path = layout.segmentInTheMaking(header.number)
         do throws(FileSystemError) {
@@ -223,6 +213,8 @@ final class Log: Sendable {
             slots.put(segment)
             return segment
         } catch {
+            slots.free(slot)
+            quota.release(geometry.segmentSize)
             throw health.failed(error)
         }
     }

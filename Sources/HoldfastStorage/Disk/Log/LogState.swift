@@ -56,6 +56,9 @@ struct LogState: Sendable {
         let hasBlob: Bool
         /// The highest segment number at that time.
         let horizon: UInt64
+
+        /// Where they begin, as tables and the index state it.
+        var unit: UInt32 { UInt32(truncatingIfNeeded: offset / Geometry.unit) }
     }
 
     /// Who writes to an open segment.
@@ -272,11 +275,11 @@ struct LogState: Sendable {
     }
 
     /// Records that a segment could not be reclaimed, so that another is tried next time.
-    mutating func stuck(_ segment: Segment) {
+    mutating func stuck(_ segment: Segment) { update(segment) { $0.isStuck = true } }
+
+    private mutating func update(_ segment: Segment, _ change: (inout Sealed) -> Void) {
         let index = Int(segment.kind.rawValue)
-        if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
-            sealed[index][place].isStuck = true
-        }
+        if let place = sealed[index].firstIndex(where: { $0.segment === segment }) { change(&sealed[index][place]) }
     }
 
     /// Whether there is a segment that could not be reclaimed completely.
@@ -289,11 +292,7 @@ struct LogState: Sendable {
 
     /// Records that the sync thread is done with a segment, and whether its contents would survive a power failure.
     mutating func synced(_ segment: Segment, isDurable: Bool) {
-        let index = Int(segment.kind.rawValue)
-        if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
-            sealed[index][place].isSyncing = false
-            sealed[index][place].isSynced = isDurable
-        }
+        update(segment) { ($0.isSyncing, $0.isSynced) = (false, isDurable) }
     }
 
     /// The next segment to sync, if one is waiting; it is then no longer waiting.
@@ -343,10 +342,7 @@ struct LogState: Sendable {
     func weight(_ kind: LogKind) -> Int {
         let index = Int(kind.rawValue)
         let sealedWeight = sealed[index].reduce(0) { $0.addingSaturated($1.weight) }
-        let openWeight = open.joined().reduce(0) {
-            $0.addingSaturated($1.segment.kind == kind ? $1.tail.addingSaturated($1.blobBytes) : 0)
-        }
-        return full.reduce(sealedWeight.addingSaturated(openWeight)) {
+        return (Array(open.joined()) + full).reduce(sealedWeight) {
             $0.addingSaturated($1.segment.kind == kind ? $1.tail.addingSaturated($1.blobBytes) : 0)
         }
     }

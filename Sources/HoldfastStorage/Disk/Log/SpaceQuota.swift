@@ -73,6 +73,8 @@ final class SpaceQuota: Sendable {
     enum Requester: Sendable {
         /// Puts, bodies and removals: they leave the reclaimer its reserve.
         case caller
+        /// A body that is being written; otherwise like ``caller``.
+        case body
         /// The reclaimer, which releases more than it takes.
         case reclaimer
     }
@@ -120,34 +122,25 @@ final class SpaceQuota: Sendable {
         state.withLock { $0.used + max(0, budget.reserve - $0.roomAhead) - budget.capacity }
     }
 
-    /// Grants bytes, unless the party may not have that many.
-    func grant(_ count: Int, for party: Requester) -> Bool {
+    /// Grants bytes, unless the requester may not have that many.
+    func grant(_ count: Int, for requester: Requester) -> Bool {
         state.withLock { state in
-            guard fits(count, for: party, state: state) else { return false }
+            guard fits(count, for: requester, state: state) else { return false }
             state.used += max(0, count)
+            if requester == .body { state.uncommitted += max(0, count) }
             return true
         }
     }
 
     /// Whether this many bytes would be granted.
-    func hasRoom(_ count: Int, for party: Requester) -> Bool {
-        state.withLock { fits(count, for: party, state: $0) }
+    func hasRoom(_ count: Int, for requester: Requester) -> Bool {
+        state.withLock { fits(count, for: requester, state: $0) }
     }
 
-    private func fits(_ count: Int, for party: Requester, state: State) -> Bool {
-        let reserve = party == .caller ? max(0, budget.reserve - state.roomAhead) : 0
+    private func fits(_ count: Int, for requester: Requester, state: State) -> Bool {
+        let reserve = requester != .reclaimer ? max(0, budget.reserve - state.roomAhead) : 0
         let (sum, overflow) = state.used.addingReportingOverflow(max(0, count))
         return !overflow && sum <= state.ceiling - reserve
-    }
-
-    /// Grants bytes for a body that is being written.
-    func grantBody(_ count: Int) -> Bool {
-        state.withLock { state in
-            guard fits(count, for: .caller, state: state) else { return false }
-            state.used += max(0, count)
-            state.uncommitted += max(0, count)
-            return true
-        }
     }
 
     /// Records that a body has its entry, or is given up, so that it is no longer being written.

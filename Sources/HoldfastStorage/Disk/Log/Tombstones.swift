@@ -7,20 +7,24 @@ internal import Synchronization
 struct PendingTombstones: Sendable {
     static let maximum = 4_096
 
-    /// One tombstone.
-    struct Note: Sendable, Hashable {
-        let kind: RecordKind
-        let order: UInt64
-        let primary: UInt64
-        let variant: UInt32
-    }
-
-    var notes: [Note] = []
+    var all: [Tombstone] = []
     /// Whether more were refused than could be remembered.
     var isOverfull = false
 
     /// Whether no tombstone is pending.
-    var isEmpty: Bool { notes.isEmpty && !isOverfull }
+    var isEmpty: Bool { all.isEmpty && !isOverfull }
+
+    mutating func append(_ tombstone: Tombstone) {
+        if all.count < Self.maximum { all.append(tombstone) } else { isOverfull = true }
+    }
+}
+
+/// A tombstone or mark: what it removes, and up to which order.
+struct Tombstone: Sendable, Hashable {
+    let kind: RecordKind
+    let order: UInt64
+    let primary: UInt64
+    let variant: UInt32
 }
 
 /// The tombstones and marks whose places are reserved and whose bytes are being written.

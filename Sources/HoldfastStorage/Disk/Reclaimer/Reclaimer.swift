@@ -272,7 +272,7 @@ final class Reclaimer: Sendable {
             shard.state.withLock { shard in
                 for row in shard.table.draw(count, using: &random) {
                     let blobBytes = row.hasBlob ? meanBlobs[row.place.slot] ?? 0 : 0
-                    let bytes = (Int(row.place.units) * Geometry.unit).addingSaturated(blobBytes)
+                    let bytes = (row.place.byteCount).addingSaturated(blobBytes)
                     sample.append((shard.score(of: row, bytes: bytes), bytes))
                 }
             }
@@ -414,7 +414,7 @@ final class Reclaimer: Sendable {
         }
         var wantsTable = false
         for item in gathered.items {
-            let unit = UInt32(truncatingIfNeeded: item.place.offset / Geometry.unit)
+            let unit = item.place.unit
             index.shard(of: item.row.primary).state.withLock { shard in
                 _ = shard.table.change(item.current.fragment, variant: item.current.variant) { found in
                     guard found.order == item.current.order else { return }
@@ -458,7 +458,7 @@ final class Reclaimer: Sendable {
         defer { log.finish(place, row: copied, blob: nil) }
         try health.checked(try files.write(ByteChunk(copy), to: place.segment.file.open, at: place.offset))
         copied = row
-        copied?.place = UInt32(truncatingIfNeeded: place.offset / 16)
+        copied?.place = place.unit
     }
 
     /// Removes what an earlier, larger capacity let in, oldest first; until then, as much space is free for carrying as it had.

@@ -28,14 +28,6 @@ struct RecoveredStore: Sendable {
         var blobCount = 0
     }
 
-    /// An entry that won over older ones and is void itself. It needs a tombstone of its order before any segment is reclaimed: an
-    /// older one must not come back once its record is gone.
-    struct MissingTombstone: Sendable, Hashable {
-        let primary: UInt64
-        let variant: UInt32
-        let order: UInt64
-    }
-
     /// A file with nothing that counts.
     struct VoidFile: Sendable, Hashable {
         let path: String
@@ -59,7 +51,9 @@ struct RecoveredStore: Sendable {
     /// The bytes of the blob files that entries name, in whole blocks.
     var blobBlocks = 0
     var marks = PurgeMarks()
-    var missingTombstones: [MissingTombstone] = []
+    /// Tombstones of entries that won over older ones and are void themselves. They must be written before any segment is
+    /// reclaimed: an older entry must not come back once its record is gone.
+    var missingTombstones: [Tombstone] = []
     /// The files to remove once the format is written.
     var void: [VoidFile] = []
     var damage = Damage()
@@ -119,7 +113,7 @@ struct Recovery: Sendable {
         let blobs = try disk(try Self.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files))
         let unfinished = try disk(try Self.sizes(in: layout.segments, suffix: StoreLayout.temporarySuffix, files))
         for (number, size) in unfinished {
-            store.void.append(RecoveredStore.VoidFile(path: layout.segmentInTheMaking(number), size: size))
+            store.void.append(.init(path: layout.segmentInTheMaking(number), size: size))
         }
         let found = try disk(try readSegments())
         return try resolve(found, blobs: blobs, install: install)
@@ -156,7 +150,7 @@ struct Recovery: Sendable {
             if decisions.named.contains(number) {
                 store.blobBlocks = store.blobBlocks.addingSaturated(SpaceQuota.blocks(size))
             } else {
-                store.void.append(RecoveredStore.VoidFile(path: layout.blob(number), size: size))
+                store.void.append(.init(path: layout.blob(number), size: size))
             }
         }
         return store
@@ -206,7 +200,7 @@ struct Recovery: Sendable {
         for file in found {
             let row = listed[file.number]
             guard let content = file.content, file.number < Self.numberLimit else {
-                store.void.append(RecoveredStore.VoidFile(path: layout.segment(file.number), size: file.size))
+                store.void.append(.init(path: layout.segment(file.number), size: file.size))
                 continue
             }
             missing.remove(file.number)
@@ -215,7 +209,7 @@ struct Recovery: Sendable {
             } else if !isHeld {
                 unlisted += 1
                 guard !content.rows.isEmpty || !content.torn.isEmpty || content.isSealed else {
-                    store.void.append(RecoveredStore.VoidFile(path: layout.segment(file.number), size: file.size))
+                    store.void.append(.init(path: layout.segment(file.number), size: file.size))
                     continue
                 }
                 strays += 1
@@ -228,8 +222,7 @@ struct Recovery: Sendable {
         while segments.count > Geometry.maximumSegments {
             let first = segments.removeFirst()
             others += 1
-            let file = RecoveredStore.VoidFile(path: layout.segment(first.number), size: first.content.fileSize)
-            store.void.append(file)
+            store.void.append(.init(path: layout.segment(first.number), size: first.content.fileSize))
         }
         if isHeld { return segments }
         // A damaged row stands for one existing segment, or else for a missing one.
@@ -349,12 +342,9 @@ struct BlobDecisions {
         }
         store.damage.entries += 1
         if row.shadows {
-            let missing = RecoveredStore.MissingTombstone(
-                primary: winner.primary,
-                variant: row.variant,
-                order: row.order
+            store.missingTombstones.append(
+                .init(kind: .variantTombstone, order: row.order, primary: winner.primary, variant: row.variant)
             )
-            store.missingTombstones.append(missing)
         }
         return nil
     }
@@ -430,50 +420,33 @@ struct RecoveryMerge {
     }
 
     private static func resolve(_ items: [Item], keys: [UInt64], winners: inout [Winner]) {
+        func item(_ place: Int) -> Item { items[Sorter.index(keys[place])] }
         var start = 0
         while start < keys.count {
-            let fragment = items[Sorter.index(keys[start])].fragment
+            // All variants of one primary key, whose tombstones cover orders up to `killed`.
+            let fragment = item(start).fragment
             var end = start
             var killed: UInt64 = 0
-            while end < keys.count {
-                let item = items[Sorter.index(keys[end])]
-                guard item.fragment == fragment else { break }
-                if item.row.kind == .primaryTombstone { killed = max(killed, item.row.order) }
+            while end < keys.count, item(end).fragment == fragment {
+                if item(end).row.kind == .primaryTombstone { killed = max(killed, item(end).row.order) }
                 end += 1
             }
-            resolve(items, keys: keys, range: start..<end, killed: killed, winners: &winners)
-            start = end
-        }
-    }
-
-    /// Resolves the variants of one primary key, whose tombstones cover orders up to `killed`.
-    private static func resolve(
-        _ items: [Item],
-        keys: [UInt64],
-        range: Range<Int>,
-        killed: UInt64,
-        winners: inout [Winner]
-    ) {
-        var start = range.lowerBound
-        while start < range.upperBound {
-            let variant = items[Sorter.index(keys[start])].row.variant
-            var killed = killed
-            var entries = 0
-            var last = 0
-            while start < range.upperBound {
-                let index = Sorter.index(keys[start])
-                let row = items[index].row
-                guard row.variant == variant else { break }
-                if row.kind == .entry {
-                    entries += 1
-                    last = index
-                } else if row.kind == .variantTombstone {
-                    killed = max(killed, row.order)
+            while start < end {
+                let variant = item(start).row.variant
+                var (killed, entries, last) = (killed, 0, start)
+                while start < end, item(start).row.variant == variant {
+                    let row = item(start).row
+                    if row.kind == .entry {
+                        entries += 1
+                        last = start
+                    } else if row.kind == .variantTombstone {
+                        killed = max(killed, row.order)
+                    }
+                    start += 1
                 }
-                start += 1
+                guard entries > 0, item(last).row.order > killed else { continue }
+                winners.append(winner(item(last), shadows: entries > 1))
             }
-            guard entries > 0, items[last].row.order > killed else { continue }
-            winners.append(winner(items[last], shadows: entries > 1))
         }
     }
 

@@ -19,7 +19,7 @@ struct OpenedStore {
     let orders: SequenceAllocator
     let blobs: BlobFiles
     let lockFile: OpenFile
-    let pendingTombstones: [PendingTombstones.Note]
+    let pendingTombstones: [Tombstone]
     let pins: PinRegistry
     let hashing: KeyHashing
     let seal: (any StoreSeal)?
@@ -110,8 +110,7 @@ struct StoreOpener: Sendable {
         )
         if let failure { throw StoreError(disk: failure) }
         try disk(try opened.manifest.replaceList(found.segments.map { segments.row($0) }))
-        let all = try segments.open(found.segments, slots)
-        try segments.sealUnsealed(found.segments, all: all, log: &log)
+        try segments.add(found.segments, slots, to: &log)
         let kept = recovery.sweep(found.void)
         quota.release(
             found.void.reduce(0) { $0.addingSaturated(SpaceQuota.blocks($1.size)) }
@@ -136,9 +135,7 @@ struct StoreOpener: Sendable {
             orders: SequenceAllocator(last: last, marks: found.marks, hashing: hashing),
             blobs: BlobFiles(files: files, layout: layout, quota: quota),
             lockFile: opened.lock,
-            pendingTombstones: found.missingTombstones.map {
-                .init(kind: .variantTombstone, order: $0.order, primary: $0.primary, variant: $0.variant)
-            },
+            pendingTombstones: found.missingTombstones,
             pins: PinRegistry(capacity: quota.budget.pinned),
             hashing: hashing,
             seal: seal,
@@ -173,34 +170,23 @@ struct SegmentOpener {
         )
     }
 
-    /// Opens the files, each in the slot of its position.
-    func open(
-        _ found: [RecoveredStore.Segment],
-        _ slots: SegmentSlots
-    ) throws(StoreError) -> [Segment] {
-        var all: [Segment] = []
-        for segment in found {
+    /// Adds all segments to the log, each in the slot of its position, and writes the missing tables of those that a crash left
+    /// without one.
+    func add(
+        _ all: [RecoveredStore.Segment],
+        _ slots: SegmentSlots,
+        to log: inout LogState
+    ) throws(StoreError) {
+        for found in all {
             guard let slot = slots.take() else { throw StoreError.noSpace }
             let file = SegmentFile(
-                try disk(try files.open(layout.segment(segment.number), .readWrite)),
-                bytes: SpaceQuota.blocks(segment.fileSize),
+                try disk(try files.open(layout.segment(found.number), .readWrite)),
+                bytes: SpaceQuota.blocks(found.fileSize),
                 files: files,
                 quota: quota
             )
-            let opened = Segment(header(segment), slot: slot, file: file)
-            slots.put(opened)
-            all.append(opened)
-        }
-        return all
-    }
-
-    /// Adds all segments to the log, and writes the missing tables of those that a crash left without one.
-    func sealUnsealed(
-        _ found: [RecoveredStore.Segment],
-        all: [Segment],
-        log: inout LogState
-    ) throws(StoreError) {
-        for (segment, found) in zip(all, found) {
+            let segment = Segment(header(found), slot: slot, file: file)
+            slots.put(segment)
             var entry = LogState.Sealed(
                 segment: segment,
                 blobBytes: found.blobBytes,

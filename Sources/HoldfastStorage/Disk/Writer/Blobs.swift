@@ -13,7 +13,10 @@ struct BlobShape: Sendable, Hashable {
     /// Whether the last chunk that `length` covers is the blob's last.
     let isWhole: Bool
 
-    fileprivate var overhead: Int { BlobChunk.payload - plainPerChunk }
+    private var overhead: Int { BlobChunk.payload - plainPerChunk }
+
+    /// The size of the file.
+    var storedBytes: Int { BlobChunk.storedSize(plain: length, perChunk: plainPerChunk, overhead: overhead) }
 
     /// How many chunks there are.
     var chunks: Int { (length + plainPerChunk - 1) / plainPerChunk }

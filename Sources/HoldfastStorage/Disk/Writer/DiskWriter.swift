@@ -70,7 +70,7 @@ final class DiskWriter: EntryWriter {
             )
             guard let stored else { throw StoreError.superseded }
             isOver.store(true, ordering: .releasing)
-            if draft.hasBlob { body.abandonUnlessKept() }
+            if draft.blob != nil { body.abandonUnlessKept() }
             return stored
         } catch {
             abandon()
@@ -110,7 +110,6 @@ final class GrowingDiskBody: StoredBody {
         var blob: BlobFile?
         /// The blob's bytes that were granted.
         var granted = 0
-        var storedBytes = 0
         var isOver = false
         /// Whether an entry owns the blob.
         var isKept = false
@@ -156,15 +155,11 @@ final class GrowingDiskBody: StoredBody {
     private let bytes = Mutex(Bytes())
     private let progress = BodyProgress()
 
-    init(engine: DiskEngine) {
+    /// An empty body, or a complete one in memory.
+    init(_ whole: ByteChunk? = nil, engine: DiskEngine) {
         self.engine = engine
         plainPerChunk = BlobChunk.payload - (engine.lookup.seal?.overhead ?? 0)
-    }
-
-    /// A complete body in memory.
-    init(_ whole: ByteChunk, engine: DiskEngine) {
-        self.engine = engine
-        plainPerChunk = BlobChunk.payload - (engine.lookup.seal?.overhead ?? 0)
+        guard let whole else { return }
         bytes.withLock { $0.piece = whole }
         progress.advance(to: whole.count)
         progress.end(.whole)
@@ -200,12 +195,7 @@ final class GrowingDiskBody: StoredBody {
     private func source(_ offset: Int, limit: Int) -> Source {
         bytes.withLock { bytes in
             if let blob = bytes.blob, offset < bytes.flushed {
-                let shape = BlobShape(
-                    number: bytes.number,
-                    plainPerChunk: plainPerChunk,
-                    length: bytes.flushed,
-                    isWhole: bytes.isOver
-                )
+                let shape = shape(bytes)
                 let index = offset / plainPerChunk
                 return .blob(blob, shape, chunk: index, start: offset - index * plainPerChunk)
             }
@@ -215,6 +205,16 @@ final class GrowingDiskBody: StoredBody {
             if let piece = bytes.piece { return .memory(piece[first..<min(piece.count, first + limit)]) }
             return .memory(ByteChunk(copying: bytes.tail[first..<min(bytes.tail.count, first + limit)]))
         }
+    }
+
+    /// The blob as far as it is written.
+    private func shape(_ bytes: Bytes) -> BlobShape {
+        BlobShape(
+            number: bytes.number,
+            plainPerChunk: plainPerChunk,
+            length: bytes.flushed,
+            isWhole: bytes.isOver
+        )
     }
 
     /// How many bytes are added before whole chunks go to the blob: other writers get a turn between two such steps.
@@ -303,18 +303,13 @@ final class GrowingDiskBody: StoredBody {
         return 0
     }
 
-    private struct Part {
-        let plain: ByteChunk
-        let index: Int
-        let isLast: Bool
-    }
+    private typealias Part = (plain: ByteChunk, index: Int, isLast: Bool)
 
     private func nextChunk(isEnd: Bool) -> Part? {
         bytes.withLock { bytes in
             let isLast = bytes.waiting <= plainPerChunk
             guard bytes.waiting > 0, !isLast || isEnd else { return nil }
-            let plain = bytes.next(plainPerChunk)
-            return Part(plain: plain, index: bytes.flushed / plainPerChunk, isLast: isLast)
+            return (bytes.next(plainPerChunk), index: bytes.flushed / plainPerChunk, isLast: isLast)
         }
     }
 
@@ -341,13 +336,13 @@ final class GrowingDiskBody: StoredBody {
         )
         let start = part.index * BlobChunk.stride
         let end = start + stored.count + trailer.count
-        let room = SpaceQuota.blocks(end) - bytes.withLock { $0.granted }
+        let granted = bytes.withLock { $0.granted }
+        let room = SpaceQuota.blocks(end) - granted
         if room > 0 {
-            let granted = bytes.withLock { $0.granted }
             let others = engine.quota.uncommitted - granted
             let limit = engine.quota.budget.uncommitted
             guard others <= 0 || others + granted + room <= limit else { throw Self.tooManyWriters(limit) }
-            guard engine.quota.grantBody(room) else { return room }
+            guard engine.quota.grant(room, for: .body) else { return room }
             bytes.withLock { $0.granted += room }
         }
         let blob: BlobFile
@@ -364,7 +359,6 @@ final class GrowingDiskBody: StoredBody {
         bytes.withLock { bytes in
             guard bytes.waiting >= part.plain.count else { return }
             bytes.flush(part.plain.count)
-            bytes.storedBytes = end
             if part.isLast { bytes.isOver = true }
         }
         return 0
@@ -376,13 +370,7 @@ final class GrowingDiskBody: StoredBody {
             if bytes.blob == nil, bytes.count <= engine.log.geometry.inlineLimit {
                 return .inline(bytes.piece ?? ByteChunk(bytes.tail))
             }
-            guard bytes.isOver else { return nil }
-            return .blob(
-                number: bytes.number,
-                length: bytes.flushed,
-                storedBytes: bytes.storedBytes,
-                plainPerChunk: plainPerChunk
-            )
+            return bytes.isOver ? .blob(shape(bytes)) : nil
         }
     }
 

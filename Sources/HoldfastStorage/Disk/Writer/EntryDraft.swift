@@ -10,7 +10,7 @@ struct EntryDraft: Sendable {
         /// In the record, in plain form here.
         case inline(ByteChunk)
         /// In a blob file.
-        case blob(number: UInt64, length: Int, storedBytes: Int, plainPerChunk: Int)
+        case blob(BlobShape)
     }
 
     let key: StoreKey
@@ -29,23 +29,13 @@ struct EntryDraft: Sendable {
     var bodyLength: Int {
         switch body {
         case .inline(let bytes): bytes.count
-        case .blob(_, let length, _, _): length
+        case .blob(let shape): shape.length
         }
     }
 
-    /// The size of the blob file, 0 for an inline body.
-    var blobBytes: Int {
-        if case .blob(_, _, let storedBytes, _) = body { storedBytes } else { 0 }
-    }
-
-    /// The number of the body's blob; nil for an inline body.
-    var blobNumber: UInt64? {
-        if case .blob(let number, _, _, _) = body { number } else { nil }
-    }
-
-    /// Whether the body is a blob.
-    var hasBlob: Bool {
-        if case .blob = body { true } else { false }
+    /// The body's blob; nil for an inline body.
+    var blob: BlobShape? {
+        if case .blob(let shape) = body { shape } else { nil }
     }
 }
 
@@ -83,21 +73,21 @@ struct RecordBytes: Sendable {
 struct ReservedRecord: Sendable {
     let place: LogState.Reservation
     var header: RecordHeader
-    let blob: BlobRow?
 
     /// Its place for the index.
     var indexPlace: RecordLocation {
         RecordLocation(
             slot: place.segment.slot,
-            unit: UInt32(truncatingIfNeeded: place.offset / 16),
-            units: UInt16(truncatingIfNeeded: (place.length + 15) / 16)
+            unit: place.unit,
+            units: UInt16(truncatingIfNeeded: (place.length + 15) / Geometry.unit)
         )
     }
 
     /// Its row for the table of its segment.
-    var tableRow: TableRow {
-        TableRow(header, place: UInt32(truncatingIfNeeded: place.offset / 16))
-    }
+    var tableRow: TableRow { TableRow(header, place: place.unit) }
+
+    /// Its blob row, if its body is a blob.
+    var blobRow: BlobRow? { header.hasBlob ? BlobRow(header, place: place.unit) : nil }
 }
 
 /// The result of reserving.

@@ -28,12 +28,12 @@ final class Remover: Sendable {
         (files, seal, index, orders, pins) = (opened.files, opened.seal, opened.index, opened.orders, opened.pins)
         (blobs, threads, health) = (opened.blobs, opened.threads, opened.health)
         (self.log, seed, hashing) = (log, log.seed, opened.hashing)
-        pending = Mutex(PendingTombstones(notes: opened.pendingTombstones))
+        pending = Mutex(PendingTombstones(all: opened.pendingTombstones))
     }
 
     /// How many tombstones are pending and blobs must be removed.
     var pendingCount: Int {
-        pending.withLock { $0.notes.count + ($0.isOverfull ? 1 : 0) } + blobRemovals.withLock { $0.count }
+        pending.withLock { $0.all.count + ($0.isOverfull ? 1 : 0) } + blobRemovals.withLock { $0.count }
     }
 
     /// Whether a tombstone is pending.
@@ -98,7 +98,7 @@ final class Remover: Sendable {
                 if removal.tombstone != nil {
                     shard.removing.append(primary)
                 } else if mayPostpone, !log.ask({ $0.isClosed }) {
-                    postpone(.variantTombstone, order: row.order, primary: primary, variant: row.variant)
+                    postpone(.init(kind: .variantTombstone, order: row.order, primary: primary, variant: row.variant))
                     shard.uncertain.note(primary)
                 } else {
                     return .needsRoom(.init(destination: destination, length: RecordHeader.size, hasBlob: false))
@@ -140,7 +140,7 @@ final class Remover: Sendable {
             if tombstone != nil {
                 shard.removing.append(primary)
             } else if mayPostpone, !log.ask({ $0.isClosed }) {
-                postpone(.primaryTombstone, order: orders.next(), primary: primary, variant: 0)
+                postpone(.init(kind: .primaryTombstone, order: orders.next(), primary: primary, variant: 0))
                 shard.uncertain.note(primary)
             } else {
                 return .needsRoom(.init(destination: .main, length: RecordHeader.size, hasBlob: false))
@@ -213,14 +213,12 @@ final class Remover: Sendable {
         var failure: StoreError?
         do throws(StoreError) { try put(tombstone) } catch { failure = error }
         if mayPostpone, failure != nil {
+            let header = tombstone.header
             postpone(
-                tombstone.header.kind,
-                order: tombstone.header.order,
-                primary: tombstone.header.primary,
-                variant: tombstone.header.variant
+                .init(kind: header.kind, order: header.order, primary: header.primary, variant: header.variant)
             )
         }
-        let row = TableRow(tombstone.header, place: UInt32(truncatingIfNeeded: tombstone.place.offset / 16))
+        let row = TableRow(tombstone.header, place: tombstone.place.unit)
         tombstonesInFlight.end(tombstone.handle)
         log.finish(tombstone.place, row: failure == nil ? row : nil, blob: nil)
         if let failure { throw failure }
@@ -238,27 +236,18 @@ final class Remover: Sendable {
     }
 
     /// Remembers a tombstone that could not be written.
-    private func postpone(_ kind: RecordKind, order: UInt64, primary: UInt64, variant: UInt32) {
-        let note = PendingTombstones.Note(kind: kind, order: order, primary: primary, variant: variant)
-        pending.withLock { pending in
-            if pending.notes.count < PendingTombstones.maximum {
-                pending.notes.append(note)
-            } else {
-                pending.isOverfull = true
-            }
-        }
-    }
+    private func postpone(_ tombstone: Tombstone) { pending.withLock { $0.append(tombstone) } }
 
     /// Changes: tries again to write the pending tombstones.
     func writePendingTombstones() {
         if pending.withLock({ $0.isEmpty }) { return }
         defer { log.noteRoomAhead() }
-        if pending.withLock({ $0.isOverfull && $0.notes.isEmpty }) {
+        if pending.withLock({ $0.isOverfull && $0.all.isEmpty }) {
             // It is unknown which ones, so after a crash none can be trusted.
             guard (try? log.writeFormat { $0.suspectBefore = orders.last + 1 }) != nil else { return }
             pending.withLock { $0.isOverfull = false }
         }
-        while let next = pending.withLock({ $0.notes.last }) {
+        while let next = pending.withLock({ $0.all.last }) {
             func reserve() -> ReservedTombstone? {
                 reserveTombstone(
                     next.kind,
@@ -273,7 +262,7 @@ final class Remover: Sendable {
             guard let tombstone, (try? write(tombstone)) != nil else { return }
             pending.withLock { pending in
                 // Another may have been added after it meanwhile.
-                if let place = pending.notes.lastIndex(of: next) { pending.notes.remove(at: place) }
+                if let place = pending.all.lastIndex(of: next) { pending.all.remove(at: place) }
             }
         }
     }
@@ -286,7 +275,7 @@ final class Remover: Sendable {
         else { return }
         // If the removal cannot be recorded on the disk, the entry is found damaged again after the next opening.
         try? finish(removal)
-        if !pending.withLock({ $0.notes.isEmpty }) { threads.later(.changes) { [self] in writePendingTombstones() } }
+        if !pending.withLock({ $0.all.isEmpty }) { threads.later(.changes) { [self] in writePendingTombstones() } }
     }
 
     /// Records that the blob of a row that leaves the index must be removed; under the lock of its shard.
@@ -313,8 +302,8 @@ final class Remover: Sendable {
     }
 
     private func header(of row: IndexRow, in segment: Segment) -> RecordHeader? {
-        let count = Int(row.place.units) * 16
-        guard let bytes = try? files.read(segment.file.open, from: Int(row.place.unit) * 16, count: count) else {
+        let count = row.place.byteCount
+        guard let bytes = try? files.read(segment.file.open, from: row.place.offset, count: count) else {
             return nil
         }
         let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }

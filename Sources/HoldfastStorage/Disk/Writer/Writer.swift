@@ -86,21 +86,22 @@ final class Writer: Sendable {
                 return nil
             case .done(let record?):
                 var failure: StoreError?
-                if inPlace.admits(record.place.length) {
-                    failure = writeInPlace(record, bytes: bytes)
-                } else {
-                    do throws(StoreError) {
-                        try await threads.run(.writes) { [self] () throws(StoreError) in try write(record, bytes: bytes)
+                do throws(StoreError) {
+                    if inPlace.admits(record.place.length) {
+                        try writeInPlace(record, bytes: bytes)
+                    } else {
+                        try await threads.run(.writes) { [self] () throws(StoreError) in
+                            try write(record, bytes: bytes)
                         }
-                    } catch {
-                        failure = error
                     }
+                } catch {
+                    failure = error
                 }
-                let finished = try finish(record, failure: failure, draft: draft, body: body, purpose: purpose)
-                if let surplus = finished.surplus, try await remove(surplus, primary: record.header.primary) {
+                let (entry, surplus) = try finish(record, failure: failure, draft: draft, body: body, purpose: purpose)
+                if let surplus, try await remove(surplus, primary: record.header.primary) {
                     counters.entriesEvicted.add(1, ordering: .relaxed)
                 }
-                return finished.entry
+                return entry
             case .needsRoom:
                 // Room made for this record alone is enough for it; only closing takes it away.
                 try health.checkOpen()
@@ -116,33 +117,23 @@ final class Writer: Sendable {
     private static let attempts = 64
 
     /// Writes a reserved record on this thread, and sometimes measures the time.
-    private func writeInPlace(_ record: ReservedRecord, bytes: consuming RecordBytes) -> StoreError? {
+    private func writeInPlace(_ record: ReservedRecord, bytes: consuming RecordBytes) throws(StoreError) {
         let start = inPlace.times ? ContinuousClock.now : nil
-        do throws(StoreError) {
-            try write(record, bytes: bytes)
-        } catch {
-            return error
-        }
+        try write(record, bytes: bytes)
         if let start { inPlace.took(start.duration(to: .now)) }
-        return nil
-    }
-
-    /// What remains to be done once an entry is in the index.
-    private struct Finished {
-        /// Nil if the entry to be replaced is gone, or a removal has overtaken it.
-        var entry: StoredEntry?
-        /// A variant in excess of the limit.
-        var surplus: IndexRow?
     }
 
     /// Everything after the write of a record, whether it failed or not.
+    ///
+    /// - Returns: the entry, nil if the one to be replaced is gone or a removal has overtaken it; and a variant in excess of the
+    ///   limit.
     private func finish(
         _ record: ReservedRecord,
         failure: StoreError?,
         draft: EntryDraft,
         body: GrowingDiskBody?,
         purpose: Purpose
-    ) throws(StoreError) -> Finished {
+    ) throws(StoreError) -> (entry: StoredEntry?, surplus: IndexRow?) {
         let mayRemain = failure != nil && !log.wipe(record.place)
         // A record that may have been written may be found after a crash, and then needs its blob.
         if mayRemain { body?.keepBlob() }
@@ -150,20 +141,19 @@ final class Writer: Sendable {
         if published.mayRemain { body?.keepBlob() }
         if let failure { throw failure }
         if let replaced = published.replaced, replaced.row.hasBlob { remover.removeBlobsSoon() }
-        var finished = Finished(surplus: published.surplus)
-        guard published.isIn else { return finished }
-        finished.entry = entry(of: draft, record)
-        if published.isOvertaken { return finished }
-        if draft.hasBlob {
+        guard published.isIn else { return (nil, published.surplus) }
+        let entry = entry(of: draft, record)
+        if published.isOvertaken { return (entry, published.surplus) }
+        if let blob = draft.blob {
             body?.keepBlob()
-            room.makeRoomForBlobSoon(draft.blobBytes)
+            room.makeRoomForBlobSoon(blob.storedBytes)
         }
         recordPin(record, replaced: published.replaced)
         if purpose.isNew {
             counters.entriesWritten.add(1, ordering: .relaxed)
             counters.bytesWritten.add(draft.bodyLength, ordering: .relaxed)
         }
-        return finished
+        return (entry, published.surplus)
     }
 
     private func entry(of draft: EntryDraft, _ record: ReservedRecord) -> StoredEntry {
@@ -196,12 +186,7 @@ final class Writer: Sendable {
             if let isPinned, source.row.isPinned == isPinned { return entry.changed(isPinned: isPinned) }
             let body: EntryDraft.Body
             if header.hasBlob {
-                body = .blob(
-                    number: header.bodyWord,
-                    length: header.bodyLength,
-                    storedBytes: header.storedBlobBytes,
-                    plainPerChunk: header.inlineLength
-                )
+                body = .blob(BlobShape(header))
             } else {
                 body = .inline(try lookup.inlineBody(of: source))
             }
@@ -301,8 +286,7 @@ final class Writer: Sendable {
     /// Reserves a place for an entry.
     ///
     /// - Parameters:
-    ///   - wanted: the segment for which room was made for it.
-    ///   - isTurn: whether room is reserved for it.
+    ///   - claimed: where room is reserved for it, if it is.
     ///   - purpose: a put that finds no room becomes the commit of a writer.
     /// - Throws: `.superseded` if a writer may not commit any more. Nil inside: the row to replace is gone.
     func reserve(
@@ -333,17 +317,22 @@ final class Writer: Sendable {
                 destination =
                     claimed ?? slots.underLock(old.place.slot).map { LogState.Destination($0.kind) } ?? .small
             }
-            let reserved = log.reserve(destination, length: length, hasBlob: draft.hasBlob, hasClaim: claimed != nil)
+            let reserved = log.reserve(
+                destination,
+                length: length,
+                hasBlob: draft.blob != nil,
+                hasClaim: claimed != nil
+            )
             guard let place = reserved else {
                 // Waiting for room may take long: from now on, a writer represents it.
                 if case .put(let since) = purpose {
                     purpose = .commit(writer: shard.writers.begin(draft), since: since)
                 }
-                return .needsRoom(.init(destination: destination, length: length, hasBlob: draft.hasBlob))
+                return .needsRoom(.init(destination: destination, length: length, hasBlob: draft.blob != nil))
             }
             // The marks are checked after the place is reserved, so that a later mark's horizon covers it. The same applies to a
             // purge of everything, which has removed the blobs of writers that began before it.
-            let isPurged = draft.blobNumber.map { $0 <= blobsPurgedUpTo.load(ordering: .acquiring) } ?? false
+            let isPurged = draft.blob.map { $0.number <= blobsPurgedUpTo.load(ordering: .acquiring) } ?? false
             guard !isPurged, let order = orders.next(since: purpose.since, key: draft.key, tags: tags) else {
                 log.finish(place, row: nil, blob: nil)
                 if case .replace = purpose { return .done(nil) }
@@ -371,13 +360,7 @@ final class Writer: Sendable {
                 order: order,
                 isPinned: isPinned ?? old?.isPinned ?? false
             )
-            return .done(
-                ReservedRecord(
-                    place: place,
-                    header: header,
-                    blob: draft.blobRow(offset: place.offset)
-                )
-            )
+            return .done(ReservedRecord(place: place, header: header))
         }
     }
 
@@ -406,10 +389,10 @@ final class Writer: Sendable {
         switch draft.body {
         case .inline(let bytes):
             header.inlineLength = bytes.isEmpty ? 0 : bytes.count + sealOverhead
-        case .blob(let number, _, _, let plainPerChunk):
+        case .blob(let shape):
             header.hasBlob = true
-            header.bodyWord = number
-            header.inlineLength = plainPerChunk
+            header.bodyWord = shape.number
+            header.inlineLength = shape.plainPerChunk
         }
         return header
     }
@@ -468,7 +451,7 @@ final class Writer: Sendable {
             }
         }
         let isThere = isWritten && !(outcome.isRefused && !outcome.mayRemain)
-        log.finish(record.place, row: isThere ? record.tableRow : nil, blob: isThere ? record.blob : nil)
+        log.finish(record.place, row: isThere ? record.tableRow : nil, blob: isThere ? record.blobRow : nil)
         if let added = outcome.added {
             lookup.recordInTuner(added, primary: record.header.primary, size: record.header.bytesTaken)
         }
@@ -558,17 +541,6 @@ final class Writer: Sendable {
     }
 
     var tooLarge: StoreError { .tooLarge(limit: maximumEntrySize) }
-}
-
-extension EntryDraft {
-    fileprivate func blobRow(offset: Int) -> BlobRow? {
-        guard case .blob(let number, _, let storedBytes, _) = body else { return nil }
-        return BlobRow(
-            place: UInt32(truncatingIfNeeded: offset / 16),
-            number: number,
-            storedBytes: UInt64(clamping: storedBytes)
-        )
-    }
 }
 
 extension Shard {

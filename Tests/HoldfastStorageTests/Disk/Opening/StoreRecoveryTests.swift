@@ -99,7 +99,7 @@ struct StoreRecoveryTests {
             let variant = sample.hashing.variant(StoreKey([]), of: sample.key("c"))
             #expect(
                 found.store.missingTombstones == [
-                    RecoveredStore.MissingTombstone(primary: primary, variant: variant, order: 12)
+                    Tombstone(kind: .variantTombstone, order: 12, primary: primary, variant: variant)
                 ]
             )
             #expect(found.store.suspectBefore == 0)
