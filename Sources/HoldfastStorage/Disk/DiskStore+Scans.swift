@@ -58,11 +58,10 @@ extension Lookup {
     /// What a list shows for a row; nil if its entry is gone.
     fileprivate func listed(_ row: IndexRow, shard: Int) throws(StoreError) -> ListedEntry? {
         guard let entry = try entry(of: row, shard: shard), let source = entry.source else { return nil }
-        let blob = source.header.hasBlob ? SpaceQuota.blocks(source.header.storedBlobBytes) : 0
         // The mark counts the put as one use.
         let weight = index.shards[shard].state.withLock { $0.frequencies.weight(row.mark) }
         let hits = max(0, DensityWeight.count(of: weight) - 1)
-        return ListedEntry(entry: entry, hits: hits, bytes: row.place.byteCount + blob)
+        return ListedEntry(entry: entry, hits: hits, bytes: source.header.bytesTaken)
     }
 }
 

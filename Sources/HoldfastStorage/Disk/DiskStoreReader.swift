@@ -262,9 +262,8 @@ extension ReaderEngine {
                     }
                     return .some(nil)
                 }
-                let blob = source.header.hasBlob ? SpaceQuota.blocks(source.header.storedBlobBytes) : 0
                 // Only the open store knows how often an entry was found.
-                return ListedEntry(entry: entry, hits: nil, bytes: row.place.byteCount + blob)
+                return ListedEntry(entry: entry, hits: nil, bytes: source.header.bytesTaken)
             } catch {
                 if error.code == .corrupt { return .some(nil) }
                 throw error

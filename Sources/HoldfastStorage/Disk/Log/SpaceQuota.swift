@@ -119,7 +119,7 @@ final class SpaceQuota: Sendable {
 
     /// The bytes to remove until the capacity is kept and the reclaimer has its reserve; at most 0 if both is true.
     var excess: Int {
-        state.withLock { $0.used + max(0, budget.reserve - $0.roomAhead) - budget.capacity }
+        state.withLock { $0.used.addingSaturated(max(0, budget.reserve - $0.roomAhead) - budget.capacity) }
     }
 
     /// Grants bytes, unless the requester may not have that many.

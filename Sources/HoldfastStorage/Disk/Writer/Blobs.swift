@@ -19,7 +19,7 @@ struct BlobShape: Sendable, Hashable {
     var storedBytes: Int { BlobChunk.storedSize(plain: length, perChunk: plainPerChunk, overhead: overhead) }
 
     /// How many chunks there are.
-    var chunks: Int { (length + plainPerChunk - 1) / plainPerChunk }
+    var chunks: Int { length / plainPerChunk + (length % plainPerChunk == 0 ? 0 : 1) }
 
     /// The plain bytes of a chunk.
     func plainCount(_ index: Int) -> Int {

@@ -68,7 +68,7 @@ final class Remover: Sendable {
     /// - Parameters:
     ///   - isEviction: an evicted entry needs a tombstone only if an older record of it may be on the disk.
     ///   - mayPostpone: whether it is removed even if the log has no room for its tombstone, which is then pending.
-    ///   - isTurn: whether room is reserved for it.
+    ///   - hasClaim: whether room is reserved for it.
     func reserveRemoval(
         of row: IndexRow,
         primary: UInt64,
@@ -87,9 +87,10 @@ final class Remover: Sendable {
                 // A record left by a failed write may have a higher order than the row. So does a put in progress, which must
                 // outlive this.
                 let isAlone = !shard.pending.contains { $0.isOf(row.fragment, variant: row.variant) }
+                let order = isAlone && shard.uncertain.contains(primary) ? nil : row.order
                 removal.tombstone = reserveTombstone(
                     .variantTombstone,
-                    order: isAlone && shard.uncertain.contains(primary) ? nil : row.order,
+                    order: order,
                     primary: primary,
                     variant: row.variant,
                     in: destination,
@@ -98,7 +99,8 @@ final class Remover: Sendable {
                 if removal.tombstone != nil {
                     shard.removing.append(primary)
                 } else if mayPostpone, !log.ask({ $0.isClosed }) {
-                    postpone(.init(kind: .variantTombstone, order: row.order, primary: primary, variant: row.variant))
+                    let order = order ?? orders.next()
+                    postpone(.init(kind: .variantTombstone, order: order, primary: primary, variant: row.variant))
                     shard.uncertain.note(primary)
                 } else {
                     return .needsRoom(.init(destination: destination, length: RecordHeader.size, hasBlob: false))

@@ -517,8 +517,7 @@ final class Writer: Sendable {
 
     /// The weight of a pinned entry toward the limit for pins.
     func pinWeight(_ header: RecordHeader) -> Int {
-        header.units * 16 + TableRow.size + BlobRow.size
-            + (header.hasBlob ? SpaceQuota.blocks(header.storedBlobBytes) : 0)
+        header.bytesTaken.addingSaturated(TableRow.size + BlobRow.size)
     }
 
     /// Records the pin of an entry that is now in the index; if there is no room for it, the entry is not pinned.
