@@ -109,7 +109,7 @@ final class DiskEngine: Sendable {
             log.endPlaces()
         }
         // Releases the directory's lock only when nobody writes there any more, including callers on their own threads.
-        while log.ask({ $0.writesUnderWay > 0 }) {
+        while log.ask({ $0.writesInFlight > 0 }) {
             await Task.yield()
             try? await threads.run(.writes, isUrgent: true) {}
         }

@@ -153,7 +153,14 @@ public final class DiskStore: CacheStore {
     ) async throws(StoreError) -> any EntryWriter {
         try health.admit(now: now)
         let length = max(0, expectedLength ?? 0)
-        let draft = try draft(key, variant: variant, description: description, bodyLength: length, now: now)
+        let draft = try draft(
+            key,
+            variant: variant,
+            description: description,
+            body: ByteChunk(),
+            length: length,
+            now: now
+        )
         return writer(of: draft, body: GrowingDiskBody(engine: engine), since: engine.orders.last)
     }
 
@@ -163,12 +170,14 @@ public final class DiskStore: CacheStore {
         return DiskWriter(engine: engine, id: id, draft: draft, since: since, body: body)
     }
 
-    /// A new entry without its body, unless it would be too large with a body of this length.
+    /// A new entry, unless it would be too large with a body of this length.
+    @inline(__always)
     private func draft(
         _ key: StoreKey,
         variant: StoreKey,
         description: EntryDescription,
-        bodyLength: Int,
+        body: ByteChunk,
+        length: Int,
         now: StoreInstant
     ) throws(StoreError) -> EntryDraft {
         let identity = engine.identity(key, variant: variant)
@@ -177,10 +186,12 @@ public final class DiskStore: CacheStore {
             variant: variant,
             identity: identity,
             description: description.kept,
+            body: .inline(body),
             storedAt: now
         )
-        let (size, overflow) = draft.overhead.addingReportingOverflow(bodyLength)
-        guard !overflow, size <= writer.maximumEntrySize, draft.overhead <= engine.log.geometry.recordLimit else {
+        let overhead = draft.overhead
+        let (size, overflow) = overhead.addingReportingOverflow(length)
+        guard !overflow, size <= writer.maximumEntrySize, overhead <= engine.log.geometry.recordLimit else {
             throw writer.tooLarge
         }
         return draft
@@ -195,7 +206,8 @@ public final class DiskStore: CacheStore {
         now: StoreInstant
     ) async throws(StoreError) -> StoredEntry {
         try health.admit(now: now)
-        var draft = try draft(key, variant: variant, description: description, bodyLength: body.count, now: now)
+        let length = body.count
+        let draft = try draft(key, variant: variant, description: description, body: body, length: length, now: now)
         // Taken before a blob is written: a later mark purges the entry.
         let since = engine.orders.last
         if body.count > engine.log.geometry.inlineLimit {
@@ -203,7 +215,6 @@ public final class DiskStore: CacheStore {
             return try await writer(of: draft, body: GrowingDiskBody(body, engine: engine), since: since)
                 .commit(nil, now: now)
         }
-        draft.body = .inline(body)
         guard let stored = try await writer.store(draft, isPinned: nil, purpose: .put(since: since)) else {
             throw StoreError.superseded
         }

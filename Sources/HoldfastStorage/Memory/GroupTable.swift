@@ -7,7 +7,7 @@ struct MemoryRecord: Sendable {
     let entry: StoredEntry
     let held: ResidentBody
 
-    /// Its ticket in ``MemoryAccounting``.
+    /// Its handle in ``MemoryAccounting``.
     var handle: SlotHandle { held.handle }
 
     init(_ entry: StoredEntry, held: ResidentBody) {
@@ -33,7 +33,7 @@ struct GroupTable: Sendable {
         let hash: UInt64
         /// What a lookup returns, newest first; empty at a free place.
         let entries: [StoredEntry]
-        /// The ticket of the only variant; ``SlotHandle/none`` if there are several.
+        /// The handle of the only variant; ``SlotHandle/none`` if there are several.
         let onlyHandle: SlotHandle
 
         static let free = Group(key: StoreKey([]), hash: 0, records: [])

@@ -13,7 +13,7 @@ struct MemoryAccounting: Sendable {
 
     /// An entry that was evicted.
     struct Eviction: Sendable, Hashable {
-        /// The ticket in its record.
+        /// The handle in its record.
         let handle: SlotHandle
         /// The hash of its primary key.
         let hash: UInt64
@@ -68,7 +68,7 @@ struct MemoryAccounting: Sendable {
     /// The entries held, without those being written.
     var count: Int { policy.count + probationCount + pinnedCount }
 
-    /// The owner of a ticket's slot, unless the ticket is from an earlier life.
+    /// The owner of a handle's slot, unless the handle is from an earlier life.
     func owner(of handle: SlotHandle) -> Owner? {
         guard handle.slot < owners.count else { return nil }
         let owner = owners[Int(handle.slot)]

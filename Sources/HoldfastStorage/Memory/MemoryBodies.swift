@@ -198,7 +198,7 @@ final class MemoryWriter: EntryWriter {
 /// Snapshots of the version contain it, so that opening the body takes no lock and no second search.
 final class ResidentBody: Sendable {
     let bytes: ByteChunk
-    /// The version's ticket in ``MemoryAccounting``.
+    /// The version's handle in ``MemoryAccounting``.
     let handle: SlotHandle
     private let owner: ObjectIdentifier
     /// The original that it is a copy of; when the original is gone, so is this.

@@ -55,8 +55,6 @@ struct ReadBuffer: Sendable {
 
     /// The hits held.
     private(set) var count = 0
-    /// The instant of the latest lookup.
-    var latestNow: StoreInstant?
 
     /// Notes a hit, or drops it.
     ///
@@ -69,17 +67,13 @@ struct ReadBuffer: Sendable {
     }
 
     /// Passes the hits to `body` in order, and clears them.
-    ///
-    /// - Returns: the instant of the latest lookup since the last call.
-    @discardableResult
-    mutating func drain(_ body: (SlotHandle) -> Void) -> StoreInstant? {
+    mutating func drain(_ body: (SlotHandle) -> Void) {
         for index in 0..<count { body(handles[index]) }
-        defer { (count, latestNow) = (0, nil) }
-        return latestNow
+        count = 0
     }
 }
 
-/// An entry's slot and which of the slot's lives it belongs to, so that tickets of earlier lives are recognized.
+/// An entry's slot and which of the slot's lives it belongs to, so that handles of earlier lives are recognized.
 struct SlotHandle: Sendable, Hashable {
     /// The slot.
     let slot: UInt32

@@ -225,7 +225,7 @@ struct PolicyHistories {
                 expected: expected
             )
             most = max(most, trials.bytes)
-            rarities.insert(trials.rarity)
+            rarities.insert(trials.samplingShift)
         }
         #expect(most < 150_000, "seed \(History.seed)")
         #expect(rarities.isSuperset(of: 0...31), "seed \(History.seed): \(rarities.sorted())")

@@ -9,8 +9,8 @@ import Testing
 @testable import HoldfastSimulation
 @testable import HoldfastStorage
 
-/// Random histories of the tables and ledgers beneath the stores, against what a dictionary or a list would do.
-@Suite("Histories of tables and ledgers", .timeLimit(.minutes(600)))
+/// Random histories of the tables and counts below the stores, against what a dictionary or a list would do.
+@Suite("Histories of tables and counts", .timeLimit(.minutes(600)))
 struct TableHistories {
     private struct Identity: Hashable {
         let fragment: UInt64
@@ -257,12 +257,12 @@ struct TableHistories {
         #expect(faults.all == [], "seed \(History.seed)")
     }
 
-    @Test("The tiers' ledger counts changes and promotions like simple lists")
+    @Test("The tiers' coherence tracker counts changes and promotions like simple lists")
     func tiers() {
         var faults = HistoryFaults()
         var generator = History.generator("tiers")
         let limit = 10_000
-        var ledger = TierCoherence(maximumBytes: limit)
+        var coherence = TierCoherence(maximumBytes: limit)
         var changing: [StoreKey?] = []
         var promotions: [StoreKey: (bytes: Int, isCurrent: Bool)] = [:]
         for step in 0..<History.steps(percent: 4, among: 1) {
@@ -273,32 +273,33 @@ struct TableHistories {
             case 0:
                 let any: StoreKey? = generator.once(in: 6) ? nil : key
                 guard changing.count < 60 else { break }
-                ledger.beginChange(of: any)
+                coherence.beginChange(of: any)
                 changing.append(any)
                 for other in promotions.keys where any == nil || other == any { promotions[other]?.isCurrent = false }
             case 1, 2:
                 guard let index = changing.indices.randomElement(using: &generator) else { break }
-                ledger.endChange(of: changing.remove(at: index))
+                coherence.endChange(of: changing.remove(at: index))
             case 3, 4:
                 let bytes = generator.magnitude(upTo: generator.once(in: 9) ? .max : limit / 4)
                 let sum = promotions.values.reduce(0) { $0 + $1.bytes }
                 let isFree = !changing.contains(nil) && !changing.contains(key) && promotions[key] == nil
                 let expected = isFree && promotions.count < TierCoherence.maximumPromotions && bytes <= limit - sum
                 faults.check(
-                    ledger.beginPromotion(of: key, bytes: bytes) == expected,
+                    coherence.beginPromotion(of: key, bytes: bytes) == expected,
                     at: step,
                     "took a promotion in, or did not"
                 )
                 if expected { promotions[key] = (bytes, true) }
             default:
-                ledger.endPromotion(of: key)
+                coherence.endPromotion(of: key)
                 promotions[key] = nil
             }
             let isRight =
-                ledger.bytes == promotions.values.reduce(0) { $0 + $1.bytes } && ledger.bytes <= limit
-                && ledger.isIdle == promotions.isEmpty && ledger.isCurrent(key) == (promotions[key]?.isCurrent ?? false)
-                && ledger.trusts(key) == (!changing.contains(nil) && !changing.contains(key))
-            faults.check(isRight, at: step, "the ledger says something else")
+                coherence.bytes == promotions.values.reduce(0) { $0 + $1.bytes } && coherence.bytes <= limit
+                && coherence.isIdle == promotions.isEmpty
+                && coherence.isCurrent(key) == (promotions[key]?.isCurrent ?? false)
+                && coherence.trusts(key) == (!changing.contains(nil) && !changing.contains(key))
+            faults.check(isRight, at: step, "the tracker says something else")
         }
         #expect(faults.all == [], "seed \(History.seed)")
     }
@@ -313,7 +314,7 @@ struct TableHistories {
         let pins = PinRegistry(capacity: capacity)
         var writers = WritersInFlight()
         var headroom = Headroom(capacity: capacity)
-        var rest = DeviceCircuitBreaker()
+        var breaker = DeviceCircuitBreaker()
         var granted: [Int] = []
         var sum = 0
         var pinned: [EntryIdentity: Int] = [:]
@@ -375,9 +376,9 @@ struct TableHistories {
             faults.check((0...capacity / 8).contains(headroom.bytes), at: step, "\(headroom.bytes) bytes of headroom")
             // A clock that jumps anywhere holds no rest for ever.
             let now = StoreInstant(milliseconds: Int64(truncatingIfNeeded: generator.next()))
-            if step / 300 % 2 == 0 { rest.failed(now: now) } else if generator.once(in: 9) { rest.succeeded() }
+            if step / 300 % 2 == 0 { breaker.failed(now: now) } else if generator.once(in: 9) { breaker.succeeded() }
             var refusals = 0
-            while step / 300 % 2 == 1, !rest.admits(now: nil) { refusals += 1 }
+            while step / 300 % 2 == 1, !breaker.admits(now: nil) { refusals += 1 }
             faults.check(refusals <= DeviceCircuitBreaker.refusals, at: step, "\(refusals) refusals")
         }
         #expect(faults.all == [], "seed \(History.seed)")

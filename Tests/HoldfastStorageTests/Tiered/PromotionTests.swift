@@ -55,7 +55,7 @@ struct PromotionTests {
         #expect(known > 360, "\(known) of 500, seed \(seed)")
     }
 
-    @Test("A ledger knows which keys are changing and which promotions are outdated")
+    @Test("The coherence tracker knows which keys are changing and which promotions are outdated")
     func coherence() {
         var coherence = TierCoherence(maximumBytes: 100)
         let (a, b) = (StoreKey("a"), StoreKey("b"))

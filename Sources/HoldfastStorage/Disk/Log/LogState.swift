@@ -14,7 +14,7 @@ struct LogState: Sendable {
         var blobs: [BlobRow] = []
         /// The bytes of its records' blobs.
         var blobBytes = 0
-        var writesUnderWay = 0
+        var writesInFlight = 0
         /// Rows and blob rows that the table must have room for.
         var promisedRows = 0
         var promisedBlobs = 0
@@ -117,7 +117,7 @@ struct LogState: Sendable {
         open[index][0].tail = tail + ((length + 15) & ~15)
         open[index][0].promisedRows += 1
         open[index][0].promisedBlobs += hasBlob ? 1 : 0
-        open[index][0].writesUnderWay += 1
+        open[index][0].writesInFlight += 1
         return Reservation(
             segment: open[index][0].segment,
             offset: tail,
@@ -185,7 +185,7 @@ struct LogState: Sendable {
     /// - Returns: whether its segment is full and this was the last write: then it needs its table.
     mutating func finish(_ place: Reservation, row: TableRow?, blob: BlobRow?) -> Bool {
         func note(_ segment: inout Open) {
-            segment.writesUnderWay -= 1
+            segment.writesInFlight -= 1
             if let row { segment.rows.append(row) }
             if let blob {
                 segment.blobs.append(blob)
@@ -198,7 +198,7 @@ struct LogState: Sendable {
         }
         guard let position = full.firstIndex(where: { $0.segment === place.segment }) else { return false }
         note(&full[position])
-        return full[position].writesUnderWay == 0
+        return full[position].writesInFlight == 0
     }
 
     /// Whether an open segment has records.
@@ -220,8 +220,8 @@ struct LogState: Sendable {
 
     /// Takes the full segments whose writes have ended, to write their tables.
     mutating func takeFull() -> [Open] {
-        let ready = full.filter { $0.writesUnderWay == 0 }
-        full.removeAll { $0.writesUnderWay == 0 }
+        let ready = full.filter { $0.writesInFlight == 0 }
+        full.removeAll { $0.writesInFlight == 0 }
         return ready
     }
 
@@ -286,8 +286,8 @@ struct LogState: Sendable {
     var hasStuck: Bool { sealed.joined().contains(where: \.isStuck) }
 
     /// The number of reserved places whose writes have not ended.
-    var writesUnderWay: Int {
-        (open.joined() + full).reduce(0) { $0 + $1.writesUnderWay }
+    var writesInFlight: Int {
+        (open.joined() + full).reduce(0) { $0 + $1.writesInFlight }
     }
 
     /// Records that the sync thread is done with a segment, and whether its contents would survive a power failure.

@@ -17,7 +17,7 @@ struct EntryDraft: Sendable {
     let variant: StoreKey
     let identity: EntryIdentity
     var description: EntryDescription
-    var body = Body.inline(ByteChunk())
+    var body: Body
     var storedAt: StoreInstant
     /// The version that it keeps; nil: its order becomes its version.
     var version: UInt64?

@@ -7,19 +7,20 @@
 extension ModelState {
     /// A crash in which the flights of `landed`, one bit each, reached the disk; then recovery.
     mutating func crash(landed: Int) {
-        for (index, flight) in flights.enumerated() where flight.segment != 0 && landed >> index & 1 == 1 {
-            write(flight)
-            switch flight.kind {
-            case .removal, .mark: acknowledgeKill(flight.record)
+        for (index, pendingWrite) in pendingWrites.enumerated()
+        where pendingWrite.segment != 0 && landed >> index & 1 == 1 {
+            write(pendingWrite)
+            switch pendingWrite.kind {
+            case .removal, .mark: acknowledgeKill(pendingWrite.record)
             case .put, .freshen, .carry, .evictionTombstone, .purgeAll: break
             }
         }
         segments.removeAll { $0.epoch < formatEpoch }
         epoch = formatEpoch
-        flights = []
+        pendingWrites = []
         reclaims = []
         uncertain = []
-        owed = []
+        postponed = []
         active = [0, 0]
         nextSegment = (segments.map(\.number).max() ?? 0) + 1
         marks = segments.flatMap { $0.records.compactMap(\.self) }.filter {

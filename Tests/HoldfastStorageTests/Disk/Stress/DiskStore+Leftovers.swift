@@ -22,8 +22,8 @@ extension DiskStore {
                 expect("writers", shard.writers.all.count)
             }
         }
-        expect("owed, or to be released", engine.remover.pendingCount)
-        expect("writes under way", engine.log.ask { $0.writesUnderWay })
+        expect("tombstones pending, or blobs to be removed", engine.remover.pendingCount)
+        expect("writes in flight", engine.log.ask { $0.writesInFlight })
         expect("blobs that nothing names", try files.list(engine.log.layout.blobs).count - blobRows)
         let segments = try files.list(engine.log.layout.segments).count
         // Each segment is open once, and FORMAT and the lock.

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HoldfastStorage
 
-@Suite("The ledger of a memory store", .timeLimit(.minutes(20)))
+@Suite("The accounting of a memory store", .timeLimit(.minutes(20)))
 struct MemoryAccountingTests {
     private static func picky(_ capacity: Int) -> MemoryAccounting {
         MemoryAccounting(capacity: capacity) { PickyPolicy(capacity: $0) }
@@ -34,7 +34,7 @@ struct MemoryAccountingTests {
         )
     }
 
-    @Test("An entry that the policy declines stays as a guest until its room is needed")
+    @Test("An entry that the policy declines stays on probation until its room is needed")
     func guest() throws {
         var accounting = Self.picky(1_000)
         let first = try Self.enter(&accounting, 1, 400)
@@ -42,7 +42,7 @@ struct MemoryAccountingTests {
         #expect(accounting.evictions.isEmpty)
         #expect((accounting.used, accounting.count, accounting.policy.count) == (800, 2, 0))
         #expect(accounting.owner(of: first)?.residence == .probation)
-        // The one that has been a guest for longest goes.
+        // The one that has been on probation for longest goes.
         try accounting.makeRoom(300)
         #expect(accounting.evictions.map(\.handle) == [first])
         #expect(accounting.owner(of: first) == nil)
@@ -51,7 +51,7 @@ struct MemoryAccountingTests {
         #expect(accounting.evicted == 1)
     }
 
-    @Test("A guest that is used is offered again, and may evict others")
+    @Test("An entry on probation that is used is offered again, and may evict others")
     func guestOfferedAgain() throws {
         var accounting = Self.picky(1_000)
         let first = try Self.enter(&accounting, 1, 400)
@@ -73,7 +73,7 @@ struct MemoryAccountingTests {
         #expect(accounting.used == 300)
     }
 
-    @Test("A ticket from an earlier use of a slot counts for nothing")
+    @Test("A handle from an earlier use of a slot counts for nothing")
     func lives() throws {
         var accounting = Self.picky(1_000)
         let first = try Self.enter(&accounting, 1, 100)

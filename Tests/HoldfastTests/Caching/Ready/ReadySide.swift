@@ -108,7 +108,7 @@ final class ReadySide: Sendable {
         for _ in 0..<2 {
             await pipeline.drain()
             await inner?.drain()
-            for case let store as TieredStore in caches.map(\.store) { await store.settle() }
+            for case let store as TieredStore in caches.map(\.store) { await store.awaitPromotions() }
         }
         seen.sends = transport.sent.count
         return seen
