@@ -242,7 +242,7 @@ extension POSIXFileSystem {
     @inline(__always)
     private func array(
         _ capacity: Int,
-        _ fill: (UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int?
+        fill: (UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int?
     ) throws(FileSystemError) -> [UInt8]? {
         var failure: FileSystemError?
         var isThere = true

@@ -277,7 +277,7 @@ struct LogState: Sendable {
     /// Records that a segment could not be reclaimed, so that another is tried next time.
     mutating func stuck(_ segment: Segment) { update(segment) { $0.isStuck = true } }
 
-    private mutating func update(_ segment: Segment, _ change: (inout Sealed) -> Void) {
+    private mutating func update(_ segment: Segment, change: (inout Sealed) -> Void) {
         let index = Int(segment.kind.rawValue)
         if let place = sealed[index].firstIndex(where: { $0.segment === segment }) { change(&sealed[index][place]) }
     }

@@ -197,7 +197,7 @@ final class Reclaimer: Sendable {
         do throws(StoreError) {
             for row in rows {
                 if row.kind == .entry {
-                    try reclaim(row, blob: blobNumbers[row.place], &pass)
+                    try reclaim(row, blob: blobNumbers[row.place], pass: &pass)
                 } else {
                     try write(&pass.copies)
                     try carryTombstone(row, in: victim.segment, horizon: horizon)
@@ -280,17 +280,18 @@ final class Reclaimer: Sendable {
         return RetentionPolicy.bar(of: sample)
     }
 
-    private func reclaim(_ row: TableRow, blob: BlobRow?, _ pass: inout Pass) throws(StoreError) {
+    private func reclaim(_ row: TableRow, blob: BlobRow?, pass: inout Pass) throws(StoreError) {
         guard let current = quiescentRow(row, in: pass.segment) else { return }
         // An entry that is being read stays if its blob would stay on the disk anyway, beyond the limit for such blobs.
         let isHeld =
             blob.map { blobs.isRead($0.number) && log.quota.held + $0.blocks > log.quota.budget.held } ?? false
         let mustStay = pass.mode == .carryAll || isHeld || current.isPinned
         // Evicted entries are known from their rows alone; the rest is read, and may turn out to be useless.
-        if mustStay || pass.selected.contains(row.place), try carry(current, row: row, mustStay: mustStay, &pass) {
+        if mustStay || pass.selected.contains(row.place), try carry(current, row: row, mustStay: mustStay, pass: &pass)
+        {
             return
         }
-        try evict(current, row: row, blob: blob, &pass)
+        try evict(current, row: row, blob: blob, pass: &pass)
     }
 
     /// The row that points to a record, once nothing is being written to replace it; nil if there is none.
@@ -307,7 +308,7 @@ final class Reclaimer: Sendable {
         }
     }
 
-    private func evict(_ current: IndexRow, row: TableRow, blob: BlobRow?, _ pass: inout Pass) throws(StoreError) {
+    private func evict(_ current: IndexRow, row: TableRow, blob: BlobRow?, pass: inout Pass) throws(StoreError) {
         var attempts = 3
         while attempts > 0, quiescentRow(row, in: pass.segment)?.order == current.order {
             switch remover.reserveRemoval(of: current, primary: row.primary, isEviction: true) {
@@ -334,7 +335,7 @@ final class Reclaimer: Sendable {
         _ current: IndexRow,
         row: TableRow,
         mustStay: Bool,
-        _ pass: inout Pass
+        pass: inout Pass
     ) throws(StoreError) -> Bool {
         let found: Lookup.RecordRead
         if let source = pass.window.record(of: current, in: pass.segment, files: files, seed: seed) {

@@ -110,7 +110,7 @@ struct StoreOpener: Sendable {
         )
         if let failure { throw StoreError(disk: failure) }
         try disk(try opened.manifest.replaceList(found.segments.map { segments.row($0) }))
-        try segments.add(found.segments, slots, to: &log)
+        try segments.add(found.segments, slots: slots, to: &log)
         let kept = recovery.sweep(found.void)
         quota.release(
             found.void.reduce(0) { $0.addingSaturated(SpaceQuota.blocks($1.size)) }
@@ -174,7 +174,7 @@ struct SegmentOpener {
     /// without one.
     func add(
         _ all: [RecoveredStore.Segment],
-        _ slots: SegmentSlots,
+        slots: SegmentSlots,
         to log: inout LogState
     ) throws(StoreError) {
         for found in all {

@@ -148,7 +148,7 @@ struct MiniatureCache: Sendable {
             self.window.append(id)
             windowUsed += size
         } else {
-            admit(id, isUsed: false, request, keys: &keys, random: &random)
+            admit(id, isUsed: false, request: request, keys: &keys, random: &random)
         }
         while windowUsed > windowCapacity, head < self.window.count {
             let oldest = self.window[head]
@@ -159,9 +159,9 @@ struct MiniatureCache: Sendable {
             }
             windowUsed -= Int(keys[oldest].size)
             let isUsed = keys[oldest].place(index) == .usedInWindow
-            admit(oldest, isUsed: isUsed, request, keys: &keys, random: &random)
+            admit(oldest, isUsed: isUsed, request: request, keys: &keys, random: &random)
         }
-        while used > capacity, let least = drawLeast(below: main.count, request, keys: keys, random: &random) {
+        while used > capacity, let least = drawLeast(below: main.count, request: request, keys: keys, random: &random) {
             main.swapAt(least.index, main.count - 1)
             let victim = main.removeLast()
             drop(victim, current: id, keys: &keys)
@@ -171,7 +171,7 @@ struct MiniatureCache: Sendable {
     private mutating func admit(
         _ id: UInt16,
         isUsed: Bool,
-        _ request: Request,
+        request: Request,
         keys: inout SampledKeys,
         random: inout PolicyRandom
     ) {
@@ -180,7 +180,7 @@ struct MiniatureCache: Sendable {
         var missing = used - request.capacity
         while missing > 0 {
             guard main.count - end < Self.mostVictims,
-                let least = drawLeast(below: end, request, keys: keys, random: &random),
+                let least = drawLeast(below: end, request: request, keys: keys, random: &random),
                 isUsed || least.score < score
             else { return drop(id, current: request.id, keys: &keys) }
             end -= 1
@@ -194,7 +194,7 @@ struct MiniatureCache: Sendable {
 
     private func drawLeast(
         below end: Int,
-        _ request: Request,
+        request: Request,
         keys: SampledKeys,
         random: inout PolicyRandom
     ) -> (index: Int, score: Int)? {
