@@ -53,7 +53,7 @@
             do throws(StoreError) {
                 try await store.standIn.shared.open()
             } catch {
-                guard error.code == .io || error.code == .resting else {
+                guard error.code == .io || error.code == .temporarilyUnavailable else {
                     await store.close()
                     throw error.code == .readOnly ? StoreError(.badConfiguration, error.message) : error
                 }
@@ -151,7 +151,8 @@
 
         /// Also purges for all other processes.
         ///
-        /// - Throws: `.resting` if the server cannot be reached: the purge then applies to this process, and is done on the
+        /// - Throws: `.temporarilyUnavailable` if the server cannot be reached: the purge then applies to this process, and is
+        /// done on the
         ///   server when it is back.
         @discardableResult
         public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {

@@ -227,30 +227,27 @@ extension FileSystem {
 
     /// Removes a file; does nothing if there is none.
     func removeIfThere(_ path: String) throws(FileSystemError) {
-        do {
-            try remove(path)
-        } catch {
-            if error.errno != SystemNumber.notFound { throw error }
-        }
+        _ = try ifThere(try remove(path))
     }
 
     /// The attributes of what is at `path`; nil if there is nothing.
     func attributesIfThere(_ path: String) throws(FileSystemError) -> FileAttributes? {
-        do {
-            return try attributes(of: path)
-        } catch {
-            if error.errno != SystemNumber.notFound { throw error }
-            return nil
-        }
+        try ifThere(try attributes(of: path))
     }
 
     /// Opens a file for reading; nil if there is none.
     func openIfThere(_ path: String) throws(FileSystemError) -> OpenFile? {
+        try ifThere(try open(path, .read))
+    }
+
+    private func ifThere<Value>(
+        _ step: @autoclosure () throws(FileSystemError) -> Value
+    ) throws(FileSystemError) -> Value? {
         do {
-            return try open(path, .read)
+            return try step()
         } catch {
-            if error.errno != SystemNumber.notFound { throw error }
-            return nil
+            if error.errno == SystemNumber.notFound { return nil }
+            throw error
         }
     }
 }
@@ -261,11 +258,8 @@ extension StoreError {
         if SystemNumber.noSpace.contains(error.errno) {
             self.init(.noSpace, "The device is full; free space on it or lower the capacity.", cause: error)
         } else {
-            self.init(
-                .io,
-                "The file system refused an operation; see the cause, and check the directory's permissions.",
-                cause: error
-            )
+            let message = "The file system refused an operation; see the cause, and check the directory's permissions."
+            self.init(.io, message, cause: error)
         }
     }
 }

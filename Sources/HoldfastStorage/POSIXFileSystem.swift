@@ -228,34 +228,34 @@ private final class HeldDirectory: Sendable {
 // Reading from and writing to an open file.
 extension POSIXFileSystem {
     public func read(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8] {
-        var failure: FileSystemError?
-        let bytes = [UInt8](unsafeUninitializedCapacity: max(0, count)) { buffer, filled in
-            do throws(FileSystemError) {
-                let room = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: max(0, count))
-                filled = try readAll(file, from: offset, into: room)
-            } catch {
-                failure = error
-            }
-        }
-        if let failure { throw failure }
-        return bytes
+        try array(max(0, count)) { room throws(FileSystemError) in try readAll(file, from: offset, into: room) } ?? []
     }
 
     public func readIfCached(_ file: OpenFile, from offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
         guard count > 0 else { return [] }
+        return try array(count) { room throws(FileSystemError) in
+            try readNow(file, from: offset, into: room) ? count : nil
+        }
+    }
+
+    /// An array that `fill` fills, returning how many bytes it has then; nil if `fill` returns nil.
+    @inline(__always)
+    private func array(
+        _ capacity: Int,
+        fill: (UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int?
+    ) throws(FileSystemError) -> [UInt8]? {
         var failure: FileSystemError?
-        var isCached = false
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+        var isThere = true
+        let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, filled in
             do throws(FileSystemError) {
-                let room = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count)
-                isCached = try readNow(file, from: offset, into: room)
-                if isCached { filled = count }
+                let count = try fill(UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: capacity))
+                (filled, isThere) = (count ?? 0, count != nil)
             } catch {
                 failure = error
             }
         }
         if let failure { throw failure }
-        return isCached ? bytes : nil
+        return isThere ? bytes : nil
     }
 
     public func read(

@@ -37,7 +37,7 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
         /// The file system reported an error; the cause has its number.
         public static let io = Code("io")
         /// The store is paused after repeated failures and will try again later.
-        public static let resting = Code("resting")
+        public static let temporarilyUnavailable = Code("temporarily-unavailable")
         /// A configuration value is invalid.
         public static let badConfiguration = Code("bad-configuration")
     }
@@ -79,7 +79,7 @@ extension StoreError {
 extension StoreError {
     static let closed = StoreError(.closed, "The store is closed; open a new one.")
     static let displaced = StoreError(
-        .resting,
+        .temporarilyUnavailable,
         "The directory was removed while the store had it open; treat this as a miss, and open the store again."
     )
     static let noSpace = StoreError(

@@ -52,7 +52,7 @@ public struct StoredEntry: Sendable, Hashable {
 
     /// The parts of an entry, behind one reference, so that entries are cheap to pass on. If a disk store read the entry together
     /// with its body, this includes the body.
-    final class Content: StoredBody {
+    final class Content: Sendable {
         let key: StoreKey
         let variant: StoreKey
         let version: Version
@@ -62,7 +62,7 @@ public struct StoredEntry: Sendable, Hashable {
         let isPinned: Bool
         let needsValidation: Bool
         let source: RecordSource?
-        let held: HeldBody?
+        let held: ResidentBody?
 
         init(
             key: StoreKey,
@@ -73,8 +73,7 @@ public struct StoredEntry: Sendable, Hashable {
             storedAt: StoreInstant,
             isPinned: Bool,
             needsValidation: Bool,
-            source: RecordSource?,
-            held: HeldBody?
+            held: ResidentBody?
         ) {
             self.key = key
             self.variant = variant
@@ -84,7 +83,7 @@ public struct StoredEntry: Sendable, Hashable {
             self.storedAt = storedAt
             self.isPinned = isPinned
             self.needsValidation = needsValidation
-            self.source = source
+            source = nil
             self.held = held
         }
 
@@ -114,16 +113,6 @@ public struct StoredEntry: Sendable, Hashable {
                 return header.sum(of: bytes.part(start..<(start + header.inlineLength))) == header.bodyWord
             }
         }
-
-        /// As a body, this is the plain body of an entry whose record holds it; whoever returns it has checked its checksum.
-        var length: Int? { bodyLength }
-        var bytesInMemory: ByteChunk? { source?.inlineBytes }
-
-        func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
-            let offset = max(0, offset)
-            guard offset < bodyLength, count > 0, let bytes = source?.inlineBytes else { return ByteChunk() }
-            return bytes[offset..<(offset + min(count, bytes.count - offset))]
-        }
     }
 
     let content: Content
@@ -150,7 +139,7 @@ public struct StoredEntry: Sendable, Hashable {
     /// The record that a disk store read the entry from; not part of the entry's value.
     var source: RecordSource? { content.source }
     /// What a memory store holds of the body; not part of the entry's value.
-    var held: HeldBody? { content.held }
+    var held: ResidentBody? { content.held }
 
     /// A snapshot with these parts; only stores make entries.
     public init(
@@ -163,32 +152,6 @@ public struct StoredEntry: Sendable, Hashable {
         isPinned: Bool = false,
         needsValidation: Bool = false
     ) {
-        self.init(
-            key: key,
-            variant: variant,
-            version: version,
-            description: description,
-            bodyLength: bodyLength,
-            storedAt: storedAt,
-            isPinned: isPinned,
-            needsValidation: needsValidation,
-            source: nil,
-            held: nil
-        )
-    }
-
-    init(
-        key: StoreKey,
-        variant: StoreKey,
-        version: Version,
-        description: EntryDescription,
-        bodyLength: Int,
-        storedAt: StoreInstant,
-        isPinned: Bool,
-        needsValidation: Bool,
-        source: RecordSource? = nil,
-        held: HeldBody? = nil
-    ) {
         content = Content(
             key: key,
             variant: variant,
@@ -198,8 +161,7 @@ public struct StoredEntry: Sendable, Hashable {
             storedAt: storedAt,
             isPinned: isPinned,
             needsValidation: needsValidation,
-            source: source,
-            held: held
+            held: nil
         )
     }
 

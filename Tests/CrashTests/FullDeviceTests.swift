@@ -160,7 +160,10 @@ struct FullDeviceTests {
                 known[identity] = stamp
             }
         }
-        #expect(codes.contains(.noSpace) && codes.isSubset(of: [.noSpace, .resting]), "\(codes) on \(device.name)")
+        #expect(
+            codes.contains(.noSpace) && codes.isSubset(of: [.noSpace, .temporarilyUnavailable]),
+            "\(codes) on \(device.name)"
+        )
         time += 60_000
         try await check(store, known, now: StoreInstant(milliseconds: time))
         device.files.close(filler)

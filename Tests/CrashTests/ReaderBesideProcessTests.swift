@@ -41,7 +41,7 @@ struct ReaderBesideProcessTests {
             do throws(StoreError) {
                 try await reader.refresh()
             } catch {
-                if error.code == .resting { continue }
+                if error.code == .temporarilyUnavailable { continue }
                 throw error
             }
             looks += 1

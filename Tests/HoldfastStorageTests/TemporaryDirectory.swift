@@ -21,7 +21,7 @@ final class TemporaryDirectory: Sendable {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// Paths of all regular files beneath, relative, sorted.
+    /// Paths of all regular files below, relative, sorted.
     func files() -> [String] {
         guard let walk = FileManager.default.enumerator(atPath: path) else { return [] }
         return walk.compactMap { $0 as? String }.filter { isFile($0) }.sorted()

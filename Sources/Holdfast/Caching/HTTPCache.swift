@@ -246,7 +246,7 @@ extension HTTPCache {
     ///   - seal: decrypts what was encrypted; nil, the default, if nothing was or the key is not available.
     ///   - options: how the rules are applied; private mode by default.
     /// - Throws: `StoreError`: `.badConfiguration` if the directory does not hold a cache, `.unsafeDirectory`, `.io`,
-    ///   `.resting` if it changes faster than it can be read.
+    ///   `.temporarilyUnavailable` if it changes faster than it can be read.
     public static func onDiskReadOnly(
         at directory: URL,
         seal: (any StoreSeal)? = nil,

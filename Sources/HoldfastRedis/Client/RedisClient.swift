@@ -10,7 +10,7 @@
     /// together.
     ///
     /// No call blocks a cooperative thread. If the server is lost or slow, the calls in progress wait for their timeout. After
-    /// that every call fails at once with `.resting`, until a call that is let through gets an answer.
+    /// that every call fails at once with `.temporarilyUnavailable`, until a call that is let through gets an answer.
     final class RedisClient: Sendable {
         /// The client's settings.
         struct Options: Sendable {
@@ -50,7 +50,8 @@
 
         /// Sends one command.
         ///
-        /// - Throws: `.io` if the server cannot be reached or answers too late, `.resting` if that happened recently,
+        /// - Throws: `.io` if the server cannot be reached or answers too late, `.temporarilyUnavailable` if that happened
+        /// recently,
         ///   `.closed`, or `.cancelled` at once when the task is cancelled; the command may still be executed.
         func send(_ command: RedisCommand) async throws(StoreError) -> RedisReply {
             try await send([command])[0]
@@ -98,11 +99,17 @@
                 if state.isClosed { return (RedisClient.closed, false) }
                 guard state.queue.count < limit else {
                     return (
-                        StoreError(.resting, "Too many commands wait for Redis, so this call does not use it."), false
+                        StoreError(
+                            .temporarilyUnavailable,
+                            "Too many commands wait for Redis, so this call does not use it."
+                        ), false
                     )
                 }
                 guard state.gate.admits(now: now) else {
-                    return (StoreError(.resting, "Redis did not answer recently. It is tried again soon."), false)
+                    return (
+                        StoreError(.temporarilyUnavailable, "Redis did not answer recently. It is tried again soon."),
+                        false
+                    )
                 }
                 state.queue.append(job)
                 // Another thread only if the existing ones are busy.

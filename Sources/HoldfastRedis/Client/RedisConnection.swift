@@ -267,7 +267,7 @@
     extension RedisReply {
         /// What a refusal means, and what to do; nil if nothing was refused.
         ///
-        /// `.badConfiguration` and `.readOnly` last until the server or the address is changed, `.resting` passes, `.noSpace`
+        /// `.badConfiguration` and `.readOnly` last until the server or the address is changed, `.temporarilyUnavailable` passes, `.noSpace`
         /// needs room, and `.corrupt` is only about this command. A script's refusal may follow text of the server's own.
         var refusal: StoreError? { errorText.map(RedisReply.refusal(for:)) }
 
@@ -311,7 +311,10 @@
                 )
             }
             if has("LOADING", "BUSY ", "TRYAGAIN", "MISCONF", "NOREPLICAS") {
-                return StoreError(.resting, "Redis accepts no commands at the moment. It is tried again soon. \(said)")
+                return StoreError(
+                    .temporarilyUnavailable,
+                    "Redis accepts no commands at the moment. It is tried again soon. \(said)"
+                )
             }
             return StoreError(.corrupt, "Redis refused a command. Check its configuration. \(said)")
         }

@@ -56,9 +56,9 @@
 
         func note(_ error: StoreError) {
             troubles.withLock { troubles in
-                if error.code != .io, error.code != .resting { troubles.refusals += 1 }
+                if error.code != .io, error.code != .temporarilyUnavailable { troubles.refusals += 1 }
                 // That the server is not asked for a while explains nothing.
-                if error.code != .resting || troubles.last == nil { troubles.last = error.message }
+                if error.code != .temporarilyUnavailable || troubles.last == nil { troubles.last = error.message }
             }
         }
 

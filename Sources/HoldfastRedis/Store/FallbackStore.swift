@@ -142,7 +142,10 @@
             }
             if let count { return count.map { $0 + (held ?? 0) } }
             if isAway {
-                throw StoreError(.resting, "Redis cannot be reached. The purge is done there before it is used again.")
+                throw StoreError(
+                    .temporarilyUnavailable,
+                    "Redis cannot be reached. The purge is done there before it is used again."
+                )
             }
             return nil
         }

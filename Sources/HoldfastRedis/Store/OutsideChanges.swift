@@ -28,7 +28,7 @@
         init(_ tier: TieredStore, origin: String) {
             self.tier = tier
             self.origin = Array(origin.utf8)
-            tier.distrustUpperTier()
+            tier.suspendUpperTier()
         }
 
         /// How many changes of others were received.
@@ -55,9 +55,9 @@
             }
             guard isNew else { return }
             if isListening {
-                Task { [tier] in await tier.trustUpperTier() }
+                Task { [tier] in await tier.resumeUpperTier() }
             } else {
-                tier.distrustUpperTier()
+                tier.suspendUpperTier()
             }
         }
 
@@ -68,7 +68,7 @@
             }
             if isTooMuch { return forgetAll() }
             // From here on no lookup uses the copy, however long it takes.
-            tier.noteOutsideChange(of: key)
+            tier.beginExternalChange(of: key)
             let starts = state.withLock { state in
                 state.keys.append(key)
                 defer { state.isDraining = true }
@@ -85,15 +85,15 @@
                     return state.keys
                 }
                 if keys.isEmpty { return }
-                for key in keys { await tier.forgetOutsideChange(of: key) }
+                for key in keys { await tier.endExternalChange(of: key) }
             }
         }
 
         /// Everything may have changed.
         func forgetAll() {
             state.withLock { $0.heard += 1 }
-            tier.distrustUpperTier()
-            Task { [tier] in await tier.trustUpperTier() }
+            tier.suspendUpperTier()
+            Task { [tier] in await tier.resumeUpperTier() }
         }
     }
 #endif

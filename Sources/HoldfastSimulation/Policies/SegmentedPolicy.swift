@@ -25,8 +25,8 @@ struct SegmentedPolicy: EvictionPolicy {
     private(set) var occupied = 0
     private var free: [UInt16] = []
     private var frequencies: KeyFrequencies
-    private var trials: WindowTrials
-    private var judge: CarryJudge
+    private var trials: WindowTuner
+    private var judge: RetentionPolicy
     private var random: PolicyRandom
     /// The lowest score that is carried.
     private var bar = Int.min
@@ -42,8 +42,8 @@ struct SegmentedPolicy: EvictionPolicy {
         self.shape = shape ?? SegmentShape(capacity: capacity)
         fixedShape = shape != nil
         frequencies = KeyFrequencies(seed: seed)
-        trials = WindowTrials(beta: CarryJudge.beta, seed: seed)
-        judge = CarryJudge(capacity: self.capacity, segmentSize: self.shape.segmentSize)
+        trials = WindowTuner(beta: RetentionPolicy.beta, seed: seed)
+        judge = RetentionPolicy(capacity: self.capacity, segmentSize: self.shape.segmentSize)
         random = PolicyRandom(seed: seed &+ 1)
     }
 
@@ -92,7 +92,7 @@ struct SegmentedPolicy: EvictionPolicy {
             weight: frequencies.weight(mark),
             now: frequencies.now,
             capacity: capacity,
-            expected: WindowTrials.expected(held: count, used: used, capacity: capacity)
+            expected: WindowTuner.expected(held: count, used: used, capacity: capacity)
         )
     }
 
@@ -139,7 +139,7 @@ struct SegmentedPolicy: EvictionPolicy {
         self.capacity = max(0, capacity)
         // Existing segments keep their size, new ones have the new size.
         if !fixedShape { shape = SegmentShape(capacity: self.capacity) }
-        judge = CarryJudge(capacity: self.capacity, segmentSize: shape.segmentSize)
+        judge = RetentionPolicy(capacity: self.capacity, segmentSize: shape.segmentSize)
         var turns = 0
         while count > 0, used > self.capacity || occupied > room(), reclaim(turn: &turns, &victims) {}
     }
@@ -191,7 +191,7 @@ struct SegmentedPolicy: EvictionPolicy {
         let small = weight(.small)
         let (canTakeSmall, canTakeMain) = (!sealed[0].isEmpty, !sealed[1].isEmpty)
         let total = small + weight(.main)
-        let chosen = CarryJudge.log(
+        let chosen = RetentionPolicy.log(
             small: small,
             total: total,
             window: trials.share,
@@ -234,7 +234,7 @@ struct SegmentedPolicy: EvictionPolicy {
             let bytes = cost(entries[Int(item)].size)
             return isBlob(bytes) ? sum : sum + bytes
         }
-        return CarryJudge.isMostlyDead(live: live, recordBytes: segment.tail, blobBytes: segment.blobBytes)
+        return RetentionPolicy.isMostlyDead(live: live, recordBytes: segment.tail, blobBytes: segment.blobBytes)
     }
 
     /// Which entries of a segment are carried; the others are evicted.
@@ -245,15 +245,15 @@ struct SegmentedPolicy: EvictionPolicy {
         _ victims: inout [Slot]
     ) -> [Slot] {
         if barLife <= 0 {
-            bar = CarryJudge.bar(of: sample())
+            bar = RetentionPolicy.bar(of: sample())
             barLife = count / 128 + 8
         }
         let candidates = live.map { item in
             let bytes = cost(entries[Int(item)].size)
             let score = score(entries[Int(item)])
             return isBlob(bytes)
-                ? CarryJudge.Candidate(score: score, recordBytes: 0, blobBytes: bytes)
-                : CarryJudge.Candidate(score: score, recordBytes: bytes)
+                ? RetentionPolicy.Candidate(score: score, recordBytes: 0, blobBytes: bytes)
+                : RetentionPolicy.Candidate(score: score, recordBytes: bytes)
         }
         let verdicts = judge.carried(
             of: candidates,
@@ -274,14 +274,14 @@ struct SegmentedPolicy: EvictionPolicy {
     }
 
     private func score(_ entry: SegmentedEntry) -> Int {
-        CarryJudge.score(weight: frequencies.weight(entry.mark), bytes: cost(entry.size), hash: entry.hash)
+        RetentionPolicy.score(weight: frequencies.weight(entry.mark), bytes: cost(entry.size), hash: entry.hash)
     }
 
     /// Scores and bytes of entries drawn from all segments.
     private mutating func sample() -> [(score: Int, bytes: Int)] {
         let counts = segments.map { $0?.entries.count ?? 0 }
         var sample: [(score: Int, bytes: Int)] = []
-        for (segment, draws) in CarryJudge.draws(from: counts, using: &random).enumerated() {
+        for (segment, draws) in RetentionPolicy.draws(from: counts, using: &random).enumerated() {
             for number in 0..<draws {
                 let place = draws == counts[segment] ? number : random.next(below: counts[segment])
                 guard let slot = segments[segment]?.entries[place] else { continue }

@@ -11,7 +11,7 @@ final class DiskEngine: Sendable {
     let health: StoreHealth
     let index: ShardedIndex
     let orders: SequenceAllocator
-    let pins: PinBook
+    let pins: PinRegistry
     let blobs: BlobFiles
     let hashing: KeyHashing
     /// Segments, and places in them.
@@ -22,7 +22,7 @@ final class DiskEngine: Sendable {
     let lookup: Lookup
     /// Eviction.
     let reclaimer: Reclaimer
-    let room: RoomMaker
+    let room: SpaceAllocator
     let writer: Writer
     let purger: Purger
     private let lockFile: OpenFile
@@ -34,17 +34,17 @@ final class DiskEngine: Sendable {
         remover = Remover(opened, log: log)
         lookup = Lookup(opened, log: log, remover: remover)
         reclaimer = Reclaimer(opened, log: log, remover: remover, lookup: lookup)
-        room = RoomMaker(opened, log: log, reclaimer: reclaimer, remover: remover, trials: lookup.trials)
+        room = SpaceAllocator(opened, log: log, reclaimer: reclaimer, remover: remover, tuner: lookup.tuner)
         writer = Writer(opened, log: log, lookup: lookup, remover: remover, room: room)
         purger = Purger(opened, log: log, lookup: lookup, remover: remover, room: room, writer: writer)
     }
 
     deinit {
         // They hold each other.
-        blobs.letGo()
+        blobs.closeCached()
     }
 
-    var ledger: SpaceLedger { log.ledger }
+    var quota: SpaceQuota { log.quota }
 
     /// What identifies an entry in the index.
     func identity(_ key: StoreKey, variant: StoreKey) -> EntryIdentity {
@@ -54,8 +54,8 @@ final class DiskEngine: Sendable {
     var statistics: StoreStatistics {
         var all = health.counters.all
         all.entryCount = index.count
-        all.bytesUsed = ledger.used
-        all.capacity = ledger.capacity
+        all.bytesUsed = quota.used
+        all.capacity = quota.capacity
         return all
     }
 
@@ -65,15 +65,15 @@ final class DiskEngine: Sendable {
     /// changes.
     func start(now: StoreInstant) {
         health.latestNow.store(now.milliseconds, ordering: .relaxed)
-        bookPins()
-        remover.payDebts()
+        registerPins()
+        remover.writePendingTombstones()
         reclaimer.fitCapacity()
-        ledger.setCeiling(ledger.capacity)
-        if ledger.used > ledger.capacity / 2 { lookup.trials.begin() }
+        quota.setCeiling(quota.capacity)
+        if quota.used > quota.capacity / 2 { lookup.tuner.begin() }
     }
 
     /// Unpins entries for which there is no more room, the oldest first.
-    private func bookPins() {
+    private func registerPins() {
         var found: [(identity: EntryIdentity, order: UInt64, weight: Int)] = []
         for number in 0..<ShardedIndex.count {
             var pinned: [IndexRow] = []
@@ -105,11 +105,11 @@ final class DiskEngine: Sendable {
             await threads.drain(lane)
         }
         try? await threads.run(.changes, isUrgent: true) { [self] in
-            remover.payDebts()
+            remover.writePendingTombstones()
             log.endPlaces()
         }
         // Releases the directory's lock only when nobody writes there any more, including callers on their own threads.
-        while log.ask({ $0.writesUnderWay > 0 }) {
+        while log.ask({ $0.writesInFlight > 0 }) {
             await Task.yield()
             try? await threads.run(.writes, isUrgent: true) {}
         }
@@ -119,14 +119,14 @@ final class DiskEngine: Sendable {
 
     /// The last changes of the files.
     private func finishFiles() {
-        remover.settleReleases()
-        blobs.letGo()
+        remover.removePendingBlobs()
+        blobs.closeCached()
         blobs.retryLeftovers()
-        let isSettled = log.settle()
-        if remover.owes {
+        let isComplete = log.sealAndSync()
+        if remover.hasPendingTombstones {
             // Removals that could not be written must not be undone when the store is opened again.
             try? log.writeFormat { $0.suspectBefore = max($0.suspectBefore, orders.last + 1) }
-        } else if isSettled {
+        } else if isComplete {
             try? log.writeFormat { $0.isClean = true }
         }
         log.manifest.close()

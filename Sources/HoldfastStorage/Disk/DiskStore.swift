@@ -38,7 +38,8 @@ public struct StoreOptions: Sendable, Hashable {
 /// - **Damage.** Everything read is checked; an entry that fails its check is a miss, and is counted and removed.
 /// - **Space.** All files together never exceed the capacity, including unlinked ones that are still being read.
 /// - **Purges** by tag and by prefix take constant time and count nothing; ``CacheStore/purge(_:now:)`` then returns nil.
-/// - **Faults.** After several device failures in a row the store pauses: lookups, reads and writes throw `.resting` for five
+/// - **Faults.** After several device failures in a row the store pauses: lookups, reads and writes throw
+/// `.temporarilyUnavailable` for five
 ///   seconds of the caller's clock or 64 operations, whichever ends first. Removals are always tried.
 /// - **Threads.** Four of its own for what may block, and up to three more while that many reads wait for the device. Writes of up
 ///   to 64 KiB, which are copies into the page cache, are made on the caller's thread while the system accepts them without delay.
@@ -99,7 +100,7 @@ public final class DiskStore: CacheStore {
         )
         let threads = try IOThreads()
         return try await threads.run(.changes) { () throws(StoreError) in
-            let opening = StoreOpening(
+            let opening = StoreOpener(
                 layout: StoreLayout(root: directory),
                 files: fileSystem,
                 capacity: capacity,
@@ -116,22 +117,22 @@ public final class DiskStore: CacheStore {
 
     public func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
         guard health.answers(now: now) else { return nil }
-        guard let entries = try? lookup.look(key, waits: false, for: .caller) else { return nil }
+        guard let entries = try? lookup.look(key, waits: false, as: .use) else { return nil }
         lookup.counted(entries)
         return entries
     }
 
     public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
         try health.admit(now: now)
-        var entries = try lookup.look(key, waits: false, for: .caller)
-        if entries == nil { entries = try await lookup.lookOnThread(key, for: .callerAgain) }
+        var entries = try lookup.look(key, waits: false, as: .use)
+        if entries == nil { entries = try await lookup.lookUpOnThread(key, as: .repeatedUse) }
         lookup.counted(entries ?? [])
         return entries ?? []
     }
 
     public func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
         try health.admit(now: nil)
-        if let body = try lookup.bodyAtHand(of: entry) { return body }
+        if let body = try lookup.checkedBodyInMemory(of: entry) { return body }
         if let source = entry.source { return try await lookup.body(of: source) }
         guard let source = try await lookup.source(of: entry) else { throw StoreError.gone }
         return try await lookup.body(of: source)
@@ -151,27 +152,49 @@ public final class DiskStore: CacheStore {
         now: StoreInstant
     ) async throws(StoreError) -> any EntryWriter {
         try health.admit(now: now)
-        let description = description.kept
-        let overhead = writer.size(key, variant: variant, description: description)
-        let (size, overflow) = overhead.addingReportingOverflow(max(0, expectedLength ?? 0))
+        let length = max(0, expectedLength ?? 0)
+        let draft = try draft(
+            key,
+            variant: variant,
+            description: description,
+            body: ByteChunk(),
+            length: length,
+            now: now
+        )
+        return writer(of: draft, body: GrowingDiskBody(engine: engine), since: engine.orders.last)
+    }
+
+    /// Begins to write an entry; from now on, invalidations and purges find it.
+    private func writer(of draft: EntryDraft, body: GrowingDiskBody, since: UInt64) -> DiskWriter {
+        let id = engine.index.shard(of: draft.identity.primary).state.withLock { $0.writers.begin(draft) }
+        return DiskWriter(engine: engine, id: id, draft: draft, since: since, body: body)
+    }
+
+    /// A new entry, unless it would be too large with a body of this length.
+    @inline(__always)
+    private func draft(
+        _ key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        body: ByteChunk,
+        length: Int,
+        now: StoreInstant
+    ) throws(StoreError) -> EntryDraft {
+        let identity = engine.identity(key, variant: variant)
+        let draft = EntryDraft(
+            key: key,
+            variant: variant,
+            identity: identity,
+            description: description.kept,
+            body: .inline(body),
+            storedAt: now
+        )
+        let overhead = draft.overhead
+        let (size, overflow) = overhead.addingReportingOverflow(length)
         guard !overflow, size <= writer.maximumEntrySize, overhead <= engine.log.geometry.recordLimit else {
             throw writer.tooLarge
         }
-        let identity = engine.identity(key, variant: variant)
-        let since = engine.orders.last
-        let id = engine.index.shard(of: identity.primary).state.withLock { shard in
-            shard.writers.begin(.init(key: key, variant: variant, description: description, reserved: 0))
-        }
-        return DiskWriter(
-            engine: engine,
-            id: id,
-            identity: identity,
-            key: key,
-            variant: variant,
-            description: description,
-            since: since,
-            overhead: overhead
-        )
+        return draft
     }
 
     @discardableResult
@@ -183,52 +206,19 @@ public final class DiskStore: CacheStore {
         now: StoreInstant
     ) async throws(StoreError) -> StoredEntry {
         try health.admit(now: now)
-        let description = description.kept
-        let overhead = writer.size(key, variant: variant, description: description)
-        guard overhead <= engine.log.geometry.recordLimit, body.count <= writer.maximumEntrySize - overhead
-        else {
-            throw writer.tooLarge
-        }
-        let draft = EntryDraft(
-            key: key,
-            variant: variant,
-            identity: engine.identity(key, variant: variant),
-            description: description,
-            body: .inline(body),
-            storedAt: now,
-            version: nil
-        )
+        let length = body.count
+        let draft = try draft(key, variant: variant, description: description, body: body, length: length, now: now)
         // Taken before a blob is written: a later mark purges the entry.
         let since = engine.orders.last
-        if body.count > engine.log.geometry.inlineLimit { return try await putLong(draft, whole: body, since: since) }
+        if body.count > engine.log.geometry.inlineLimit {
+            // It takes a while: an invalidation meanwhile must find the writer.
+            return try await writer(of: draft, body: GrowingDiskBody(body, engine: engine), since: since)
+                .commit(nil, now: now)
+        }
         guard let stored = try await writer.store(draft, isPinned: nil, purpose: .put(since: since)) else {
             throw StoreError.superseded
         }
         return stored
-    }
-
-    /// Writes a new entry whose whole body is in memory and needs a blob.
-    private func putLong(_ draft: EntryDraft, whole: ByteChunk, since: UInt64) async throws(StoreError) -> StoredEntry {
-        // It takes a while: an invalidation meanwhile must find the writer.
-        let shard = engine.index.shard(of: draft.identity.primary)
-        let id = shard.state.withLock { $0.writers.begin(draft) }
-        let body = GrowingDiskBody(whole, engine: engine)
-        do throws(StoreError) {
-            try await body.settle(isEnd: true)
-            guard let place = body.place else { throw StoreError.ended }
-            var draft = draft
-            draft.body = place
-            let purpose = Writer.Purpose.commit(writer: id, since: since)
-            guard let stored = try await writer.store(draft, isPinned: nil, body: body, purpose: purpose) else {
-                throw StoreError.superseded
-            }
-            body.letGo()
-            return stored
-        } catch {
-            shard.state.withLock { _ = $0.writers.end(id) }
-            body.abandon()
-            throw error
-        }
     }
 
     @discardableResult
@@ -286,7 +276,7 @@ public final class DiskStore: CacheStore {
         try health.admit(now: nil)
         guard let source = try await lookup.source(of: entry) else { return false }
         if source.row.isPinned == pinned { return true }
-        let identity = EntryIdentity(primary: source.header.primary, variant: source.header.variant)
+        let identity = EntryIdentity(source.header)
         if pinned, !engine.pins.pin(identity, weight: writer.pinWeight(source.header)) { return false }
         do throws(StoreError) {
             if try await writer.rewrite(entry, description: nil, isPinned: pinned) != nil {

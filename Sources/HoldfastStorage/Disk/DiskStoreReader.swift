@@ -37,7 +37,8 @@ public final class DiskStoreReader: CacheStore {
     ///   - fileSystem: the file system to read.
     ///   - seal: decrypts what was sealed; nil if nothing was, or if the key is not available.
     /// - Throws: `.badConfiguration` if the directory contains no store of this version; `.unsafeDirectory` if it is a link,
-    ///   belongs to another user or can be written by others; `.io`; `.resting` if it changes faster than it can be read.
+    ///   belongs to another user or can be written by others; `.io`; `.temporarilyUnavailable` if it changes faster than it can
+    ///   be read.
     public static func open(
         directory: String,
         fileSystem: any FileSystem = POSIXFileSystem(),
@@ -47,7 +48,7 @@ public final class DiskStoreReader: CacheStore {
         return try await threads.run(.reads) { () throws(StoreError) in
             let layout = StoreLayout(root: directory)
             let files = try StoreDirectory(layout: layout, files: fileSystem).held()
-            let taking = SnapshotTaking(layout: layout, files: files, seal: seal)
+            let taking = SnapshotReader(layout: layout, files: files, seal: seal)
             return DiskStoreReader(ReaderEngine(taking, snapshot: try taking.take(), threads: threads))
         }
     }
@@ -116,13 +117,8 @@ public final class DiskStoreReader: CacheStore {
     /// Counts since it was opened. ``StoreStatistics/entryCount`` and ``StoreStatistics/bytesUsed`` are those of its contents, and
     /// ``StoreStatistics/capacity``, which the directory does not record, is 0.
     public var statistics: StoreStatistics {
-        var all = StoreStatistics()
-        let (snapshot, counters) = (engine.snapshot, engine.counters)
-        all.lookups = counters.lookups.load(ordering: .relaxed)
-        all.lookupsFound = counters.lookupsFound.load(ordering: .relaxed)
-        all.entriesCorrupt = counters.entriesCorrupt.load(ordering: .relaxed)
-        all.failures = counters.failures.load(ordering: .relaxed)
-        all.bytesRead = counters.bytesRead.load(ordering: .relaxed)
+        let snapshot = engine.snapshot
+        var all = engine.counters.all
         all.entryCount = snapshot.index.count
         all.bytesUsed = snapshot.bytesUsed
         return all
@@ -188,7 +184,7 @@ extension DiskStoreReader {
     private func refusal() -> StoreError {
         let root = engine.layout.root
         // Reads the holder again: the one found at the last reading may be gone.
-        let next = (holder == nil ? nil : HolderNote.read(engine.layout, files: engine.files))
+        let next = (holder == nil ? nil : LockHolder.read(engine.layout, files: engine.files))
             .map { "process \($0) has it open and can change it." }
         return StoreError(
             .readOnly,
@@ -200,24 +196,16 @@ extension DiskStoreReader {
 extension DiskStoreReader: InspectableStore {
     public func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage {
         try engine.checkOpen()
-        let limit = max(1, limit)
-        var place = IndexPlace(cursor)
-        var listed: [ListedEntry] = []
-        while !place.isEnd {
-            let (from, wanted) = (place, min(limit - listed.count, DiskStore.page))
-            let page = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in
-                try engine.page(from: from, limit: wanted) {
+        return try await StorePage.gathered(after: cursor, limit: limit) { [engine] place, wanted throws(StoreError) in
+            try await engine.threads.run(.reads) { () throws(StoreError) in
+                try engine.page(from: place, limit: wanted) {
                     row,
                     snapshot,
                     handles throws(StoreError) -> ListedEntry?? in
                     try engine.listed(row, snapshot: snapshot, handles: handles)
                 }
             }
-            listed += page.values.compactMap(\.self)
-            place = page.next
-            if listed.count >= limit { return StorePage(listed: listed, next: place.isEnd ? nil : place.cursor) }
         }
-        return StorePage(listed: listed, next: nil)
     }
 
     /// Reads every entry and its whole body, and checks both; failures are counted and left.
@@ -229,22 +217,14 @@ extension DiskStoreReader: InspectableStore {
         try engine.checkOpen()
         var report = VerificationReport()
         report.note(engine.snapshot.damage)
-        var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: engine.snapshot.bytesUsed)
-        var place = IndexPlace()
-        while !place.isEnd {
-            if Task.isCancelled { throw StoreError.verificationCancelled }
-            let from = place
-            let page = try await engine.threads.run(.reads) { [engine] () throws(StoreError) in
-                try engine.page(from: from, limit: 32) { row, snapshot, handles throws(StoreError) -> EntryCheck? in
+        try await report.verify(bytes: engine.snapshot.bytesUsed, progress: progress) {
+            [engine] place throws(StoreError) in
+            try await engine.threads.run(.reads) { () throws(StoreError) in
+                try engine.page(from: place, limit: 32) { row, snapshot, handles throws(StoreError) -> EntryCheck? in
                     try engine.check(row, snapshot: snapshot, handles: handles)
                 }
             }
-            for check in page.values { report.add(check, done: &done) }
-            progress(done)
-            place = page.next
         }
-        done.bytesTotal = done.bytesRead
-        progress(done)
         return report
     }
 }
@@ -282,9 +262,8 @@ extension ReaderEngine {
                     }
                     return .some(nil)
                 }
-                let blob = source.header.hasBlob ? SpaceLedger.blocks(source.header.storedBlobBytes) : 0
                 // Only the open store knows how often an entry was found.
-                return ListedEntry(entry: entry, hits: nil, bytes: Int(row.place.units) * Geometry.unit + blob)
+                return ListedEntry(entry: entry, hits: nil, bytes: source.header.bytesTaken)
             } catch {
                 if error.code == .corrupt { return .some(nil) }
                 throw error
@@ -298,7 +277,7 @@ extension ReaderEngine {
         snapshot: StoreSnapshot,
         handles: SegmentHandles
     ) throws(StoreError) -> EntryCheck? {
-        var check = EntryCheck(outcome: .gone, bytesRead: Int(row.place.units) * Geometry.unit)
+        var check = EntryCheck(outcome: .gone, bytesRead: row.place.byteCount)
         var key: StoreKey?
         do throws(StoreError) {
             switch try read(row, in: snapshot, handles: handles) {

@@ -29,15 +29,15 @@ final class IOThreads: Sendable {
     /// How many reads run at once: eight made 20 % fewer than four on two cores with a fast device.
     static let readers = 4
 
-    private let lanes: [IOLane]
+    private let lanes: [WorkQueue]
 
     /// Starts a thread for each lane.
     ///
     /// - Throws: `.io` if the system starts none.
     init() throws(StoreError) {
-        var lanes: [IOLane] = []
+        var lanes: [WorkQueue] = []
         do throws(StoreError) {
-            for lane in Lane.allCases { lanes.append(try IOLane(width: lane == .reads ? Self.readers : 1)) }
+            for lane in Lane.allCases { lanes.append(try WorkQueue(width: lane == .reads ? Self.readers : 1)) }
         } catch {
             for lane in lanes { lane.stop() }
             throw error
@@ -61,43 +61,45 @@ final class IOThreads: Sendable {
         isUrgent: Bool = false,
         _ work: @escaping @Sendable () throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
-        let answer = OneAnswer<Value>()
-        guard lane == .reads else {
-            return try await answer.value { enqueue(lane, isUrgent: isUrgent, work: work, answer: answer) }
-        }
-        let result: Result<Value, StoreError> = await withTaskCancellationHandler {
-            do throws(StoreError) {
-                return .success(
-                    try await answer.value { enqueue(lane, isUrgent: isUrgent, work: work, answer: answer) }
+        let promise = Promise<Value>()
+        let outcome: Result<Value, StoreError>
+        if lane == .reads {
+            outcome = await withTaskCancellationHandler {
+                await promise.value { enqueue(lane, isUrgent: isUrgent, work: work, promise: promise) }
+            } onCancel: {
+                promise.fulfill(
+                    .failure(StoreError(.cancelled, "The task was cancelled while it waited for the disk."))
                 )
-            } catch {
-                return .failure(error)
             }
-        } onCancel: {
-            answer.give(.failure(StoreError(.cancelled, "The task was cancelled while it waited for the disk.")))
+        } else {
+            outcome = await promise.value { enqueue(lane, isUrgent: isUrgent, work: work, promise: promise) }
         }
-        return try result.get()
+        return try outcome.get()
     }
 
     private func enqueue<Value: Sendable>(
         _ lane: Lane,
         isUrgent: Bool,
         work: @escaping @Sendable () throws(StoreError) -> Value,
-        answer: OneAnswer<Value>
+        promise: Promise<Value>
     ) {
         let outcome = lanes[lane.rawValue].enqueue(isUrgent: isUrgent) {
             do throws(StoreError) {
-                answer.give(.success(try work()))
+                promise.fulfill(.success(try work()))
             } catch {
-                answer.give(.failure(error))
+                promise.fulfill(.failure(error))
             }
         }
         switch outcome {
         case .taken: return
         case .full:
-            answer.give(.failure(StoreError(.resting, "Too many operations wait for the disk; treat this as a miss.")))
+            promise.fulfill(
+                .failure(
+                    StoreError(.temporarilyUnavailable, "Too many operations wait for the disk; treat this as a miss.")
+                )
+            )
         case .stopped:
-            answer.give(.failure(.closed))
+            promise.fulfill(.failure(.closed))
         }
     }
 
@@ -121,16 +123,16 @@ final class IOThreads: Sendable {
 
     /// Waits until everything queued in a lane so far is done.
     func drain(_ lane: Lane) async {
-        let answer = OneAnswer<Void>()
-        _ = try? await answer.value {
-            let outcome = lanes[lane.rawValue].enqueue(isUrgent: true, isAlone: true) { answer.give(.success(())) }
-            if outcome != .taken { answer.give(.success(())) }
+        let promise = Promise<Void>()
+        _ = await promise.value {
+            let outcome = lanes[lane.rawValue].enqueue(isUrgent: true, isAlone: true) { promise.fulfill(.success(())) }
+            if outcome != .taken { promise.fulfill(.success(())) }
         }
     }
 }
 
 /// A queue and the threads that work on it: one from the beginning, more if work waits and no thread is idle.
-private final class IOLane: Sendable {
+private final class WorkQueue: Sendable {
     enum Outcome: Sendable {
         case taken
         case full
@@ -169,9 +171,9 @@ private final class IOLane: Sendable {
             let step = steps[taken]
             taken += 1
             if taken == steps.count {
-                steps.removeAll(keepingCapacity: steps.count <= IOLane.bound)
+                steps.removeAll(keepingCapacity: steps.count <= WorkQueue.bound)
                 taken = 0
-            } else if taken > IOLane.bound {
+            } else if taken > WorkQueue.bound {
                 steps.removeFirst(taken)
                 taken = 0
             }
@@ -242,21 +244,21 @@ private final class IOLane: Sendable {
         let context = Unmanaged.passRetained(self).toOpaque()
         #if canImport(Glibc)
             var thread = pthread_t()
-            let result = pthread_create(&thread, nil, { IOLane.main($0) }, context)
+            let result = pthread_create(&thread, nil, { WorkQueue.main($0) }, context)
             if result == 0 { pthread_detach(thread) }
         #else
             var thread: pthread_t?
-            let result = pthread_create(&thread, nil, { IOLane.main($0) }, context)
+            let result = pthread_create(&thread, nil, { WorkQueue.main($0) }, context)
             if result == 0, let thread { pthread_detach(thread) }
         #endif
-        if result != 0 { Unmanaged<IOLane>.fromOpaque(context).release() }
+        if result != 0 { Unmanaged<WorkQueue>.fromOpaque(context).release() }
         return result == 0
     }
 
     private static func main(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
         guard let context else { return nil }
         // A thread keeps the object until it ends; the object does not hold the store, so a released store can stop its threads.
-        let lane = Unmanaged<IOLane>.fromOpaque(context).takeRetainedValue()
+        let lane = Unmanaged<WorkQueue>.fromOpaque(context).takeRetainedValue()
         while lane.doNext() {}
         return nil
     }
@@ -292,8 +294,8 @@ private final class IOLane: Sendable {
     }
 }
 
-/// The answer to one question, from whoever is first: a thread, or the cancellation of the waiting task.
-final class OneAnswer<Value: Sendable>: Sendable {
+/// A result that arrives once, from a thread or from the cancellation of the waiting task, whichever is first.
+final class Promise<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, StoreError>
 
     private enum State {
@@ -305,9 +307,9 @@ final class OneAnswer<Value: Sendable>: Sendable {
 
     private let state = Mutex(State.open)
 
-    /// Asks, and waits for the answer; call it once.
-    func value(_ ask: () -> Void) async throws(StoreError) -> Value {
-        let outcome: Outcome = await withCheckedContinuation { continuation in
+    /// Asks, and waits for the promise; call it once.
+    func value(_ ask: () -> Void) async -> Outcome {
+        await withCheckedContinuation { continuation in
             let early: Outcome? = state.withLock { state in
                 if case .given(let outcome) = state {
                     state = .taken
@@ -319,11 +321,10 @@ final class OneAnswer<Value: Sendable>: Sendable {
             if let early { return continuation.resume(returning: early) }
             ask()
         }
-        return try outcome.get()
     }
 
     /// Answers; later answers are ignored.
-    func give(_ outcome: Outcome) {
+    func fulfill(_ outcome: Outcome) {
         let waiting: CheckedContinuation<Outcome, Never>? = state.withLock { state in
             switch state {
             case .open:

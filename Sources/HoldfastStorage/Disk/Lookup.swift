@@ -7,7 +7,7 @@ internal import Synchronization
 final class Lookup: Sendable {
     let files: any FileSystem
     let seal: (any StoreSeal)?
-    let trials: SharedTrials
+    let tuner: SharedWindowTuner
     private let isSealed: Bool
     private let seed: UInt64
     private let hashing: KeyHashing
@@ -28,7 +28,7 @@ final class Lookup: Sendable {
         (threads, health, suspectBefore) = (opened.threads, opened.health, opened.suspectBefore)
         (self.log, self.remover, slots, counters) = (log, remover, log.slots, opened.health.counters)
         (isSealed, seed, hashing) = (opened.seal != nil, log.seed, opened.hashing)
-        trials = SharedTrials(seed: log.seed)
+        tuner = SharedWindowTuner(seed: log.seed)
     }
 
     /// Counts a lookup and what it found.
@@ -37,14 +37,14 @@ final class Lookup: Sendable {
         if !entries.isEmpty { counters.lookupsFound.add(1, ordering: .relaxed) }
     }
 
-    /// Who asks.
-    enum Asker: Sendable {
+    /// How a lookup counts.
+    enum Access: Sendable {
         /// A caller: this counts as a use.
-        case caller
+        case use
         /// A caller whose use was already counted by a lookup that could not wait.
-        case callerAgain
+        case repeatedUse
         /// The store, on behalf of a change.
-        case store
+        case none
     }
 
     /// The result of reading a record.
@@ -61,17 +61,17 @@ final class Lookup: Sendable {
     /// The variants of a key, newest first; nil if `waits` is false and the device would have to be waited for.
     ///
     /// - Throws: `.corrupt` if only a damaged record was found, which is removed first; `.io`.
-    func look(_ key: StoreKey, waits: Bool, for asker: Asker) throws(StoreError) -> [StoredEntry]? {
+    func look(_ key: StoreKey, waits: Bool, as access: Access) throws(StoreError) -> [StoredEntry]? {
         let primary = hashing.primary(key)
         let shard = index.shard(of: primary)
         let fragment = ShardedIndex.fragment(of: primary)
-        var asker = asker
+        var access = access
         // A row moves if its segment is reclaimed meanwhile; it is next to impossible that this happens every time.
         for _ in 0..<64 {
-            let before = purgeMoment
+            let before = purgeState
             let (found, segment) = shard.state.withLock { shard -> (RowMatches, Segment?) in
                 let found =
-                    asker == .caller
+                    access == .use
                     ? shard.table.useRows(fragment, frequencies: &shard.frequencies) : shard.table.rows(fragment)
                 guard case .one(let row) = found else { return (found, nil) }
                 return (found, slots.underLock(row.place.slot))
@@ -80,11 +80,11 @@ final class Lookup: Sendable {
             case .none:
                 return []
             case .one(let row):
-                switch try hit(row, segment: segment, key: key, primary: primary, waits: waits, for: asker) {
+                switch try hit(row, segment: segment, key: key, primary: primary, waits: waits, as: access) {
                 case .entry(let entry): return [entry]
                 case .nothing: return []
                 case .moved:
-                    if asker == .caller { asker = .callerAgain }
+                    if access == .use { access = .repeatedUse }
                     continue
                 case .notCached: return nil
                 case .damaged:
@@ -93,11 +93,11 @@ final class Lookup: Sendable {
                     throw StoreError.damaged
                 }
             case .many(let rows):
-                let entries = try look(rows, key: key, primary: primary, waits: waits, for: asker)
-                if asker == .caller { asker = .callerAgain }
+                let entries = try look(rows, key: key, primary: primary, waits: waits, as: access)
+                if access == .use { access = .repeatedUse }
                 if let entries {
                     // A purge between two reads would leave only some of the variants.
-                    if purgeMoment != before { continue }
+                    if purgeState != before { continue }
                     return entries.isEmpty ? nil : entries.compactMap { $0 }.sorted { $0.version > $1.version }
                 }
             }
@@ -123,14 +123,12 @@ final class Lookup: Sendable {
         key: StoreKey,
         primary: UInt64,
         waits: Bool,
-        for asker: Asker
+        as access: Access
     ) throws(StoreError) -> Hit {
-        guard let segment, !isSealed else { return try hit(row, key: key, primary: primary, waits: waits, for: asker) }
+        guard let segment, !isSealed else { return try hit(row, key: key, primary: primary, waits: waits, as: access) }
         guard let bytes = try bytes(of: row, in: segment, waits: waits) else { return .notCached }
         let found = bytes.withUnsafeBytes { bytes -> (RecordHeader, RecordDetail.Layout?)? in
-            guard let header = RecordHeader.decode(bytes, seed: seed), header.kind == .entry,
-                header.segment == segment.number, header.order == row.order
-            else { return nil }
+            guard let header = RecordHeader.decode(bytes, of: row, in: segment.number, seed: seed) else { return nil }
             let detail = bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength))
             return (header, header.keyID == 0 ? RecordDetail.Layout(detail, of: key) : nil)
         }
@@ -138,7 +136,7 @@ final class Lookup: Sendable {
             if case .damaged = stillThere(row, primary: primary, segment: segment) { return .damaged }
             return .moved
         }
-        if asker != .store, trials.samples(row.keyHash) { tryOut(row, primary: primary, size: header.bytesTaken) }
+        if access != .none, tuner.samples(row.keyHash) { recordInTuner(row, primary: primary, size: header.bytesTaken) }
         guard let layout, segment.epoch >= log.epoch.load(ordering: .acquiring) else { return .nothing }
         let source = RecordSource(row: row, epoch: segment.epoch, header: header, bytes: ByteChunk(bytes))
         let detail = RecordDetail(layout, of: key, in: source.bytes, from: RecordHeader.size)
@@ -153,11 +151,11 @@ final class Lookup: Sendable {
         key: StoreKey,
         primary: UInt64,
         waits: Bool,
-        for asker: Asker
+        as access: Access
     ) throws(StoreError) -> Hit {
         switch try read(row, primary: primary, waits: waits) {
         case .record(let source):
-            if asker != .store { tryOut(row, primary: primary, size: source.header.bytesTaken) }
+            if access != .none { recordInTuner(row, primary: primary, size: source.header.bytesTaken) }
             return try entry(source, key).map { .entry($0) } ?? .nothing
         case .moved: return .moved
         case .notCached: return .notCached
@@ -166,11 +164,11 @@ final class Lookup: Sendable {
     }
 
     /// Changes with every purge that takes effect at once.
-    private var purgeMoment: PurgeMoment {
-        PurgeMoment(epoch: log.epoch.load(ordering: .acquiring), mark: orders.newestMarkOrder)
+    private var purgeState: PurgeState {
+        PurgeState(epoch: log.epoch.load(ordering: .acquiring), mark: orders.newestMarkOrder)
     }
 
-    private struct PurgeMoment: Equatable {
+    private struct PurgeState: Equatable {
         let epoch: UInt64
         let mark: UInt64
     }
@@ -181,14 +179,14 @@ final class Lookup: Sendable {
         key: StoreKey,
         primary: UInt64,
         waits: Bool,
-        for asker: Asker
+        as access: Access
     ) throws(StoreError) -> [StoredEntry?]? {
         var entries: [StoredEntry?] = []
         var isDamaged = false
         for row in rows {
             switch try read(row, primary: primary, waits: waits) {
             case .record(let source):
-                if asker != .store { tryOut(row, primary: primary, size: source.header.bytesTaken) }
+                if access != .none { recordInTuner(row, primary: primary, size: source.header.bytesTaken) }
                 entries.append(try entry(source, key))
             case .moved: return nil
             case .notCached: return []
@@ -202,27 +200,27 @@ final class Lookup: Sendable {
         return entries.isEmpty ? [nil] : entries
     }
 
-    /// Tells the trials of a request for an entry in the index, if they sample its key.
-    func tryOut(_ row: IndexRow, primary: UInt64, size: Int) {
-        guard trials.samples(row.keyHash) else { return }
+    /// Tells the tuner of a request for an entry in the index, if it samples its key.
+    func recordInTuner(_ row: IndexRow, primary: UInt64, size: Int) {
+        guard tuner.samples(row.keyHash) else { return }
         let weight = index.shard(of: primary).state.withLock { shard in
             shard.table.row(row.fragment, variant: row.variant).map { shard.frequencies.weight($0.mark) }
         }
         guard let weight else { return }
-        if trials.wantsExpectation {
-            trials.expect(
-                WindowTrials.expected(held: index.count, used: log.ledger.used, capacity: log.ledger.capacity)
+        if tuner.wantsExpectation {
+            tuner.expect(
+                WindowTuner.expected(held: index.count, used: log.quota.used, capacity: log.quota.capacity)
             )
         }
-        trials.note(row.keyHash, size: size, weight: weight, capacity: log.ledger.capacity)
+        tuner.note(row.keyHash, size: size, weight: weight, capacity: log.quota.capacity)
     }
 
     /// Reads the record of a row and checks its head.
     func read(_ row: IndexRow, primary: UInt64, waits: Bool) throws(StoreError) -> RecordRead {
         guard let segment = slots[row.place.slot] else { return stillThere(row, primary: primary, segment: nil) }
         guard let bytes = try bytes(of: row, in: segment, waits: waits) else { return .notCached }
-        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
-        guard let header, header.kind == .entry, header.segment == segment.number, header.order == row.order else {
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, of: row, in: segment.number, seed: seed) }
+        guard let header else {
             return stillThere(row, primary: primary, segment: segment)
         }
         return .record(RecordSource(row: row, epoch: segment.epoch, header: header, bytes: ByteChunk(bytes)))
@@ -231,7 +229,7 @@ final class Lookup: Sendable {
     /// The bytes of a row's record, unchecked; nil if they are not in memory and `waits` is false.
     @inline(__always)
     private func bytes(of row: IndexRow, in segment: Segment, waits: Bool) throws(StoreError) -> [UInt8]? {
-        let (offset, count) = (Int(row.place.unit) * Geometry.unit, Int(row.place.units) * Geometry.unit)
+        let (offset, count) = (row.place.offset, row.place.byteCount)
         let bytes: [UInt8]?
         do throws(FileSystemError) {
             bytes =
@@ -286,23 +284,23 @@ final class Lookup: Sendable {
         func find(_ entries: [StoredEntry]) -> RecordSource? {
             entries.first { $0.version == entry.version && $0.variant == entry.variant }?.source
         }
-        if let cached = try look(entry.key, waits: false, for: .store) { return find(cached) }
-        return find(try await lookOnThread(entry.key, for: .store))
+        if let cached = try look(entry.key, waits: false, as: .none) { return find(cached) }
+        return find(try await lookUpOnThread(entry.key, as: .none))
     }
 
     /// The variants of a key, read on a read thread.
-    func lookOnThread(_ key: StoreKey, for asker: Asker) async throws(StoreError) -> [StoredEntry] {
-        try await threads.run(.reads) { [self] () throws(StoreError) in try look(key, waits: true, for: asker) ?? []
+    func lookUpOnThread(_ key: StoreKey, as access: Access) async throws(StoreError) -> [StoredEntry] {
+        try await threads.run(.reads) { [self] () throws(StoreError) in try look(key, waits: true, as: access) ?? []
         }
     }
 
     /// The checked body of an entry whose record contains it unencrypted; otherwise nil.
-    func bodyAtHand(of entry: StoredEntry) throws(StoreError) -> (any StoredBody)? {
+    func checkedBodyInMemory(of entry: StoredEntry) throws(StoreError) -> (any StoredBody)? {
         let isWhole: Bool? = entry.content.holdsBody
         guard let isWhole else { return nil }
         guard isWhole else { throw entry.source.map { dropDamaged($0) } == true ? StoreError.damaged : StoreError.gone }
         counters.bytesRead.add(entry.bodyLength, ordering: .relaxed)
-        return entry.content
+        return entry.source.map { MemoryBody($0.inlineBytes) }
     }
 
     /// The checked body of an entry that is still the current one, if its record contains it unencrypted; otherwise nil.
@@ -377,7 +375,7 @@ final class Lookup: Sendable {
             counters.bytesRead.add(bytes.count, ordering: .relaxed)
             return MemoryBody(bytes)
         }
-        if let held = blobs.held(source.header.bodyWord) { return BlobBody(host: self, source: source, file: held) }
+        if let held = blobs.cached(source.header.bodyWord) { return BlobBody(host: self, source: source, file: held) }
         let file = try await threads.run(.reads) { [self] () throws(StoreError) in try blob(of: source) }
         return BlobBody(host: self, source: source, file: file)
     }

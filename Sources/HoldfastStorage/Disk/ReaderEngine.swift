@@ -26,19 +26,19 @@ final class ReaderEngine: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ taking: SnapshotTaking, snapshot: StoreSnapshot, threads: IOThreads) {
+    init(_ taking: SnapshotReader, snapshot: StoreSnapshot, threads: IOThreads) {
         layout = taking.layout
         files = taking.files
         seal = taking.seal
         self.threads = threads
         secret = snapshot.format.secret
-        blobs = BlobFiles(files: files, layout: layout, ledger: SpaceLedger(budget: .none, used: 0))
+        blobs = BlobFiles(files: files, layout: layout, quota: SpaceQuota(budget: .none, used: 0))
         state = Mutex(State(snapshot: snapshot))
     }
 
     deinit {
         // They hold each other.
-        blobs.letGo()
+        blobs.closeCached()
     }
 
     /// The latest snapshot. Does not block.
@@ -54,7 +54,7 @@ final class ReaderEngine: Sendable {
     /// Later calls throw; threads end after their current work. Does not block.
     func close() {
         state.withLock { $0.isClosed = true }
-        blobs.letGo()
+        blobs.closeCached()
         threads.stop()
     }
 
@@ -68,7 +68,7 @@ final class ReaderEngine: Sendable {
         guard let turn else { return }
         let next: StoreSnapshot?
         do throws(StoreError) {
-            next = try SnapshotTaking(layout: layout, files: files, seal: seal).take()
+            next = try SnapshotReader(layout: layout, files: files, seal: seal).take()
         } catch {
             // A held directory without a format file was removed.
             guard error.code == .badConfiguration else { throw error }
@@ -97,16 +97,11 @@ final class ReaderEngine: Sendable {
         handles: SegmentHandles
     ) throws(StoreError) -> Found {
         guard let number = snapshot.segment(of: row) else { return .moved }
-        let (offset, count) = (Int(row.place.unit) * Geometry.unit, Int(row.place.units) * Geometry.unit)
-        let bytes: [UInt8]
-        do throws(FileSystemError) {
-            guard let found = try handles.read(number, from: offset, count: count) else { return .moved }
-            bytes = found
-        } catch {
-            throw failed(error)
-        }
-        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: snapshot.format.hashSeed) }
-        guard let header, header.kind == .entry, header.segment == number, header.order == row.order else {
+        let (offset, count) = (row.place.offset, row.place.byteCount)
+        guard let bytes = try checked(try handles.read(number, from: offset, count: count)) else { return .moved }
+        let seed = snapshot.format.hashSeed
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, of: row, in: number, seed: seed) }
+        guard let header else {
             return try isThere(number) ? .damaged : .moved
         }
         return .record(RecordSource(row: row, epoch: snapshot.format.epoch, header: header, bytes: ByteChunk(bytes)))
@@ -115,11 +110,7 @@ final class ReaderEngine: Sendable {
     /// Whether a segment still has its name. A file that is reused loses its name before its first byte changes, so what was read
     /// from it until now is what was written under that number.
     func isThere(_ segment: UInt64) throws(StoreError) -> Bool {
-        do throws(FileSystemError) {
-            return try files.attributesIfThere(layout.segment(segment)) != nil
-        } catch {
-            throw failed(error)
-        }
+        try checked(try files.attributesIfThere(layout.segment(segment))) != nil
     }
 
     /// Checks the stored inline body of a record; throws `.superseded` if it was overwritten while it was read, `.corrupt`.
@@ -134,7 +125,7 @@ final class ReaderEngine: Sendable {
         do throws(FileSystemError) {
             let file = try blobs.read(source.header.bodyWord, bytes: source.header.storedBlobBytes)
             // Not cached: the store that unlinks it gets its space back when this body is released.
-            blobs.letGo(file.number)
+            blobs.closeCached(file.number)
             return file
         } catch {
             if error.errno == SystemNumber.notFound { throw StoreError.gone }
@@ -203,11 +194,11 @@ extension ReaderEngine {
     ///   - giveUp: the result for a row that moves again and again.
     /// - Returns: the results of `work`, and where the next page begins.
     func page<Value: Sendable>(
-        from start: IndexPlace,
+        from start: IndexPosition,
         limit: Int,
         giveUp: Value? = nil,
         _ work: (IndexRow, StoreSnapshot, SegmentHandles) throws(StoreError) -> Value?
-    ) throws(StoreError) -> (values: [Value], next: IndexPlace) {
+    ) throws(StoreError) -> (values: [Value], next: IndexPosition) {
         var values: [Value] = []
         var place = start
         var tries = Self.tries
@@ -300,7 +291,7 @@ final class StoreSnapshot: Sendable {
         bytesUsed = found.segments.reduce(SpaceBudget.overhead(rows: found.segments.count) + found.blobBlocks) {
             sum,
             segment in
-            let (bytes, overflow) = sum.addingReportingOverflow(SpaceLedger.blocks(segment.fileSize))
+            let (bytes, overflow) = sum.addingReportingOverflow(SpaceQuota.blocks(segment.fileSize))
             return overflow ? .max : bytes
         }
     }
@@ -330,27 +321,28 @@ final class StoreSnapshot: Sendable {
 ///   loses its old name first, so all of them were read intact. What was copied out of a segment, in particular a tombstone, was
 ///   read there or at its new place.
 /// - Blobs are listed last: those of entries up to the cut are all there, unless their entries went meanwhile.
-struct SnapshotTaking: Sendable {
+struct SnapshotReader: Sendable {
     let layout: StoreLayout
     /// The file system, with the directories held: what replaces them is not read.
     let files: any FileSystem
     let seal: (any StoreSeal)?
 
     /// How many passes are made before the store is reported to change too fast.
-    private static let looks = 100
+    private static let maximumPasses = 100
 
     /// Takes a snapshot.
     ///
-    /// - Throws: `.badConfiguration` if the directory contains no store of this version; `.io`; `.resting` if it changes faster
+    /// - Throws: `.badConfiguration` if the directory contains no store of this version; `.io`; `.temporarilyUnavailable` if it
+    /// changes faster
     ///   than it can be read.
     func take() throws(StoreError) -> StoreSnapshot {
         var manifest = try readFormat()
         var format: StoreFormat { manifest.format }
-        var known: [UInt64: Known] = [:]
+        var known: [UInt64: Recovery.FoundFile] = [:]
         // A store that was closed cleanly does not change unless its format file does.
         var cut: UInt64? = format.isClean ? .max : nil
-        for _ in 0..<Self.looks {
-            let look = try disk { () throws(FileSystemError) in try self.look(format, known: &known) }
+        for _ in 0..<Self.maximumPasses {
+            let pass = try disk(try makePass(format, known: &known))
             let next = try readFormat()
             let isSame =
                 format.isClean
@@ -364,83 +356,75 @@ struct SnapshotTaking: Sendable {
                 continue
             }
             guard let bound = cut else {
-                cut = look.highestOrder
+                cut = pass.highestOrder
                 continue
             }
-            if look.isWhole { return try settle(look, manifest: manifest, isStill: isStill, upTo: bound) }
-            cut = max(bound, look.highestOrder)
+            if pass.isWhole { return try makeSnapshot(pass, manifest: manifest, isStill: isStill, upTo: bound) }
+            cut = max(bound, pass.highestOrder)
         }
-        throw StoreError(.resting, "\(layout.root) changes faster than it can be read; try again when it is less busy.")
+        throw StoreError(
+            .temporarilyUnavailable,
+            "\(layout.root) changes faster than it can be read; try again when it is less busy."
+        )
     }
 
-    /// A sealed segment that was read, and the size of its file then: a reopened one grows.
-    private struct Known {
-        let content: SegmentReader.Content
-        let size: Int
-    }
-
-    private struct Look {
+    private struct Pass {
         var found: [Recovery.FoundFile] = []
         var highestOrder: UInt64 = 0
         /// Whether every segment listed before still existed afterward.
         var isWhole = true
     }
 
-    private func look(_ format: StoreFormat, known: inout [UInt64: Known]) throws(FileSystemError) -> Look {
+    private func makePass(_ format: StoreFormat, known: inout [UInt64: Recovery.FoundFile]) throws(FileSystemError)
+        -> Pass
+    {
         let reader = SegmentReader(files: files, format: format, seal: seal, passesSealed: true)
-        var look = Look()
+        var pass = Pass()
         let listed = try Recovery.sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix, files)
-        var sealed: [UInt64: Known] = [:]
         for (number, size) in listed.sorted(by: { $0.key < $1.key }) {
+            // A reopened one grows.
             if let known = known[number], known.size == size {
-                sealed[number] = known
-                look.found.append(Recovery.FoundFile(number: number, size: size, outcome: .segment(known.content)))
+                pass.found.append(known)
                 continue
             }
             do throws(FileSystemError) {
-                let outcome = try reader.read(layout.segment(number), number: number)
-                look.found.append(Recovery.FoundFile(number: number, size: size, outcome: outcome))
-                guard case .segment(let content) = outcome else { continue }
-                look.highestOrder = max(look.highestOrder, content.highestOrder)
-                if content.isSealed, content.fileSize == size {
-                    sealed[number] = Known(content: content, size: size)
-                }
+                let content = try reader.read(layout.segment(number), number: number)
+                pass.found.append(Recovery.FoundFile(number: number, size: size, content: content))
             } catch {
                 guard error.errno == SystemNumber.notFound else { throw error }
-                look.isWhole = false
+                pass.isWhole = false
             }
         }
-        for known in sealed.values { look.highestOrder = max(look.highestOrder, known.content.highestOrder) }
+        pass.highestOrder = pass.found.reduce(0) { max($0, $1.content?.highestOrder ?? 0) }
+        let sealed = pass.found.filter { $0.content?.isSealed == true && $0.content?.fileSize == $0.size }
+        known = Dictionary(uniqueKeysWithValues: sealed.map { ($0.number, $0) })
         let after = Set(try files.list(layout.segments))
         for number in listed.keys where !after.contains(FileNumber.name(number) + StoreLayout.segmentSuffix) {
-            look.isWhole = false
+            pass.isWhole = false
         }
-        known = sealed
-        return look
+        return pass
     }
 
-    private func settle(
-        _ look: Look,
+    private func makeSnapshot(
+        _ pass: Pass,
         manifest: FormatFile,
         isStill: Bool,
         upTo cut: UInt64
     ) throws(StoreError) -> StoreSnapshot {
-        let holder = manifest.format.isClean ? nil : HolderNote.read(layout, files: files)
-        var found = look.found
-        let renewed = SnapshotTaking.renewed(found, since: cut)
+        let holder = manifest.format.isClean ? nil : LockHolder.read(layout, files: files)
+        var found = pass.found
+        let renewed = SnapshotReader.renewed(found, since: cut)
         for index in found.indices {
-            guard case .segment(var content) = found[index].outcome, content.highestOrder > cut else { continue }
+            guard var content = found[index].content, content.highestOrder > cut else { continue }
             // Removals count as soon as they are seen; newer entries belong to a later instant.
-            content.rows.removeAll { $0.kind == .entry && $0.order > cut && !renewed.contains(Identity($0)) }
-            found[index].outcome = .segment(content)
+            content.rows.removeAll { $0.kind == .entry && $0.order > cut && !renewed.contains(EntryIdentity($0)) }
+            found[index].content = content
         }
         let isHeld = holder != nil || !isStill
         var recovery = Recovery(layout: layout, files: files, manifest: manifest, seal: seal, isHeld: isHeld)
-        let blobs = try disk { () throws(FileSystemError) in
-            try Recovery.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files)
-        }
+        let blobs = try disk(try Recovery.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files))
         let index = ShardedIndex()
-        var store = try recovery.settled(found, blobs: blobs) { number, rows throws(StoreError) in
+        var store = try recovery.resolve(found, blobs: blobs) { number, rows throws(StoreError) in
             try index.shards[number].state.withLock { shard throws(StoreError) in _ = try shard.table.fill(rows) }
         }
         // A blob that is missing while the store is in use went with its entry.
@@ -448,28 +432,23 @@ struct SnapshotTaking: Sendable {
         return StoreSnapshot(store, format: manifest.format, index: index, holder: holder)
     }
 
-    private struct Identity: Hashable {
-        let primary: UInt64
-        let variant: UInt32
-
-        init(_ row: TableRow) { (primary, variant) = (row.primary, row.variant) }
-    }
-
     /// The entries that have both a record up to the cut and one beyond it.
     ///
     /// The record that was valid at the cut may have been between the two, and may have been reclaimed since, because the entry was
     /// written again. The older record was obsolete already, and the newer one hides it.
-    private static func renewed(_ found: [Recovery.FoundFile], since cut: UInt64) -> Set<Identity> {
-        func rows(_ isMeant: (TableRow) -> Bool) -> Set<Identity> {
-            var identities: Set<Identity> = []
+    private static func renewed(_ found: [Recovery.FoundFile], since cut: UInt64) -> Set<EntryIdentity> {
+        func rows(_ isMeant: (TableRow) -> Bool) -> Set<EntryIdentity> {
+            var identities: Set<EntryIdentity> = []
             for file in found {
-                guard case .segment(let content) = file.outcome else { continue }
-                for row in content.rows where row.kind == .entry && isMeant(row) { identities.insert(Identity(row)) }
+                guard let content = file.content else { continue }
+                for row in content.rows where row.kind == .entry && isMeant(row) {
+                    identities.insert(EntryIdentity(row))
+                }
             }
             return identities
         }
         let later = rows { $0.order > cut }
-        return later.isEmpty ? later : rows { $0.order <= cut && later.contains(Identity($0)) }
+        return later.isEmpty ? later : rows { $0.order <= cut && later.contains(EntryIdentity($0)) }
     }
 
     // MARK: The directory
@@ -477,10 +456,10 @@ struct SnapshotTaking: Sendable {
     private func readFormat() throws(StoreError) -> FormatFile {
         // A copy may be read half written, but hardly ever both, and not again and again.
         for _ in 0..<8 {
-            let file = try disk { () throws(FileSystemError) in try StoreDirectory.content(layout, files: files) }
+            let file = try disk(try StoreDirectory.content(layout, files: files))
             if let file { return file }
         }
-        guard try disk({ () throws(FileSystemError) in try files.attributesIfThere(layout.format) }) != nil else {
+        guard try disk(try files.attributesIfThere(layout.format)) != nil else {
             throw StoreError(.badConfiguration, "\(layout.root) contains no cache: there is no file FORMAT.")
         }
         throw StoreError(.badConfiguration, "\(layout.format) is damaged, or has another version of the disk format.")

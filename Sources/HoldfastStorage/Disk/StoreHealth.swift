@@ -8,11 +8,18 @@ final class StoreHealth: Sendable {
     let counters = DiskCounters()
     private let files: any FileSystem
     private let lockFile: OpenFile
-    private let life = Mutex(DiskLife())
-    /// Whether the store is open and its device has not failed recently; then nobody needs to look at `life`.
-    private let isCalm = Atomic<Bool>(true)
+    private let state = Mutex(State())
+    /// Whether the store is open and its device has not failed recently; then nobody needs to look at `state`.
+    private let isHealthy = Atomic<Bool>(true)
     /// The latest instant that a caller gave, in milliseconds.
     let latestNow = Atomic<Int64>(0)
+
+    private struct State {
+        var isClosed = false
+        /// Whether the directory is gone, or belongs to another store, permanently.
+        var isDisplaced = false
+        var breaker = DeviceCircuitBreaker()
+    }
 
     init(files: any FileSystem, lockFile: OpenFile) {
         self.files = files
@@ -23,29 +30,29 @@ final class StoreHealth: Sendable {
         if !isClosed { files.close(lockFile) }
     }
 
-    var isClosed: Bool { life.withLock { $0.isClosed } }
+    var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Refuses further calls; returns false if it was closed already.
     func close() -> Bool {
-        life.withLock { life in
-            isCalm.store(false, ordering: .releasing)
-            return life.close()
+        state.withLock { state in
+            isHealthy.store(false, ordering: .releasing)
+            defer { state.isClosed = true }
+            return !state.isClosed
         }
     }
 
-    /// Throws unless the store is open and not paused; records the caller's clock.
+    /// Throws unless the store is open and not paused; records the caller's clock. Without a clock, this only counts down a pause.
     func admit(now: StoreInstant?) throws(StoreError) {
         if let now { note(now) }
-        if isCalm.load(ordering: .acquiring) { return }
-        switch life.withLock({ $0.admits(now: now) }) {
-        case .admitted: return
-        case .closed: throw StoreError.closed
-        case .resting:
+        if isHealthy.load(ordering: .acquiring) { return }
+        try state.withLock { state throws(StoreError) in
+            if state.isClosed { throw StoreError.closed }
+            if state.isDisplaced { throw StoreError.displaced }
+            if state.breaker.admits(now: now) { return }
             throw StoreError(
-                .resting,
+                .temporarilyUnavailable,
                 "The store is paused after repeated failures of the device. Treat this as a miss."
             )
-        case .displaced: throw StoreError.displaced
         }
     }
 
@@ -58,14 +65,20 @@ final class StoreHealth: Sendable {
 
     /// Throws if the store is closed.
     func checkOpen() throws(StoreError) {
-        if isCalm.load(ordering: .acquiring) { return }
-        if life.withLock({ $0.isClosed }) { throw StoreError.closed }
+        if isHealthy.load(ordering: .acquiring) { return }
+        if isClosed { throw StoreError.closed }
     }
 
-    /// Whether a lookup that may be skipped is answered.
+    /// Whether a lookup that may be skipped is answered; this does not count down a pause.
     func answers(now: StoreInstant) -> Bool {
         note(now)
-        return isCalm.load(ordering: .acquiring) || life.withLock { $0.peeks(now: now) }
+        if isHealthy.load(ordering: .acquiring) { return true }
+        return state.withLock { !$0.isClosed && !$0.isDisplaced && !$0.breaker.isOpen(now: now) }
+    }
+
+    /// Makes one step on files; counts a failure of the device and throws the caller's error.
+    func checked<Value>(_ step: @autoclosure () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
+        do { return try step() } catch { throw failed(error) }
     }
 
     /// Counts a failure of the device and returns the caller's error.
@@ -74,26 +87,25 @@ final class StoreHealth: Sendable {
         let now = StoreInstant(milliseconds: latestNow.load(ordering: .relaxed))
         // Checked only if a name was not found: the lock file has its name as long as the directory is this store's.
         let isDisplaced = error.errno == SystemNumber.notFound && (try? files.isNamed(lockFile)) == false
-        life.withLock { life in
-            life.failed(now: now)
-            if isDisplaced { life.displace() }
-            isCalm.store(false, ordering: .releasing)
+        state.withLock { state in
+            state.breaker.failed(now: now)
+            if isDisplaced { state.isDisplaced = true }
+            isHealthy.store(false, ordering: .releasing)
         }
         return isDisplaced ? StoreError.displaced : StoreError(disk: error)
     }
 
     /// Whether the directory is gone, or another store's: nothing is served any more, and nothing is left to remove.
-    var isDisplaced: Bool { !isCalm.load(ordering: .acquiring) && life.withLock { $0.isDisplaced } }
+    var isDisplaced: Bool { !isHealthy.load(ordering: .acquiring) && state.withLock { $0.isDisplaced } }
 
     /// Records a success of the device.
     func succeeded() {
-        if isCalm.load(ordering: .acquiring) { return }
-        life.withLock { life in
-            life.succeeded()
-            isCalm.store(!life.isClosed && !life.isDisplaced, ordering: .releasing)
+        if isHealthy.load(ordering: .acquiring) { return }
+        state.withLock { state in
+            state.breaker.succeeded()
+            isHealthy.store(!state.isClosed && !state.isDisplaced, ordering: .releasing)
         }
     }
-
 }
 
 /// What a store counts, without a lock.
@@ -125,100 +137,54 @@ final class DiskCounters: Sendable {
     }
 }
 
-/// Whether a store accepts calls: open, paused after failures, or closed.
-struct DiskLife: Sendable {
-    enum Verdict: Sendable {
-        case admitted
-        case resting
-        /// The directory is gone, or belongs to another store.
-        case displaced
-        case closed
-    }
-
-    private(set) var isClosed = false
-    private(set) var isDisplaced = false
-    private var rest = RestDecision()
-
-    /// Whether a call may proceed; one without a clock only counts down the pause.
-    mutating func admits(now: StoreInstant?) -> Verdict {
-        if isClosed { return .closed }
-        if isDisplaced { return .displaced }
-        return rest.admits(now: now) ? .admitted : .resting
-    }
-
-    /// Whether a lookup that may be skipped is answered; it does not count down the pause.
-    func peeks(now: StoreInstant) -> Bool {
-        !isClosed && !isDisplaced && !rest.rests(now: now)
-    }
-
-    /// Records that the directory no longer belongs to this store, permanently.
-    mutating func displace() {
-        isDisplaced = true
-    }
-
-    mutating func failed(now: StoreInstant) {
-        rest.failed(now: now)
-    }
-
-    mutating func succeeded() {
-        rest.succeeded()
-    }
-
-    /// - Returns: false if it was closed already.
-    mutating func close() -> Bool {
-        defer { isClosed = true }
-        return !isClosed
-    }
-}
-
-/// Decides when a store that keeps failing should pause, and when to resume.
+/// A circuit breaker for the device: decides when a store that keeps failing should pause, and when to resume.
 ///
-/// Several failures in a row begin a pause. It ends at an instant of the caller's clock, or after a number of refused operations,
-/// whichever comes first, so that a clock that stands still or runs backward cannot extend it forever. The first failure after a
-/// pause begins another; a success ends the count.
-struct RestDecision: Sendable, Hashable {
-    static let failuresBeforeRest = 4
-    static let restMilliseconds: Int64 = 5_000
+/// Several failures in a row open it and begin a pause. It ends at an instant of the caller's clock, or after a number of
+/// refused operations, whichever comes first, so that a clock that stands still or runs backward cannot extend it forever. The
+/// first failure after a pause begins another; a success ends the count.
+struct DeviceCircuitBreaker: Sendable, Hashable {
+    static let failuresBeforePause = 4
+    static let pauseMilliseconds: Int64 = 5_000
     static let refusals = 64
 
     private var failuresInARow = 0
-    private var restEnds: StoreInstant?
+    private var pauseEnds: StoreInstant?
     private var refusalsLeft = 0
 
     /// Records a failure of the device.
     mutating func failed(now: StoreInstant) {
-        failuresInARow = min(failuresInARow + 1, Self.failuresBeforeRest)
-        guard failuresInARow == Self.failuresBeforeRest else { return }
-        let (end, overflow) = now.milliseconds.addingReportingOverflow(Self.restMilliseconds)
-        restEnds = StoreInstant(milliseconds: overflow ? .max : end)
+        failuresInARow = min(failuresInARow + 1, Self.failuresBeforePause)
+        guard failuresInARow == Self.failuresBeforePause else { return }
+        let (end, overflow) = now.milliseconds.addingReportingOverflow(Self.pauseMilliseconds)
+        pauseEnds = StoreInstant(milliseconds: overflow ? .max : end)
         refusalsLeft = Self.refusals
     }
 
     /// Records a success of the device.
     mutating func succeeded() {
         failuresInARow = 0
-        restEnds = nil
+        pauseEnds = nil
     }
 
     /// Whether an operation may use the device; one without a clock only counts down.
     mutating func admits(now: StoreInstant?) -> Bool {
-        guard let end = restEnds else { return true }
+        guard let end = pauseEnds else { return true }
         if refusalsLeft > 0, now.map({ $0 < end }) ?? true {
             refusalsLeft -= 1
             return false
         }
-        restEnds = nil
+        pauseEnds = nil
         return true
     }
 
     /// Whether the store is paused; asking does not count down.
-    func rests(now: StoreInstant) -> Bool {
-        guard let end = restEnds else { return false }
+    func isOpen(now: StoreInstant) -> Bool {
+        guard let end = pauseEnds else { return false }
         return refusalsLeft > 0 && now < end
     }
 }
 
-/// Runs steps on files, and converts a failure to the caller's error.
-func disk<Value>(_ step: () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
+/// Makes one step on files, and converts a failure to the caller's error.
+func disk<Value>(_ step: @autoclosure () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
     do { return try step() } catch { throw StoreError(disk: error) }
 }

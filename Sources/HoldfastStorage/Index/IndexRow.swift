@@ -2,26 +2,21 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// Where a record is: which of the live segments, and which part of it.
-struct RecordPlace: Sendable, Hashable {
-    /// The most segments that may be live at once: the slot has 12 bits, and the last number is not used.
-    static let maximumSlots = 4_095
-
-    /// The segment, by its slot among the live ones; below ``maximumSlots``, since the index keeps 12 bits.
+struct RecordLocation: Sendable, Hashable {
+    /// The segment, by its slot among the live ones; below ``Geometry/maximumSegments``, since the index keeps 12 bits.
     var slot: UInt16
     /// The offset in the segment file, in units of 16 bytes; below 2^30, since the index keeps 30 bits.
     var unit: UInt32
     /// The length of the record, in units of 16 bytes, rounded up.
     var units: UInt16
 
-    /// The place of `units` units, starting at `unit`, in the segment with this slot.
-    init(slot: UInt16, unit: UInt32, units: UInt16) {
-        self.slot = slot
-        self.unit = unit
-        self.units = units
-    }
+    /// The offset in the segment file, in bytes.
+    var offset: Int { Int(unit) * Geometry.unit }
+    /// The length of the record, in bytes, rounded up.
+    var byteCount: Int { Int(units) * Geometry.unit }
 }
 
-extension RecordPlace {
+extension RecordLocation {
     /// The place in 58 bits: slot, unit, units, from the highest down; higher bits of slot (above 12) and unit (above 30) are lost.
     var packed: UInt64 {
         (UInt64(slot) & 0xFFF) << 46 | (UInt64(unit) & 0x3FFF_FFFF) << 16 | UInt64(units)
@@ -35,7 +30,7 @@ extension RecordPlace {
     }
 }
 
-/// What the index knows about one entry: enough to read it, to order it and to judge its value, but not its key.
+/// What the index knows about one entry: enough to read it, to order it and to score it, but not its key.
 ///
 /// The key is compared on the disk. Rows with the same shard, fragment and variant are assumed to belong to the same entry.
 struct IndexRow: Sendable, Hashable {
@@ -50,40 +45,19 @@ struct IndexRow: Sendable, Hashable {
     /// The low 32 bits of the variant key's hash.
     var variant: UInt32
     /// Where the record is.
-    var place: RecordPlace
+    var place: RecordLocation
     /// The order number of the record: 1 ... ``highestOrder``; numbers outside are stored as the nearest one.
     var order: UInt64
     /// How often the entry was requested recently, see ``KeyFrequencies``.
-    var mark: UInt8
+    var mark: UInt8 = 0
     /// Whether eviction must skip the entry.
-    var isPinned: Bool
+    var isPinned = false
     /// Whether the body is in a blob file.
-    var hasBlob: Bool
+    var hasBlob = false
     /// Whether an older record of the same identity may still be on the disk.
-    var shadows: Bool
+    var shadows = false
 
-    /// A row; by default one that was requested once when its shard was made.
-    init(
-        fragment: UInt64,
-        variant: UInt32,
-        place: RecordPlace,
-        order: UInt64,
-        mark: UInt8 = 0,
-        isPinned: Bool = false,
-        hasBlob: Bool = false,
-        shadows: Bool = false
-    ) {
-        self.fragment = fragment
-        self.variant = variant
-        self.place = place
-        self.order = order
-        self.mark = mark
-        self.isPinned = isPinned
-        self.hasBlob = hasBlob
-        self.shadows = shadows
-    }
-
-    /// The entry's hash in ``KeyFrequencies`` and ``CarryJudge``; independent of the bits that chose the shard.
+    /// The entry's hash in ``KeyFrequencies`` and ``RetentionPolicy``; independent of the bits that chose the shard.
     var keyHash: UInt32 { UInt32(truncatingIfNeeded: fragment) ^ variant }
 }
 
@@ -165,7 +139,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
 
     var order: UInt64 { state >> 16 }
 
-    var place: RecordPlace { RecordPlace(packed: location) }
+    var place: RecordLocation { RecordLocation(packed: location) }
 
     /// The row unpacked; meaningless for an empty slot.
     var row: IndexRow {

@@ -34,15 +34,8 @@ struct PurgeDecision: Sendable {
         var unknown = Unknown()
         guard asks else { return unknown }
         unknown.committed = entries.filter { committed[$0.version] == nil }
-        for (id, writer) in writers.all where written[id] == nil {
-            unknown.written[id] = StoredEntry(
-                key: writer.key,
-                variant: writer.variant,
-                version: .beingWritten,
-                description: writer.description,
-                bodyLength: 0,
-                storedAt: now
-            )
+        for writer in writers.all where written[writer.id] == nil {
+            unknown.written[writer.id] = writer.entry(now: now)
         }
         return unknown
     }
@@ -61,10 +54,11 @@ struct PurgeDecision: Sendable {
     }
 
     /// The writers whose entries the purge removes.
-    func superseded(in writers: WritersInFlight) -> [UInt64] {
-        writers.all.compactMap { id, writer in
-            (selection.takes(writer.key, description: writer.description) ?? written[id] ?? false) ? id : nil
+    func superseded(in writers: WritersInFlight) -> Set<UInt64> {
+        let superseded = writers.all.filter { writer in
+            selection.takes(writer.key, description: writer.description) ?? written[writer.id] ?? false
         }
+        return Set(superseded.map(\.id))
     }
 }
 
@@ -90,19 +84,21 @@ extension StoredEntry {
         description: EntryDescription? = nil,
         version: Version? = nil,
         isPinned: Bool? = nil,
-        held: HeldBody? = nil
+        held: ResidentBody? = nil
     ) -> StoredEntry {
         StoredEntry(
-            key: key,
-            variant: variant,
-            version: version ?? self.version,
-            description: description ?? self.description,
-            bodyLength: bodyLength,
-            storedAt: storedAt,
-            isPinned: isPinned ?? self.isPinned,
-            // Only an origin's response clears it, and that comes as a new description.
-            needsValidation: description == nil && needsValidation,
-            held: held
+            Content(
+                key: key,
+                variant: variant,
+                version: version ?? self.version,
+                description: description ?? self.description,
+                bodyLength: bodyLength,
+                storedAt: storedAt,
+                isPinned: isPinned ?? self.isPinned,
+                // Only an origin's response clears it, and that comes as a new description.
+                needsValidation: description == nil && needsValidation,
+                held: held
+            )
         )
     }
 }

@@ -117,7 +117,7 @@ struct RowTable: ~Copyable {
     mutating func update(
         _ fragment: UInt64,
         variant: UInt32,
-        at place: RecordPlace,
+        at place: RecordLocation,
         change: (inout IndexRow) -> Void
     ) -> Bool {
         guard let slot = slot(fragment, variant: variant), pages[slot].place == place else { return false }
@@ -148,7 +148,7 @@ struct RowTable: ~Copyable {
 
     /// Removes the row of a fragment and variant if it is still at a place, and returns it.
     @discardableResult
-    mutating func remove(_ fragment: UInt64, variant: UInt32, at place: RecordPlace) -> IndexRow? {
+    mutating func remove(_ fragment: UInt64, variant: UInt32, at place: RecordLocation) -> IndexRow? {
         guard let slot = slot(fragment, variant: variant), pages[slot].place == place else { return nil }
         let row = pages[slot].row
         pages.remove(at: slot)

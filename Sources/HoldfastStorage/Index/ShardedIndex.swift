@@ -10,7 +10,7 @@ struct Shard: ~Copyable {
     /// The entries being written.
     var writers = WritersInFlight()
     /// The keys for which a failed write may have left a record.
-    var lingering = Lingering()
+    var uncertain = UncertainWrites()
     /// How often the shard's keys were requested recently.
     var frequencies: KeyFrequencies
     /// The records between the reservation of their place and their publication.
@@ -26,15 +26,15 @@ struct Shard: ~Copyable {
 
     /// Removes a row if it is still at a place, and returns it.
     @discardableResult
-    mutating func remove(_ fragment: UInt64, variant: UInt32, at place: RecordPlace) -> IndexRow? {
+    mutating func remove(_ fragment: UInt64, variant: UInt32, at place: RecordLocation) -> IndexRow? {
         guard let gone = table.remove(fragment, variant: variant, at: place) else { return nil }
         frequencies.noteGone(gone.keyHash, mark: gone.mark)
         return gone
     }
 
-    /// The value that ``CarryJudge`` uses; `bytes` are those of record and blob.
+    /// The value that ``RetentionPolicy`` uses; `bytes` are those of record and blob.
     func score(of row: IndexRow, bytes: Int) -> Int {
-        CarryJudge.score(weight: frequencies.weight(row.mark), bytes: bytes, hash: row.keyHash)
+        RetentionPolicy.score(weight: frequencies.weight(row.mark), bytes: bytes, hash: row.keyHash)
     }
 }
 
@@ -76,7 +76,7 @@ final class ShardedIndex: Sendable {
     }
 
     /// Rows in order, starting at a place in a shard.
-    func rows(from place: IndexPlace, limit: Int) -> [IndexRow] {
+    func rows(from place: IndexPosition, limit: Int) -> [IndexRow] {
         shards[place.shard].state.withLock {
             $0.table.rows(from: place.fragment, variant: place.variant, limit: limit)
         }
@@ -107,19 +107,19 @@ final class ShardedIndex: Sendable {
 ///
 /// Code that removes such a key must write a tombstone even if the index has no row for it. The set is limited; once it could not
 /// take a key, it contains every key until ``removeAll()``.
-struct Lingering: Sendable {
+struct UncertainWrites: Sendable {
     /// The most keys stored individually.
     static let bound = 64
 
     private var primaries: Set<UInt64> = []
 
-    /// Whether a key did not fit, so that every key may linger.
+    /// Whether a key did not fit, so that every key counts as uncertain.
     private(set) var isOverfull = false
 
-    /// Nothing lingers.
+    /// No keys.
     init() {}
 
-    /// Whether nothing lingers.
+    /// Whether it contains no key.
     var isEmpty: Bool { primaries.isEmpty && !isOverfull }
 
     /// Whether a record of the key with this hash may be on the disk without the index knowing it.
@@ -143,7 +143,7 @@ struct Lingering: Sendable {
 
     /// Forgets every key: nothing is left on the disk.
     mutating func removeAll() {
-        self = Lingering()
+        self = UncertainWrites()
     }
 }
 
@@ -155,48 +155,57 @@ struct WritersInFlight: Sendable {
         let variant: StoreKey
         let description: EntryDescription
         /// Bytes held against the capacity.
-        var reserved: Int
+        var reserved = 0
         /// Set once the key was invalidated or purged: the bytes may be older than the reason.
         var isSuperseded = false
+        /// Its number.
+        fileprivate(set) var id: UInt64 = 0
+
+        /// The entry as a purge's predicate sees it.
+        func entry(now: StoreInstant) -> StoredEntry {
+            StoredEntry(
+                key: key,
+                variant: variant,
+                version: .beingWritten,
+                description: description,
+                bodyLength: 0,
+                storedAt: now
+            )
+        }
+
+        init(key: StoreKey, variant: StoreKey, description: EntryDescription, reserved: Int = 0) {
+            (self.key, self.variant, self.description, self.reserved) = (key, variant, description, reserved)
+        }
     }
 
-    private struct Numbered: Sendable {
-        let id: UInt64
-        var writer: Writer
-    }
-
-    /// By ascending number. There are few at a time, so a list is faster than any table.
-    private var writers: [Numbered] = []
+    /// Every writer, by ascending number. There are few at a time, so a list is faster than any table.
+    private(set) var all: [Writer] = []
     private var nextID: UInt64 = 0
 
     /// The bytes that all of them hold.
     private(set) var reserved = 0
 
     /// The writer with this number, unless it ended.
-    subscript(id: UInt64) -> Writer? { place(of: id).map { writers[$0].writer } }
-
-    /// Every writer with its number.
-    var all: [UInt64: Writer] {
-        Dictionary(writers.map { ($0.id, $0.writer) }, uniquingKeysWith: { first, _ in first })
-    }
+    subscript(id: UInt64) -> Writer? { place(of: id).map { all[$0] } }
 
     /// Adds a writer and numbers it.
     mutating func begin(_ writer: Writer) -> UInt64 {
         nextID &+= 1
-        writers.append(Numbered(id: nextID, writer: writer))
+        all.append(writer)
+        all[all.count - 1].id = nextID
         reserved += writer.reserved
         return nextID
     }
 
     /// Adds a writer for a draft that is put in one step, which may take a while.
     mutating func begin(_ draft: EntryDraft) -> UInt64 {
-        begin(Writer(key: draft.key, variant: draft.variant, description: draft.description, reserved: 0))
+        begin(Writer(key: draft.key, variant: draft.variant, description: draft.description))
     }
 
     /// Reserves `count` more bytes for a writer, or fewer if negative.
     mutating func reserve(_ count: Int, for id: UInt64) {
         guard let place = place(of: id) else { return }
-        writers[place].writer.reserved += count
+        all[place].reserved += count
         reserved += count
     }
 
@@ -204,49 +213,45 @@ struct WritersInFlight: Sendable {
     @discardableResult
     mutating func end(_ id: UInt64) -> Writer? {
         guard let place = place(of: id) else { return nil }
-        let writer = writers.remove(at: place).writer
+        let writer = all.remove(at: place)
         reserved -= writer.reserved
         return writer
     }
 
     /// Whether this writer may commit; nil once it ended.
-    func maySucceed(_ id: UInt64) -> Bool? { place(of: id).map { !writers[$0].writer.isSuperseded } }
+    func mayCommit(_ id: UInt64) -> Bool? { place(of: id).map { !all[$0].isSuperseded } }
 
     /// Whether an entry of `key` is being written.
-    func hasWriters(of key: StoreKey) -> Bool { writers.contains { $0.writer.key == key } }
+    func hasWriters(of key: StoreKey) -> Bool { all.contains { $0.key == key } }
 
     /// Ensures that no writer commits.
     mutating func supersedeAll() {
-        for place in writers.indices { writers[place].writer.isSuperseded = true }
+        for place in all.indices { all[place].isSuperseded = true }
     }
 
     /// Ensures that no writer of `key` commits.
     mutating func supersede(_ key: StoreKey) {
-        for place in writers.indices where writers[place].writer.key == key {
-            writers[place].writer.isSuperseded = true
-        }
+        for place in all.indices where all[place].key == key { all[place].isSuperseded = true }
     }
 
     /// Ensures that none of these writers commits.
-    mutating func supersede(ids: [UInt64]) {
-        for id in ids {
-            if let place = place(of: id) { writers[place].writer.isSuperseded = true }
-        }
+    mutating func supersede(ids: Set<UInt64>) {
+        for place in all.indices where ids.contains(all[place].id) { all[place].isSuperseded = true }
     }
 
     private func place(of id: UInt64) -> Int? {
         var low = 0
-        var high = writers.count
+        var high = all.count
         while low < high {
             let middle = (low + high) / 2
-            if writers[middle].id < id { low = middle + 1 } else { high = middle }
+            if all[middle].id < id { low = middle + 1 } else { high = middle }
         }
-        return low < writers.count && writers[low].id == id ? low : nil
+        return low < all.count && all[low].id == id ? low : nil
     }
 }
 
 /// The position of a walk through all rows, in the order of shard, fragment and variant.
-struct IndexPlace: Sendable {
+struct IndexPosition: Sendable {
     var shard = 0
     var fragment: UInt64 = 0
     var variant: UInt32 = 0
@@ -259,16 +264,16 @@ struct IndexPlace: Sendable {
         guard let (number, bytes) = cursor?.parts, number < UInt64(ShardedIndex.count), bytes.count == 12 else {
             return
         }
-        var decoder = ByteDecoder(bytes[...])
-        guard let fragment = decoder.number(UInt64.self), let variant = decoder.number(UInt32.self) else { return }
-        (shard, self.fragment, self.variant) = (Int(number), fragment, variant)
+        shard = Int(number)
+        (fragment, variant) = bytes.withUnsafeBytes { ($0.number(at: 0), $0.number(at: 8)) }
     }
 
     var cursor: StoreCursor {
-        var encoder = ByteEncoder()
-        encoder.put(fragment)
-        encoder.put(variant)
-        return StoreCursor(number: UInt64(clamping: shard), bytes: encoder.bytes)
+        let bytes = [UInt8](zeroed: 12) { bytes in
+            bytes.put(fragment, at: 0)
+            bytes.put(variant, at: 8)
+        }
+        return StoreCursor(number: UInt64(clamping: shard), bytes: bytes)
     }
 
     /// Whether no shard is left.

@@ -5,12 +5,12 @@
 struct MemoryRecord: Sendable {
     /// What a lookup returns; contains ``held``.
     let entry: StoredEntry
-    let held: HeldBody
+    let held: ResidentBody
 
-    /// Its ticket in ``MemoryLedger``.
-    var ticket: SlotTicket { held.ticket }
+    /// Its handle in ``MemoryAccounting``.
+    var handle: SlotHandle { held.handle }
 
-    init(_ entry: StoredEntry, held: HeldBody) {
+    init(_ entry: StoredEntry, held: ResidentBody) {
         self.entry = entry.changed(held: held)
         self.held = held
     }
@@ -33,15 +33,15 @@ struct GroupTable: Sendable {
         let hash: UInt64
         /// What a lookup returns, newest first; empty at a free place.
         let entries: [StoredEntry]
-        /// The ticket of the only variant; ``SlotTicket/none`` if there are several.
-        let onlyTicket: SlotTicket
+        /// The handle of the only variant; ``SlotHandle/none`` if there are several.
+        let onlyHandle: SlotHandle
 
         static let free = Group(key: StoreKey([]), hash: 0, records: [])
 
         init(key: StoreKey, hash: UInt64, records: [MemoryRecord]) {
             (self.key, self.hash) = (key, hash)
             entries = records.map(\.entry)
-            onlyTicket = records.count == 1 ? records[0].ticket : .none
+            onlyHandle = records.count == 1 ? records[0].handle : .none
             for record in records { record.held.setSiblings(records.count > 1) }
         }
 
@@ -150,25 +150,6 @@ struct GroupTable: Sendable {
     private static func fragment(_ hash: UInt64) -> UInt64 { hash << 8 & ~0xFFFF_FFFF }
 
     static func areEqual(_ left: StoreKey, _ right: StoreKey) -> Bool {
-        left.bytes.withUnsafeBytes { left in
-            right.bytes.withUnsafeBytes { right in
-                guard left.count == right.count else { return false }
-                if left.baseAddress == right.baseAddress { return true }
-                var offset = 0
-                while left.count - offset >= 8 {
-                    if left.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-                        != right.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-                    {
-                        return false
-                    }
-                    offset += 8
-                }
-                while offset < left.count {
-                    if left[offset] != right[offset] { return false }
-                    offset += 1
-                }
-                return true
-            }
-        }
+        left.bytes.withUnsafeBytes { left in right.bytes.withUnsafeBytes { left.isEqual(to: $0) } }
     }
 }

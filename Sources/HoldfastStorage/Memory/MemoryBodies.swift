@@ -196,26 +196,26 @@ final class MemoryWriter: EntryWriter {
 /// The body of a version in a ``MemoryStore``, and whether the version is still there.
 ///
 /// Snapshots of the version contain it, so that opening the body takes no lock and no second search.
-final class HeldBody: Sendable {
+final class ResidentBody: Sendable {
     let bytes: ByteChunk
-    /// The version's ticket in ``MemoryLedger``.
-    let ticket: SlotTicket
+    /// The version's handle in ``MemoryAccounting``.
+    let handle: SlotHandle
     private let owner: ObjectIdentifier
     /// The original that it is a copy of; when the original is gone, so is this.
-    private let original: HeldBody?
+    private let original: ResidentBody?
     private let gone = Atomic(false)
     private let siblings = Atomic(false)
 
     /// The body of a version in these shards.
-    init(_ bytes: ByteChunk, ticket: SlotTicket, in owner: AnyObject) {
-        (self.bytes, self.ticket) = (bytes, ticket)
+    init(_ bytes: ByteChunk, handle: SlotHandle, in owner: AnyObject) {
+        (self.bytes, self.handle) = (bytes, handle)
         self.owner = ObjectIdentifier(owner)
         original = nil
     }
 
     /// Another object for the same body, so that threads change their own reference counts.
-    init(copying other: HeldBody) {
-        (bytes, ticket, owner, original) = (other.bytes, other.ticket, other.owner, other)
+    init(copying other: ResidentBody) {
+        (bytes, handle, owner, original) = (other.bytes, other.handle, other.owner, other)
     }
 
     /// Whether the version left its store; set before the call that removed it returns.

@@ -12,7 +12,7 @@ final class MemoryShards: Sendable {
     private static let lines = 128
     private static let stride = (MemoryLayout<MemoryShard>.stride + lines - 1) / lines * lines
     static let stripes = 16
-    private static let copyStride = (MemoryLayout<HotCopies>.stride + lines - 1) / lines * lines
+    private static let copyStride = (MemoryLayout<HotEntryCache>.stride + lines - 1) / lines * lines
 
     // Proof: set only in `init`; what it points to is initialized there, Sendable, and freed in `deinit`, when nobody can reach it
     // any more. MemoryStoreStressTests uses it from many threads.
@@ -29,7 +29,7 @@ final class MemoryShards: Sendable {
             place.initialize(to: MemoryShard())
             changes(number).initialize(to: Atomic(0))
         }
-        for stripe in 0..<Self.stripes { copies(stripe).initialize(to: HotCopies()) }
+        for stripe in 0..<Self.stripes { copies(stripe).initialize(to: HotEntryCache()) }
     }
 
     deinit {
@@ -66,7 +66,7 @@ final class MemoryShards: Sendable {
     }
 
     /// The variants of a key, and the shard or stripe where the hit was noted if it is time to pass the notes on.
-    func lookUp(_ key: StoreKey, hash: UInt64, now: StoreInstant) -> (found: ShardState.Found, due: NotePlace?) {
+    func lookUp(_ key: StoreKey, hash: UInt64, now: StoreInstant) -> (found: ShardState.Found, due: ReadBufferID?) {
         let number = Self.number(of: hash)
         let stripe = ThreadStripe.current(of: Self.stripes)
         let hot = copies(stripe)
@@ -76,10 +76,10 @@ final class MemoryShards: Sendable {
                 return (found, found.isDue ? .stripe(stripe) : nil)
             }
         }
-        let ((found, change), wasTaken) = place(number).pointee.reading { state in
+        let ((found, change), wasContended) = place(number).pointee.reading { state in
             (state.lookUp(key, hash: hash, now: now), changes(number).pointee.load(ordering: .relaxed))
         }
-        if wasTaken, !found.entries.isEmpty {
+        if wasContended, !found.entries.isEmpty {
             hot.pointee.add(key, hash: hash, change: change, entries: found.entries)
             // A thread that changed the shard meanwhile may have dropped copies before this one was added.
             if changes(number).pointee.load(ordering: .acquiring) != change { dropCopies() }
@@ -102,21 +102,21 @@ final class MemoryShards: Sendable {
     }
 
     /// Where a hit was noted.
-    enum NotePlace: Sendable {
+    enum ReadBufferID: Sendable {
         case shard(Int)
         case stripe(Int)
 
         /// Every place, always in the same order.
-        static let all = (0..<count).map { NotePlace.shard($0) } + (0..<stripes).map { NotePlace.stripe($0) }
+        static let all = (0..<count).map { ReadBufferID.shard($0) } + (0..<stripes).map { ReadBufferID.stripe($0) }
     }
 
-    /// See ``MemoryShard/takeNotes(_:)``.
-    func takeNotes(_ noted: NotePlace, tickets: inout [SlotTicket]) -> StoreInstant? {
+    /// See ``MemoryShard/drainReads(_:)``.
+    func drainReads(_ noted: ReadBufferID, handles: inout [SlotHandle]) -> StoreInstant? {
         switch noted {
-        case .shard(let number): return place(number).pointee.takeNotes(&tickets)
+        case .shard(let number): return place(number).pointee.drainReads(&handles)
         case .stripe(let stripe):
             guard copies(stripe).pointee.mayHold else { return nil }
-            return copies(stripe).pointee.withLock { state in state.drain { tickets.append($0) } }
+            return copies(stripe).pointee.withLock { state in state.drain { handles.append($0) } }
         }
     }
 
@@ -137,10 +137,10 @@ final class MemoryShards: Sendable {
             .assumingMemoryBound(to: Atomic<Int>.self)
     }
 
-    func copies(_ stripe: Int) -> UnsafeMutablePointer<HotCopies> {
+    func copies(_ stripe: Int) -> UnsafeMutablePointer<HotEntryCache> {
         precondition(stripe >= 0 && stripe < Self.stripes, "There is no stripe \(stripe)")
         return base.advanced(by: Self.count * (Self.stride + Self.lines) + stripe * Self.copyStride)
-            .assumingMemoryBound(to: HotCopies.self)
+            .assumingMemoryBound(to: HotEntryCache.self)
     }
 }
 
@@ -155,7 +155,8 @@ struct ShardState: Sendable {
     }
 
     var table = GroupTable()
-    private(set) var buffer = ReadBuffer()
+    /// The uses that were not passed on yet.
+    var buffer = ReadBuffer()
     private(set) var lookups = 0
     private(set) var lookupsFound = 0
     private var latestNow: StoreInstant?
@@ -169,8 +170,8 @@ struct ShardState: Sendable {
             return Found(entries: [], isDue: false, isClosed: isClosed)
         }
         lookupsFound &+= 1
-        let ticket = table.groups[place].onlyTicket
-        let isDue = ticket != .none && buffer.note(ticket)
+        let handle = table.groups[place].onlyHandle
+        let isDue = handle != .none && buffer.note(handle)
         return Found(entries: table.groups[place].entries, isDue: isDue, isClosed: false)
     }
 
@@ -180,14 +181,11 @@ struct ShardState: Sendable {
         return table.groups[place].entries.first { $0.isVersion(of: entry) }.flatMap { MemoryRecord($0) }
     }
 
-    /// Notes a use that no lookup shows.
-    mutating func note(_ ticket: SlotTicket) -> Bool { buffer.note(ticket) }
-
-    /// Removes the record with this ticket, which the ledger has removed.
-    mutating func remove(_ ticket: SlotTicket, hash: UInt64) -> MemoryRecord? {
+    /// Removes the record with this handle, which has left the accounting.
+    mutating func remove(_ handle: SlotHandle, hash: UInt64) -> MemoryRecord? {
         for place in table.places(hash: hash) {
             var records = table.groups[place].records
-            guard let index = records.firstIndex(where: { $0.ticket == ticket }) else { continue }
+            guard let index = records.firstIndex(where: { $0.handle == handle }) else { continue }
             let gone = records.remove(at: index)
             table.replace(table.groups[place].key, hash: hash, with: records)
             return gone
@@ -195,10 +193,10 @@ struct ShardState: Sendable {
         return nil
     }
 
-    /// Passes the noted tickets to `body`.
+    /// Passes the noted handles to `body`.
     ///
     /// - Returns: the instant of the latest lookup since the last call.
-    mutating func drain(_ body: (SlotTicket) -> Void) -> StoreInstant? {
+    mutating func drain(_ body: (SlotHandle) -> Void) -> StoreInstant? {
         defer { latestNow = nil }
         buffer.drain(body)
         return latestNow
@@ -218,7 +216,7 @@ struct MemoryShard: ~Copyable, Sendable {
 
     private let state = Mutex(ShardState())
     /// Whether there may be something to drain; a hint that saves the lock.
-    private let hasNotes = Atomic(false)
+    private let hasReads = Atomic(false)
     /// Whether the lock is held; a hint that saves a system call.
     private let isHeld = Atomic(false)
 
@@ -230,13 +228,13 @@ struct MemoryShard: ~Copyable, Sendable {
     func withLock<Result: Sendable, Failure: Error>(
         _ body: (inout ShardState) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try withLockTelling(body).result
+        try withLockReportingContention(body).result
     }
 
     /// Like ``withLock(_:)``; also returns whether the lock was found taken.
-    private func withLockTelling<Result: Sendable, Failure: Error>(
+    private func withLockReportingContention<Result: Sendable, Failure: Error>(
         _ body: (inout ShardState) throws(Failure) -> Result
-    ) throws(Failure) -> (result: Result, wasTaken: Bool) {
+    ) throws(Failure) -> (result: Result, wasContended: Bool) {
         for attempt in 0..<Self.attempts {
             if !isHeld.load(ordering: .relaxed) {
                 let result = try state.withLockIfAvailable { state throws(Failure) in
@@ -246,7 +244,7 @@ struct MemoryShard: ~Copyable, Sendable {
                 }
                 if let result { return (result, attempt > 0) }
             }
-            Self.standBack(256 << min(attempt, 3))
+            Self.spin(256 << min(attempt, 3))
         }
         let result = try state.withLock { state throws(Failure) in
             isHeld.store(true, ordering: .relaxed)
@@ -257,7 +255,7 @@ struct MemoryShard: ~Copyable, Sendable {
     }
 
     /// Spins for this many steps of about a cycle, without touching memory that others use.
-    private static func standBack(_ steps: Int) {
+    private static func spin(_ steps: Int) {
         let idle = Atomic(0)
         for step in 0..<steps { idle.store(step, ordering: .relaxed) }
     }
@@ -265,17 +263,17 @@ struct MemoryShard: ~Copyable, Sendable {
     /// Like ``withLock(_:)``, for code that may note hits.
     func reading<Result: Sendable>(
         _ body: (inout ShardState) -> Result
-    ) -> (result: Result, wasTaken: Bool) {
-        let result = withLockTelling(body)
-        if !hasNotes.load(ordering: .relaxed) { hasNotes.store(true, ordering: .relaxed) }
+    ) -> (result: Result, wasContended: Bool) {
+        let result = withLockReportingContention(body)
+        if !hasReads.load(ordering: .relaxed) { hasReads.store(true, ordering: .relaxed) }
         return result
     }
 
-    /// The noted tickets in order, and the instant of the latest lookup.
-    func takeNotes(_ tickets: inout [SlotTicket]) -> StoreInstant? {
-        guard hasNotes.load(ordering: .relaxed) else { return nil }
-        hasNotes.store(false, ordering: .relaxed)
-        return withLock { state in state.drain { tickets.append($0) } }
+    /// The noted handles in order, and the instant of the latest lookup.
+    func drainReads(_ handles: inout [SlotHandle]) -> StoreInstant? {
+        guard hasReads.load(ordering: .relaxed) else { return nil }
+        hasReads.store(false, ordering: .relaxed)
+        return withLock { state in state.drain { handles.append($0) } }
     }
 }
 

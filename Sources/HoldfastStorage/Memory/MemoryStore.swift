@@ -40,8 +40,8 @@ public final class MemoryStore: CacheStore {
     let hashSeed: UInt64
     let shards = MemoryShards()
     /// Taken before any shard's lock, and by every change.
-    private let book: Mutex<MemoryBook>
-    private let bytesRead = StripedCount()
+    private let shared: Mutex<SharedMemoryState>
+    private let bytesRead = StripedCounter()
 
     /// An empty store.
     ///
@@ -74,7 +74,9 @@ public final class MemoryStore: CacheStore {
         self.limits = limits
         secret = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
         hashSeed = generator.next()
-        book = Mutex(MemoryBook(ledger: MemoryLedger(capacity: limits.capacity, makePolicy: makePolicy)))
+        shared = Mutex(
+            SharedMemoryState(accounting: MemoryAccounting(capacity: limits.capacity, makePolicy: makePolicy))
+        )
     }
 
     // MARK: Reading
@@ -102,14 +104,14 @@ public final class MemoryStore: CacheStore {
         guard let held = held(of: entry), !held.isGone else { return nil }
         if held.hasSiblings {
             let shard = MemoryShards.number(of: hash(of: entry.key))
-            if shards.reading(shard, body: { $0.note(held.ticket) }) { passOn(.shard(shard)) }
+            if shards.reading(shard, body: { $0.buffer.note(held.handle) }) { drain(.shard(shard)) }
         }
         bytesRead.add(held.bytes.count)
         return held.bytes
     }
 
     /// The body that a snapshot carries; a snapshot from another store is looked up.
-    private func held(of entry: StoredEntry) -> HeldBody? {
+    private func held(of entry: StoredEntry) -> ResidentBody? {
         if let held = entry.held, held.isIn(shards) { return held }
         let hash = hash(of: entry.key)
         return withShard(of: hash) { $0.record(of: entry, hash)?.held }
@@ -122,10 +124,9 @@ public final class MemoryStore: CacheStore {
     ) async throws(StoreError) -> StorePage {
         var page = MemoryPage(after: cursor, limit: limit)
         for number in page.firstShard..<max(page.firstShard, MemoryShards.count) {
-            let taken = page
-            page = try shards.withLock(number) { state throws(StoreError) in
+            try shards.withLock(number) { state throws(StoreError) in
                 if state.isClosed { throw StoreError.closed }
-                return taken.adding(state.table.groups, ofShard: number)
+                page.add(state.table.groups, ofShard: number)
             }
             if page.isFull { break }
         }
@@ -133,11 +134,11 @@ public final class MemoryStore: CacheStore {
     }
 
     public var statistics: StoreStatistics {
-        var statistics = book.withLock { book in
-            var statistics = book.counts
-            statistics.entriesEvicted = book.ledger.evicted
-            statistics.entryCount = book.ledger.count
-            statistics.bytesUsed = book.ledger.used
+        var statistics = shared.withLock { shared in
+            var statistics = shared.counts
+            statistics.entriesEvicted = shared.accounting.evicted
+            statistics.entryCount = shared.accounting.count
+            statistics.bytesUsed = shared.accounting.used
             return statistics
         }
         statistics.capacity = limits.capacity
@@ -157,14 +158,14 @@ public final class MemoryStore: CacheStore {
     ///
     /// Call this when memory is low; the capacity does not change.
     public func trim(to bytes: Int) {
-        try? change { book throws(StoreError) in book.ledger.trim(to: max(0, bytes), &book.leaving) }
+        try? change { shared throws(StoreError) in shared.accounting.trim(to: max(0, bytes)) }
     }
 
     /// Drops every entry; nothing is kept.
     public func close() async {
-        book.withLock { book in
-            book.isClosed = true
-            book.ledger.removeAll()
+        shared.withLock { shared in
+            shared.isClosed = true
+            shared.accounting.removeAll()
             for shard in 0..<MemoryShards.count { shards.changing(shard) { $0.close() } }
             shards.dropCopies()
         }
@@ -186,58 +187,60 @@ public final class MemoryStore: CacheStore {
         shards.changing(MemoryShards.number(of: hash), body: body)
     }
 
-    /// Runs a change with the book locked and all uses so far passed to the policy. Evicted entries are removed from the shards
-    /// before the lock is released, even if `body` throws.
+    /// Runs a change with the shared state locked and all uses so far passed to the policy. Evicted entries are removed from
+    /// the shards before the lock is released, even if `body` throws.
     func change<Result: Sendable>(
         now: StoreInstant? = nil,
-        _ body: (inout MemoryBook) throws(StoreError) -> Result
+        _ body: (inout SharedMemoryState) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
         // Freed after the lock is released.
         var gone: [MemoryRecord] = []
         defer { withExtendedLifetime(gone) {} }
-        return try book.withLock { book throws(StoreError) in
-            if book.isClosed { throw StoreError.closed }
-            for noted in MemoryShards.NotePlace.all { book.passOn(noted, of: shards) }
-            if let now { book.ledger.latestNow = now }
-            defer {
-                takeOut(&book)
-                gone = book.takeGone()
-                if !gone.isEmpty { shards.dropCopies() }
-            }
-            return try body(&book)
+        return try shared.withLock { shared throws(StoreError) in
+            if shared.isClosed { throw StoreError.closed }
+            for noted in MemoryShards.ReadBufferID.all { shared.drain(noted, of: shards) }
+            if let now { shared.accounting.latestNow = now }
+            defer { gone = takeRemoved(&shared) }
+            return try body(&shared)
         }
     }
 
-    /// Removes from the shards what has left the ledger.
-    func takeOut(_ book: inout MemoryBook) {
-        for leaving in book.leaving {
-            let record = changeShard(of: leaving.hash) { $0.remove(leaving.ticket, hash: leaving.hash) }
-            if let record { book.gone.append(record) }
+    /// Removes evicted entries from the shards, and returns all removed records, to be freed once the lock is released.
+    private func takeRemoved(_ shared: inout SharedMemoryState) -> [MemoryRecord] {
+        applyEvictions(&shared)
+        let gone = shared.takeRemoved()
+        if !gone.isEmpty { shards.dropCopies() }
+        return gone
+    }
+
+    /// Removes from the shards what was evicted.
+    private func applyEvictions(_ shared: inout SharedMemoryState) {
+        for eviction in shared.accounting.evictions {
+            let record = changeShard(of: eviction.hash) { $0.remove(eviction.handle, hash: eviction.hash) }
+            if let record { shared.gone.append(record) }
         }
-        book.leaving.removeAll(keepingCapacity: true)
+        shared.accounting.evictions.removeAll(keepingCapacity: true)
     }
 
     private func lookUp(_ key: StoreKey, now: StoreInstant) -> ShardState.Found {
         let hash = hash(of: key)
         let (found, due) = shards.lookUp(key, hash: hash, now: now)
-        if let due { passOn(due) }
+        if let due { drain(due) }
         return found
     }
 
-    /// Passes a shard's uses to the policy, unless the book is locked.
-    private func passOn(_ noted: MemoryShards.NotePlace) {
+    /// Drains a read buffer into the policy, unless the shared state is locked.
+    private func drain(_ noted: MemoryShards.ReadBufferID) {
         var gone: [MemoryRecord] = []
         defer { withExtendedLifetime(gone) {} }
-        _ = book.withLockIfAvailable { book in
-            book.passOn(noted, of: shards)
-            takeOut(&book)
-            gone = book.takeGone()
-            if !gone.isEmpty { shards.dropCopies() }
+        _ = shared.withLockIfAvailable { shared in
+            shared.drain(noted, of: shards)
+            gone = takeRemoved(&shared)
         }
     }
 }
 
-/// Changes of single entries: the ledger decides what leaves, the shards show what is there.
+/// Changes of single entries: the accounting decides what leaves, the shards show what is there.
 extension MemoryStore {
     public func write(
         _ key: StoreKey,
@@ -248,10 +251,10 @@ extension MemoryStore {
     ) async throws(StoreError) -> any EntryWriter {
         let description = description.kept
         let cost = MemoryLimits.cost(key, variant: variant, description: description, body: 0)
-        let id = try change(now: now) { book throws(StoreError) in
+        let id = try change(now: now) { shared throws(StoreError) in
             try limits.check(cost, and: max(0, expectedLength ?? 0))
-            try book.ledger.makeRoom(cost, leaving: &book.leaving)
-            return book.ledger.begin(.init(key: key, variant: variant, description: description, reserved: cost))
+            try shared.accounting.makeRoom(cost)
+            return shared.accounting.begin(.init(key: key, variant: variant, description: description, reserved: cost))
         }
         return MemoryWriter(store: self, id: id)
     }
@@ -264,7 +267,7 @@ extension MemoryStore {
     ) async throws(StoreError) -> StoredEntry? {
         let description = description.kept
         let hash = hash(of: entry.key)
-        return try change(now: now) { book throws(StoreError) in
+        return try change(now: now) { shared throws(StoreError) in
             guard let old = record(of: entry, hash) else { return nil }
             let cost = MemoryLimits.cost(
                 entry.key,
@@ -275,22 +278,21 @@ extension MemoryStore {
             try limits.check(cost)
             let growth = cost - MemoryLimits.cost(old.entry)
             // Counts as used, so that it leaves last and other entries make room.
-            book.ledger.use(old.ticket, leaving: &book.leaving)
-            try book.ledger.makeRoom(growth, leaving: &book.leaving)
-            guard book.ledger.owner(of: old.ticket) != nil else {
+            shared.accounting.use(old.handle)
+            try shared.accounting.makeRoom(growth)
+            guard shared.accounting.owner(of: old.handle) != nil else {
                 throw StoreError(.noSpace, "There is no room for the longer description; the entry was evicted.")
             }
-            let isPinned = old.entry.isPinned && book.ledger.pinnedBytes + growth <= limits.pins
-            let changed = old.entry.changed(description: description, version: book.nextVersion(), isPinned: isPinned)
-            book.ledger.change(
-                old.ticket,
+            let isPinned = old.entry.isPinned && shared.accounting.pinnedBytes + growth <= limits.pins
+            let changed = old.entry.changed(description: description, version: shared.nextVersion(), isPinned: isPinned)
+            shared.accounting.change(
+                old.handle,
                 cost: cost,
                 uselessAfter: description.uselessAfter,
-                isPinned: isPinned,
-                leaving: &book.leaving
+                isPinned: isPinned
             )
-            let record = MemoryRecord(changed, held: HeldBody(old.held.bytes, ticket: old.ticket, in: shards))
-            publish(record, hash: hash, book: &book)
+            let record = MemoryRecord(changed, held: ResidentBody(old.held.bytes, handle: old.handle, in: shards))
+            publish(record, hash: hash, shared: &shared)
             return record.entry
         }
     }
@@ -298,21 +300,20 @@ extension MemoryStore {
     @discardableResult
     public func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
         let hash = hash(of: entry.key)
-        return try change { book throws(StoreError) in
+        return try change { shared throws(StoreError) in
             guard let old = record(of: entry, hash) else { return false }
             if old.entry.isPinned == pinned { return true }
-            if pinned, book.ledger.pinnedBytes + MemoryLimits.cost(old.entry) > limits.pins { return false }
-            book.ledger.setPinned(
+            if pinned, shared.accounting.pinnedBytes + MemoryLimits.cost(old.entry) > limits.pins { return false }
+            shared.accounting.setPinned(
                 pinned,
-                ticket: old.ticket,
-                uselessAfter: old.entry.description.uselessAfter,
-                leaving: &book.leaving
+                handle: old.handle,
+                uselessAfter: old.entry.description.uselessAfter
             )
             let changed = old.entry.changed(isPinned: pinned)
-            takeOut(&book)
+            applyEvictions(&shared)
             changeShard(of: hash) { state in
                 var records = state.table.records(of: entry.key, hash)
-                guard let place = records.firstIndex(where: { $0.ticket == old.ticket }) else { return }
+                guard let place = records.firstIndex(where: { $0.handle == old.handle }) else { return }
                 records[place] = MemoryRecord(changed, held: old.held)
                 state.table.replace(entry.key, hash: hash, with: records)
             }
@@ -322,37 +323,37 @@ extension MemoryStore {
 
     public func remove(_ entry: StoredEntry) async throws(StoreError) {
         let hash = hash(of: entry.key)
-        try change { book throws(StoreError) in
+        try change { shared throws(StoreError) in
             guard let old = record(of: entry, hash) else { return }
-            book.ledger.remove(old.ticket)
-            book.counts.entriesRemoved &+= 1
-            if let gone = changeShard(of: hash, { $0.remove(old.ticket, hash: hash) }) { book.gone.append(gone) }
+            shared.accounting.remove(old.handle)
+            shared.counts.entriesRemoved &+= 1
+            if let gone = changeShard(of: hash, { $0.remove(old.handle, hash: hash) }) { shared.gone.append(gone) }
         }
     }
 
     public func invalidate(_ key: StoreKey) async throws(StoreError) {
         let hash = hash(of: key)
-        try change { book throws(StoreError) in
-            book.ledger.writers.supersede(key)
+        try change { shared throws(StoreError) in
+            shared.accounting.writers.supersede(key)
             let records = changeShard(of: hash) { state in
                 let records = state.table.records(of: key, hash)
                 state.table.replace(key, hash: hash, with: [])
                 return records
             }
-            for record in records { book.ledger.remove(record.ticket) }
-            book.counts.entriesRemoved &+= records.count
-            book.gone += records
+            for record in records { shared.accounting.remove(record.handle) }
+            shared.counts.entriesRemoved &+= records.count
+            shared.gone += records
         }
     }
 
     // MARK: Called by writers
 
     func reserve(_ count: Int, for id: UInt64) throws(StoreError) {
-        try change { book throws(StoreError) in
-            guard let writer = book.ledger.writers[id] else { throw StoreError.ended }
+        try change { shared throws(StoreError) in
+            guard let writer = shared.accounting.writers[id] else { throw StoreError.ended }
             try limits.check(writer.reserved, and: count)
-            try book.ledger.makeRoom(count, leaving: &book.leaving)
-            book.ledger.reserve(count, for: id)
+            try shared.accounting.makeRoom(count)
+            shared.accounting.reserve(count, for: id)
         }
     }
 
@@ -362,8 +363,8 @@ extension MemoryStore {
         body: ByteChunk,
         now: StoreInstant
     ) throws(StoreError) -> StoredEntry {
-        try change(now: now) { book throws(StoreError) in
-            guard let writer = book.ledger.writers[id] else { throw StoreError.ended }
+        try change(now: now) { shared throws(StoreError) in
+            guard let writer = shared.accounting.writers[id] else { throw StoreError.ended }
             if writer.isSuperseded { throw StoreError.superseded }
             let description = newDescription?.kept ?? writer.description
             let cost = MemoryLimits.cost(
@@ -373,53 +374,59 @@ extension MemoryStore {
                 body: body.count
             )
             try limits.check(cost)
-            try book.ledger.makeRoom(cost - writer.reserved, leaving: &book.leaving)
-            takeOut(&book)
+            try shared.accounting.makeRoom(cost - writer.reserved)
+            applyEvictions(&shared)
             let hash = hash(of: writer.key)
             var others = withShard(of: hash) { $0.table.records(of: writer.key, hash) }
             let older = others.firstIndex { $0.entry.variant == writer.variant }.map { others.remove(at: $0) }
-            var tooMany: SlotTicket?
+            var tooMany: SlotHandle?
             if others.count >= limits.variants {
-                tooMany = others.last { !$0.entry.isPinned }?.ticket
+                tooMany = others.last { !$0.entry.isPinned }?.handle
                 guard tooMany != nil else {
                     throw StoreError(.noSpace, "Every variant of this key is pinned; unpin one to store another.")
                 }
             }
-            book.ledger.writers.end(id)
-            if let tooMany { book.ledger.evict(tooMany.slot, leaving: &book.leaving) }
+            shared.accounting.writers.end(id)
+            if let tooMany { shared.accounting.evict(tooMany.slot) }
             // A pin applies to the resource, so it outlives a version as far as there is room for pins.
             let olderPins = older.map { $0.entry.isPinned ? MemoryLimits.cost($0.entry) : 0 } ?? 0
-            let isPinned = olderPins > 0 && book.ledger.pinnedBytes - olderPins + cost <= limits.pins
-            let ticket = enter(
-                writer,
-                hash: hash,
-                older: older,
-                cost: cost,
-                uselessAfter: description.uselessAfter,
-                isPinned: isPinned,
-                book: &book
-            )
+            let isPinned = olderPins > 0 && shared.accounting.pinnedBytes - olderPins + cost <= limits.pins
+            let handle: SlotHandle
+            let end = description.uselessAfter
+            if let older {
+                handle = older.handle
+                shared.accounting.change(handle, cost: cost, uselessAfter: end, isPinned: isPinned)
+            } else {
+                let policyKey = HeadHash.of(writer.variant.bytes, seed: hash)
+                handle = shared.accounting.enter(
+                    hash: hash,
+                    policyKey: policyKey,
+                    cost: cost,
+                    uselessAfter: end,
+                    isPinned: isPinned
+                )
+            }
             let entry = StoredEntry(
                 key: writer.key,
                 variant: writer.variant,
-                version: book.nextVersion(),
+                version: shared.nextVersion(),
                 description: description,
                 bodyLength: body.count,
                 storedAt: now,
                 isPinned: isPinned
             )
-            let record = MemoryRecord(entry, held: HeldBody(body, ticket: ticket, in: shards))
-            publish(record, hash: hash, book: &book)
-            book.counts.entriesWritten &+= 1
-            book.counts.bytesWritten &+= body.count
+            let record = MemoryRecord(entry, held: ResidentBody(body, handle: handle, in: shards))
+            publish(record, hash: hash, shared: &shared)
+            shared.counts.entriesWritten &+= 1
+            shared.counts.bytesWritten &+= body.count
             return record.entry
         }
     }
 
     func abandon(_ id: UInt64) {
-        try? change { book throws(StoreError) in
-            book.ledger.writers.end(id)
-            book.ledger.fit(&book.leaving)
+        try? change { shared throws(StoreError) in
+            shared.accounting.writers.end(id)
+            shared.accounting.fit()
         }
     }
 
@@ -427,39 +434,9 @@ extension MemoryStore {
         HeadHash.of(key.bytes, seed: hashSeed)
     }
 
-    /// Enters a new version into the ledger, in the slot of the older one if there is one.
-    private func enter(
-        _ writer: WritersInFlight.Writer,
-        hash: UInt64,
-        older: MemoryRecord?,
-        cost: Int,
-        uselessAfter: StoreInstant,
-        isPinned: Bool,
-        book: inout MemoryBook
-    ) -> SlotTicket {
-        if let older {
-            book.ledger.change(
-                older.ticket,
-                cost: cost,
-                uselessAfter: uselessAfter,
-                isPinned: isPinned,
-                leaving: &book.leaving
-            )
-            return older.ticket
-        }
-        return book.ledger.enter(
-            hash: hash,
-            policyKey: HeadHash.of(writer.variant.bytes, seed: hash),
-            cost: cost,
-            uselessAfter: uselessAfter,
-            isPinned: isPinned,
-            &book.leaving
-        )
-    }
-
-    /// Shows a record in place of the older one of its variant, as the newest; first removes what left the ledger.
-    private func publish(_ record: MemoryRecord, hash: UInt64, book: inout MemoryBook) {
-        takeOut(&book)
+    /// Shows a record in place of the older one of its variant, as the newest; first removes what was evicted.
+    private func publish(_ record: MemoryRecord, hash: UInt64, shared: inout SharedMemoryState) {
+        applyEvictions(&shared)
         let key = record.entry.key
         let older = changeShard(of: hash) { state in
             var records = state.table.records(of: key, hash)
@@ -468,7 +445,7 @@ extension MemoryStore {
             state.table.replace(key, hash: hash, with: [record] + records)
             return older
         }
-        if let older { book.gone.append(older) }
+        if let older { shared.gone.append(older) }
     }
 
     /// The record of one version, if it is still there.
@@ -491,35 +468,35 @@ extension MemoryStore {
 
     @discardableResult
     public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
-        var judge = PurgeDecision(selection)
+        var decision = PurgeDecision(selection)
         while true {
-            let judged = judge
-            let (removed, unknown) = try change { book throws(StoreError) in
-                // While the book is locked entries do not change, so they can be examined shard by shard.
-                let unknown = judged.unknown(in: judged.asks ? entries : [], book.ledger.writers, now: now)
+            let current = decision
+            let (removed, unknown) = try change { shared throws(StoreError) in
+                // While the shared state is locked, entries do not change, so they can be examined shard by shard.
+                let unknown = current.unknown(in: current.asks ? entries : [], shared.accounting.writers, now: now)
                 if !unknown.isEmpty { return (0, unknown) }
-                book.ledger.writers.supersede(ids: judged.superseded(in: book.ledger.writers))
-                return (take(cuts { judged.takes($0) }, book: &book), unknown)
+                shared.accounting.writers.supersede(ids: current.superseded(in: shared.accounting.writers))
+                return (take(cuts { current.takes($0) }, shared: &shared), unknown)
             }
             if unknown.isEmpty { return removed }
             // The caller's predicate runs here, outside the lock.
-            judge.decide(unknown)
+            decision.decide(unknown)
         }
     }
 
     /// What is held, as a verification that found no damage, and its total bytes.
     func held() throws(StoreError) -> (VerificationReport, bytes: Int) {
-        try change { book throws(StoreError) in
+        try change { shared throws(StoreError) in
             var report = VerificationReport()
             for entry in entries {
                 report.entriesChecked += 1
                 report.bodyBytesChecked += entry.bodyLength
             }
-            return (report, book.ledger.used)
+            return (report, shared.accounting.used)
         }
     }
 
-    /// Every entry, in no order; consistent if the book is locked.
+    /// Every entry, in no order; consistent if the shared state is locked.
     private var entries: [StoredEntry] {
         (0..<MemoryShards.count).flatMap { shard in
             shards.withLock(shard) { state in state.table.groups.flatMap(\.entries) }
@@ -541,17 +518,17 @@ extension MemoryStore {
         return cuts[...]
     }
 
-    private func take(_ cuts: ArraySlice<(Int, [Cut])>, book: inout MemoryBook) -> Int {
+    private func take(_ cuts: ArraySlice<(Int, [Cut])>, shared: inout SharedMemoryState) -> Int {
         removeTogether(cuts)
         var count = 0
         for (_, cuts) in cuts {
             for record in cuts.flatMap(\.taken) {
-                book.ledger.remove(record.ticket)
-                book.gone.append(record)
+                shared.accounting.remove(record.handle)
+                shared.gone.append(record)
                 count += 1
             }
         }
-        book.counts.entriesRemoved &+= count
+        shared.counts.entriesRemoved &+= count
         return count
     }
 

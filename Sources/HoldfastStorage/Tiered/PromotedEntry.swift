@@ -24,58 +24,61 @@ struct PromotedEntry: Sendable {
 
     /// The description under which the upper tier keeps it: purges by tag match it as they match the entry itself.
     var description: EntryDescription {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(PromotedEntry.headLength + entry.description.metadata.count)
         let flags: UInt8 = (hasBody ? 1 : 0) | (entry.isPinned ? 2 : 0) | (entry.needsValidation ? 4 : 0)
-        bytes += [PromotedEntry.mark, flags, UInt8(truncatingIfNeeded: index), UInt8(truncatingIfNeeded: count), 0]
-        PromotedEntry.append(entry.version.number, to: &bytes)
-        PromotedEntry.append(UInt64(bitPattern: entry.storedAt.milliseconds), to: &bytes)
-        PromotedEntry.append(UInt64(clamping: entry.bodyLength), to: &bytes)
-        PromotedEntry.append(group, to: &bytes)
-        PromotedEntry.append(generation, to: &bytes)
-        entry.description.metadata.append(to: &bytes)
+        let metadata = entry.description.metadata
+        let bytes = [UInt8](zeroed: PromotedEntry.headLength + metadata.count) { bytes in
+            bytes.put(PromotedEntry.mark, at: 0)
+            bytes.put(flags, at: 1)
+            bytes.put(UInt8(truncatingIfNeeded: index), at: 2)
+            bytes.put(UInt8(truncatingIfNeeded: count), at: 3)
+            bytes.put(entry.version.number, at: 5)
+            bytes.put(entry.storedAt.milliseconds, at: 13)
+            bytes.put(UInt64(clamping: entry.bodyLength), at: 21)
+            bytes.put(group, at: 29)
+            bytes.put(generation, at: 37)
+            metadata.withUnsafeBytes { bytes.put($0, at: PromotedEntry.headLength) }
+        }
         return EntryDescription(
             metadata: ByteChunk(bytes),
             uselessAfter: entry.description.uselessAfter,
             tags: entry.description.tags
         )
     }
+}
 
+extension PromotedEntry {
     init(_ entry: StoredEntry, group: UInt64, generation: UInt64, index: Int, count: Int, hasBody: Bool) {
-        self.entry = entry
-        self.group = group
-        self.generation = generation
-        self.index = index
-        self.count = count
-        self.hasBody = hasBody
+        (self.entry, self.group, self.generation) = (entry, group, generation)
+        (self.index, self.count, self.hasBody) = (index, count, hasBody)
     }
 
     /// The entry that an entry of the upper tier stands for; nil if no promotion wrote it. The metadata is not copied.
     init?(_ upper: StoredEntry) {
-        let bytes = upper.description.metadata
-        guard bytes.count >= PromotedEntry.headLength, bytes[0] == PromotedEntry.mark,
-            let bodyLength = Int(exactly: PromotedEntry.number(in: bytes, at: 21)), bytes[3] > 0, bytes[2] < bytes[3]
-        else { return nil }
-        let storedAt = Int64(bitPattern: PromotedEntry.number(in: bytes, at: 13))
+        let metadata = upper.description.metadata
+        guard metadata.count >= PromotedEntry.headLength, metadata[0] == PromotedEntry.mark else { return nil }
+        func number(at offset: Int) -> UInt64 { metadata.withUnsafeBytes { $0.number(at: offset) } }
+        guard let bodyLength = Int(exactly: number(at: 21)), metadata[3] > 0, metadata[2] < metadata[3] else {
+            return nil
+        }
         entry = StoredEntry(
             key: upper.key,
             variant: upper.variant,
-            version: StoredEntry.Version(number: PromotedEntry.number(in: bytes, at: 5)),
+            version: StoredEntry.Version(number: number(at: 5)),
             description: EntryDescription(
-                metadata: bytes[PromotedEntry.headLength..<bytes.count],
+                metadata: metadata[PromotedEntry.headLength..<metadata.count],
                 uselessAfter: upper.description.uselessAfter,
                 tags: upper.description.tags
             ),
             bodyLength: bodyLength,
-            storedAt: StoreInstant(milliseconds: storedAt),
-            isPinned: bytes[1] & 2 != 0,
-            needsValidation: bytes[1] & 4 != 0
+            storedAt: StoreInstant(milliseconds: Int64(bitPattern: number(at: 13))),
+            isPinned: metadata[1] & 2 != 0,
+            needsValidation: metadata[1] & 4 != 0
         )
-        hasBody = bytes[1] & 1 != 0
-        index = Int(bytes[2])
-        count = Int(bytes[3])
-        group = PromotedEntry.number(in: bytes, at: 29)
-        generation = PromotedEntry.number(in: bytes, at: 37)
+        hasBody = metadata[1] & 1 != 0
+        index = Int(metadata[2])
+        count = Int(metadata[3])
+        group = number(at: 29)
+        generation = number(at: 37)
     }
 
     /// The whole group that `upper` shows, the newest variant first; nil if a variant is missing.
@@ -89,13 +92,5 @@ struct PromotedEntry: Sendable {
         let group = all.filter { $0.group == latest }.sorted { $0.index < $1.index }
         guard let count = group.first?.count, group.count == count else { return nil }
         return group
-    }
-
-    private static func append(_ number: UInt64, to bytes: inout [UInt8]) {
-        for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
-    }
-
-    private static func number(in bytes: ByteChunk, at offset: Int) -> UInt64 {
-        bytes.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
     }
 }

@@ -41,7 +41,7 @@ final class PromotingBody: StoredBody {
 }
 
 /// A body of an upper tier that is not in memory; if reading it fails, the lower tier's body continues.
-final class SafeguardedBody: StoredBody {
+final class FallbackBody: StoredBody {
     private let body: any StoredBody
     private let entry: StoredEntry
     private let lower: any CacheStore

@@ -22,10 +22,10 @@ public final class TieredStore: CacheStore {
     let lower: any CacheStore
     let rule: PromotionRule
     let capacity: Int
-    let ledger: Mutex<TierLedger>
+    let coherence: Mutex<TierCoherence>
     let sketch: Mutex<HitSketch>
-    let settling = Mutex<[CheckedContinuation<Void, Never>]>([])
-    /// Changes in progress; while there are none, no lookup takes the ledger's lock.
+    let idleWaiters = Mutex<[CheckedContinuation<Void, Never>]>([])
+    /// Changes in progress; while there are none, no lookup takes the lock.
     private let changes = Atomic(0)
     /// The generation of the upper tier: raised when the upper tier failed to remove something.
     let generation = Atomic<UInt64>(0)
@@ -42,7 +42,7 @@ public final class TieredStore: CacheStore {
     let promotionsDropped = Atomic(0)
 
     /// One in this many lookups that the upper tier answered is also made in the lower tier.
-    private static let passOnEvery = 16
+    private static let confirmEvery = 16
 
     /// A store on top of `lower`.
     ///
@@ -65,7 +65,7 @@ public final class TieredStore: CacheStore {
         self.lower = lower
         self.rule = rule
         capacity = max(0, upper.statistics.capacity)
-        ledger = Mutex(TierLedger(maximumBytes: max(capacity / 8, rule.maximumBody(capacity: capacity))))
+        coherence = Mutex(TierCoherence(maximumBytes: max(capacity / 8, rule.maximumBody(capacity: capacity))))
         sketch = Mutex(HitSketch(window: rule.hits > 1 ? rule.window : 1))
     }
 
@@ -87,9 +87,7 @@ public final class TieredStore: CacheStore {
     public func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
         latestNow.store(now.milliseconds, ordering: .relaxed)
         if trusts(key) {
-            var found = upper.peek(key, now: now)
-            if found == nil { found = try? await upper.entries(for: key, now: now) }
-            if let found, let entries = group(found), confirm(entries, now: now) {
+            if let found = await lookUpAbove(key, now: now), let entries = group(found), confirm(entries, now: now) {
                 count(entries, above: true)
                 return entries
             }
@@ -169,23 +167,23 @@ public final class TieredStore: CacheStore {
     public func close() async {
         await lower.close()
         await upper.close()
-        await settle()
+        await awaitPromotions()
     }
 
     // MARK: Trust in the upper tier
 
     /// Whether the upper tier can be trusted for a key: no change is in progress that it may not know of.
     private func trusts(_ key: StoreKey) -> Bool {
-        changes.load(ordering: .acquiring) == 0 || ledger.withLock { $0.trusts(key) }
+        changes.load(ordering: .acquiring) == 0 || coherence.withLock { $0.trusts(key) }
     }
 
-    func noteChange(of key: StoreKey?) {
+    func beginChange(of key: StoreKey?) {
         changes.add(1, ordering: .sequentiallyConsistent)
-        ledger.withLock { $0.beginChange(of: key) }
+        coherence.withLock { $0.beginChange(of: key) }
     }
 
-    func noteChanged(_ key: StoreKey?) {
-        ledger.withLock { $0.endChange(of: key) }
+    func endChange(_ key: StoreKey?) {
+        coherence.withLock { $0.endChange(of: key) }
         changes.subtract(1, ordering: .sequentiallyConsistent)
     }
 
@@ -196,7 +194,8 @@ public final class TieredStore: CacheStore {
 
     /// Also makes some of the lookups in the lower tier; false if it shows something else.
     private func confirm(_ entries: [StoredEntry], now: StoreInstant) -> Bool {
-        let isPassedOn = lookupsAbove.load(ordering: .relaxed) % TieredStore.passOnEvery == TieredStore.passOnEvery - 1
+        let isPassedOn =
+            lookupsAbove.load(ordering: .relaxed) % TieredStore.confirmEvery == TieredStore.confirmEvery - 1
         guard isPassedOn, let key = entries.first?.key, let below = lower.peek(key, now: now) else { return true }
         if below == entries { return true }
         // The lower tier has evicted it since, so its lookup is right.
@@ -213,16 +212,19 @@ public final class TieredStore: CacheStore {
     private func bodyAbove(of entry: StoredEntry) async -> (any StoredBody)? {
         guard trusts(entry.key), let body = await heldBody(of: entry) else { return nil }
         bytesReadAbove.add(entry.bodyLength, ordering: .relaxed)
-        return body.bytesInMemory == nil ? SafeguardedBody(body, of: entry, below: lower) : body
+        return body.bytesInMemory == nil ? FallbackBody(body, of: entry, below: lower) : body
     }
 
     /// The body of one version in the upper tier.
     func heldBody(of entry: StoredEntry) async -> (any StoredBody)? {
-        let now = now
-        var found = upper.peek(entry.key, now: now)
-        if found == nil { found = try? await upper.entries(for: entry.key, now: now) }
-        guard let held = copyAbove(of: entry, in: found ?? []) else { return nil }
+        let found = await lookUpAbove(entry.key, now: now) ?? []
+        guard let held = copyAbove(of: entry, in: found) else { return nil }
         return try? await upper.body(of: held)
+    }
+
+    private func lookUpAbove(_ key: StoreKey, now: StoreInstant) async -> [StoredEntry]? {
+        if let found = upper.peek(key, now: now) { return found }
+        return try? await upper.entries(for: key, now: now)
     }
 
     /// The copy of one version, with its body, among what the upper tier has under its key.
@@ -278,18 +280,18 @@ extension TieredStore {
     /// A predicate also sees entries that only the upper tier still has, because the lower tier evicted them.
     @discardableResult
     public func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
-        noteChange(of: nil)
+        beginChange(of: nil)
         let outcome: Result<Int?, StoreError>
         if case .matching(let predicate) = selection.form {
-            let verdicts = PurgeVerdicts(predicate)
-            await purgeAbove(verdicts.noting, now: now)
-            outcome = await purgeBelow(verdicts.recording, now: now)
-            await purgeAbove(verdicts.applying, now: now)
+            let results = PurgeResults(predicate)
+            await purgeAbove(results.noting, now: now)
+            outcome = await purgeBelow(results.recording, now: now)
+            await purgeAbove(results.applying, now: now)
         } else {
             outcome = await purgeBelow(selection, now: now)
             await purgeAbove(selection, now: now)
         }
-        noteChanged(nil)
+        endChange(nil)
         return try outcome.get()
     }
 
@@ -299,7 +301,7 @@ extension TieredStore {
         _ key: StoreKey,
         _ step: () async throws(StoreError) -> Outcome
     ) async throws(StoreError) -> Outcome {
-        noteChange(of: key)
+        beginChange(of: key)
         let outcome: Result<Outcome, StoreError>
         do throws(StoreError) {
             outcome = .success(try await step())
@@ -307,7 +309,7 @@ extension TieredStore {
             outcome = .failure(error)
         }
         await forget(key)
-        noteChanged(key)
+        endChange(key)
         return try outcome.get()
     }
 
@@ -344,10 +346,10 @@ extension TieredStore {
 }
 
 /// The results of a purge's predicate for entries that are in both tiers, so that it is called once for each.
-private final class PurgeVerdicts: Sendable {
+private final class PurgeResults: Sendable {
     private let predicate: @Sendable (StoredEntry) -> Bool
     /// For each version in the upper tier: the predicate's result, or nil if it was not called.
-    private let verdicts = Mutex<[StoredEntry.Version: Bool?]>([:])
+    private let results = Mutex<[StoredEntry.Version: Bool?]>([:])
 
     init(_ predicate: @escaping @Sendable (StoredEntry) -> Bool) { self.predicate = predicate }
 
@@ -355,7 +357,7 @@ private final class PurgeVerdicts: Sendable {
     var noting: PurgeSelection {
         .matching { [self] upper in
             if let promoted = PromotedEntry(upper) {
-                verdicts.withLock { _ = $0.updateValue(nil, forKey: promoted.entry.version) }
+                results.withLock { _ = $0.updateValue(nil, forKey: promoted.entry.version) }
             }
             return false
         }
@@ -365,8 +367,8 @@ private final class PurgeVerdicts: Sendable {
     var recording: PurgeSelection {
         .matching { [self] entry in
             let takes = predicate(entry)
-            verdicts.withLock { verdicts in
-                if verdicts[entry.version] != nil { verdicts[entry.version] = .some(takes) }
+            results.withLock { results in
+                if results[entry.version] != nil { results[entry.version] = .some(takes) }
             }
             return takes
         }
@@ -376,7 +378,7 @@ private final class PurgeVerdicts: Sendable {
     var applying: PurgeSelection {
         .matching { [self] upper in
             guard let entry = PromotedEntry(upper)?.entry else { return true }
-            if case .some(.some(let takes)) = verdicts.withLock({ $0[entry.version] }) { return takes }
+            if case .some(.some(let takes)) = results.withLock({ $0[entry.version] }) { return takes }
             return predicate(entry)
         }
     }
@@ -385,7 +387,7 @@ private final class PurgeVerdicts: Sendable {
 /// Copying entries from the lower tier into the upper one.
 ///
 /// The order ensures that changed entries do not return: the promotion is registered, the lower tier is read, the upper tier's
-/// writers begin, the ledger is asked whether a change has begun since, and only then do the writers commit. A later change finds
+/// writers begin, it is checked whether a change has begun since, and only then do the writers commit. A later change finds
 /// the writers there, and its invalidation of the upper tier stops or undoes them.
 extension TieredStore {
     /// With more variants than every store keeps, they would evict each other from the upper tier.
@@ -409,7 +411,7 @@ extension TieredStore {
     /// - Parameters:
     ///   - bytes: its body; nil to read it from `body`.
     func startPromotion(of entry: StoredEntry, _ bytes: ByteChunk?, or body: (any StoredBody)? = nil) {
-        guard ledger.withLock({ $0.beginPromotion(of: entry.key, bytes: entry.bodyLength) }) else {
+        guard coherence.withLock({ $0.beginPromotion(of: entry.key, bytes: entry.bodyLength) }) else {
             promotionsDropped.add(1, ordering: .relaxed)
             return
         }
@@ -427,7 +429,7 @@ extension TieredStore {
 
     /// Removes a key from the upper tier in a task of its own, unless too many promotions are in progress.
     func startForgetting(_ key: StoreKey) {
-        guard ledger.withLock({ $0.beginPromotion(of: key, bytes: 0) }) else { return }
+        guard coherence.withLock({ $0.beginPromotion(of: key, bytes: 0) }) else { return }
         Task {
             await forget(key)
             endPromotion(of: key)
@@ -435,11 +437,11 @@ extension TieredStore {
     }
 
     /// Waits until no promotion is in progress.
-    func settle() async {
+    func awaitPromotions() async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let isSettled = settling.withLock { settling in
-                if ledger.withLock({ $0.isIdle }) { return true }
-                settling.append(continuation)
+            let isSettled = idleWaiters.withLock { idleWaiters in
+                if coherence.withLock({ $0.isIdle }) { return true }
+                idleWaiters.append(continuation)
                 return false
             }
             if isSettled { continuation.resume() }
@@ -447,13 +449,13 @@ extension TieredStore {
     }
 
     private func endPromotion(of key: StoreKey) {
-        ledger.withLock { $0.endPromotion(of: key) }
-        let settled = settling.withLock { settling in
-            guard ledger.withLock({ $0.isIdle }) else { return [CheckedContinuation<Void, Never>]() }
-            defer { settling = [] }
-            return settling
+        coherence.withLock { $0.endPromotion(of: key) }
+        let waiting = idleWaiters.withLock { idleWaiters in
+            guard coherence.withLock({ $0.isIdle }) else { return [CheckedContinuation<Void, Never>]() }
+            defer { idleWaiters = [] }
+            return idleWaiters
         }
-        for continuation in settled { continuation.resume() }
+        for continuation in waiting { continuation.resume() }
     }
 
     private func isDue(_ entry: StoredEntry) -> Bool {
@@ -508,7 +510,7 @@ extension TieredStore {
             if hasBody, !bytes.isEmpty { try await writer.append(bytes) }
             writers.append(writer)
         }
-        guard ledger.withLock({ $0.isCurrent(entry.key) }), generation.load(ordering: .acquiring) == life else {
+        guard coherence.withLock({ $0.isCurrent(entry.key) }), generation.load(ordering: .acquiring) == life else {
             return false
         }
         for writer in writers { try await writer.commit(nil, now: now) }
@@ -561,25 +563,25 @@ extension TieredStore: InspectableStore {
 
 /// Changes of the lower tier by others, as a store shared by several processes learns of them.
 extension TieredStore {
-    /// Another process is changing, or has changed, a key; the upper tier is not asked for it until ``forgetOutsideChange(of:)``.
-    package func noteOutsideChange(of key: StoreKey) {
-        noteChange(of: key)
+    /// Another process is changing, or has changed, a key; the upper tier is not asked for it until ``endExternalChange(of:)``.
+    package func beginExternalChange(of key: StoreKey) {
+        beginChange(of: key)
     }
 
-    /// Removes what the upper tier holds of a key that ``noteOutsideChange(of:)`` named.
-    package func forgetOutsideChange(of key: StoreKey) async {
+    /// Removes what the upper tier holds of a key that ``beginExternalChange(of:)`` named.
+    package func endExternalChange(of key: StoreKey) async {
         await forget(key)
-        noteChanged(key)
+        endChange(key)
     }
 
-    /// Changes below may be missed from now on: the upper tier is not used until ``trustUpperTier()``.
-    package func distrustUpperTier() {
-        noteChange(of: nil)
+    /// Changes below may be missed from now on: the upper tier is not used until ``resumeUpperTier()``.
+    package func suspendUpperTier() {
+        beginChange(of: nil)
     }
 
     /// Changes are no longer missed; what the upper tier holds from before is not trusted.
-    package func trustUpperTier() async {
+    package func resumeUpperTier() async {
         await forgetAll()
-        noteChanged(nil)
+        endChange(nil)
     }
 }

@@ -209,7 +209,7 @@ struct PolicyHistories {
     @Test("The trials accept any numbers, and their time may jump")
     func trials() {
         var generator = History.generator("trials")
-        var trials = WindowTrials(beta: 1_024, seed: 1)
+        var trials = WindowTuner(beta: 1_024, seed: 1)
         var most = 0
         var expected = 0
         var rarities: Set<UInt32> = []
@@ -225,7 +225,7 @@ struct PolicyHistories {
                 expected: expected
             )
             most = max(most, trials.bytes)
-            rarities.insert(trials.rarity)
+            rarities.insert(trials.samplingShift)
         }
         #expect(most < 150_000, "seed \(History.seed)")
         #expect(rarities.isSuperset(of: 0...31), "seed \(History.seed): \(rarities.sorted())")

@@ -107,17 +107,17 @@ struct DiskLiveDamageTests {
     }
 
     @Test("A store pauses while the device fails and resumes within bounds", arguments: [true, false])
-    func rests(clockMoves: Bool) async throws {
+    func isOpen(clockMoves: Bool) async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
         let kept = try await store.put("kept", [1, 2, 3])
         files.plan(.always(errno: EIO))
         var codes: [StoreError.Code?] = []
         for _ in 0..<10 { codes.append(await errorCode { _ = try await store.put("a", [1]) }) }
-        #expect(codes.first == .io && codes.last == .resting)
+        #expect(codes.first == .io && codes.last == .temporarilyUnavailable)
         #expect(store.peek(StoreKey("kept"), now: .at(0)) == nil)
         let steps = files.stepCount
-        #expect(await errorCode { _ = try await store.body(of: kept) } == .resting)
+        #expect(await errorCode { _ = try await store.body(of: kept) } == .temporarilyUnavailable)
         #expect(files.stepCount == steps, "a resting store leaves the device alone")
         files.plan()
         var refused = 0

@@ -16,13 +16,13 @@ struct LogStateTests {
             try files.open("/segment", .create),
             bytes: size,
             files: files,
-            ledger: SpaceLedger(budget: .none, used: 0)
+            quota: SpaceQuota(budget: .none, used: 0)
         )
         let header = SegmentHeader(kind: .small, number: 1, epoch: 1, createdOrder: 1, identity: 1)
         return Segment(header, slot: 0, file: file)
     }
 
-    private func row(at place: LogState.Place) -> TableRow {
+    private func row(at place: LogState.Reservation) -> TableRow {
         TableRow(primary: 1, variant: 1, place: UInt32(place.offset / 16), order: 1, units: 4, kind: .entry)
     }
 
@@ -57,7 +57,7 @@ struct LogStateTests {
     }
 
     @Test("Space reserved for a record stays reserved, although other blobs fill the segment meanwhile")
-    func setAside() throws {
+    func claim() throws {
         var log = LogState(segmentSize: size)
         log.begin(LogState.Open(segment: try segment(), tail: SegmentHeader.size), destination: .small)
         let reserved = log.reserve(.small, length: 64, hasBlob: true)
@@ -67,7 +67,7 @@ struct LogStateTests {
         let blob = BlobRow(place: UInt32(first.offset / 16), number: 1, storedBytes: UInt64(size))
         _ = log.finish(first, row: row(at: first), blob: blob)
         #expect(!log.hasRoom(.small, length: 64, hasBlob: true))
-        let answers = [false, true].map { log.reserve(.small, length: 64, hasBlob: true, isTurn: $0) != nil }
+        let answers = [false, true].map { log.reserve(.small, length: 64, hasBlob: true, hasClaim: $0) != nil }
         #expect(answers == [false, true])
     }
 }

@@ -10,20 +10,20 @@ struct IndexRowTests {
     @Test(
         "A location keeps its 58 bits",
         arguments: [
-            RecordPlace(slot: 0, unit: 0, units: 0),
-            RecordPlace(slot: 4_094, unit: 1 << 30 - 1, units: .max),
-            RecordPlace(slot: 1, unit: 0x2000_0001, units: 0x8001),
+            RecordLocation(slot: 0, unit: 0, units: 0),
+            RecordLocation(slot: 4_094, unit: 1 << 30 - 1, units: .max),
+            RecordLocation(slot: 1, unit: 0x2000_0001, units: 0x8001),
         ]
     )
-    func place(_ place: RecordPlace) {
-        #expect(RecordPlace(packed: place.packed) == place)
+    func place(_ place: RecordLocation) {
+        #expect(RecordLocation(packed: place.packed) == place)
         #expect(place.packed >> 58 == 0)
     }
 
     static let rows: [IndexRow] = {
-        let place = RecordPlace(slot: 4_094, unit: 1 << 30 - 1, units: .max)
+        let place = RecordLocation(slot: 4_094, unit: 1 << 30 - 1, units: .max)
         var rows = [
-            IndexRow(fragment: 0, variant: 0, place: RecordPlace(slot: 0, unit: 0, units: 0), order: 1),
+            IndexRow(fragment: 0, variant: 0, place: RecordLocation(slot: 0, unit: 0, units: 0), order: 1),
             IndexRow(fragment: 1 << 43 - 1, variant: .max, place: place, order: IndexRow.highestOrder, mark: .max),
             IndexRow(fragment: 1, variant: .max, place: place, order: 0x8000_0000_0001, mark: 2),
         ]

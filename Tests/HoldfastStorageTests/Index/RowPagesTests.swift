@@ -15,7 +15,7 @@ struct RowPagesTests {
             IndexRow(
                 fragment: key >> 21,
                 variant: UInt32(truncatingIfNeeded: key << 11),
-                place: RecordPlace(slot: 0, unit: 0, units: 1),
+                place: RecordLocation(slot: 0, unit: 0, units: 1),
                 order: 1
             )
         )

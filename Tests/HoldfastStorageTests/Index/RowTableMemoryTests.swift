@@ -11,7 +11,7 @@ struct RowTableMemoryTests {
         IndexRow(
             fragment: (UInt64(number) &* 0x9E37_79B9_7F4A_7C15) >> 21,
             variant: 0,
-            place: RecordPlace(slot: 0, unit: UInt32(truncatingIfNeeded: number), units: 1),
+            place: RecordLocation(slot: 0, unit: UInt32(truncatingIfNeeded: number), units: 1),
             order: UInt64(number)
         )
     }

@@ -64,7 +64,7 @@ struct RowTableModelTests {
             let puts = step < 2_500 ? 7 : 2
             let fragment = spread.fragment(using: &generator)
             var identity = Identity(fragment: fragment, variant: .random(in: 0..<spread.variants, using: &generator))
-            let place = RecordPlace(slot: UInt16(step % 4_095), unit: UInt32(step), units: 1)
+            let place = RecordLocation(slot: UInt16(step % 4_095), unit: UInt32(step), units: 1)
             if Int.random(in: 0..<10, using: &generator) < puts {
                 let row = IndexRow(
                     fragment: identity.fragment,

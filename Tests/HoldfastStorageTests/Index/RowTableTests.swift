@@ -8,8 +8,8 @@ import Testing
 
 @Suite("Tables of rows", .timeLimit(.minutes(20)))
 struct RowTableTests {
-    private static func place(_ number: Int) -> RecordPlace {
-        RecordPlace(slot: UInt16(number % 4_095), unit: UInt32(truncatingIfNeeded: number), units: 3)
+    private static func place(_ number: Int) -> RecordLocation {
+        RecordLocation(slot: UInt16(number % 4_095), unit: UInt32(truncatingIfNeeded: number), units: 3)
     }
 
     private static func row(_ fragment: UInt64, _ variant: UInt32 = 0, number: Int = 1) -> IndexRow {

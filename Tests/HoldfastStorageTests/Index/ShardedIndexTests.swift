@@ -16,7 +16,7 @@ struct ShardedIndexTests {
         return IndexRow(
             fragment: ShardedIndex.fragment(of: primary),
             variant: variant,
-            place: RecordPlace(slot: UInt16(mix % 4_095), unit: mix, units: UInt16(truncatingIfNeeded: mix)),
+            place: RecordLocation(slot: UInt16(mix % 4_095), unit: mix, units: UInt16(truncatingIfNeeded: mix)),
             order: order
         )
     }

@@ -9,8 +9,8 @@ import Testing
 @testable import HoldfastSimulation
 @testable import HoldfastStorage
 
-/// Random histories of the tables and ledgers beneath the stores, against what a dictionary or a list would do.
-@Suite("Histories of tables and ledgers", .timeLimit(.minutes(600)))
+/// Random histories of the tables and counts below the stores, against what a dictionary or a list would do.
+@Suite("Histories of tables and counts", .timeLimit(.minutes(600)))
 struct TableHistories {
     private struct Identity: Hashable {
         let fragment: UInt64
@@ -23,7 +23,7 @@ struct TableHistories {
         IndexRow(
             fragment: identity.fragment,
             variant: identity.variant,
-            place: RecordPlace(
+            place: RecordLocation(
                 slot: UInt16.random(in: 0..<4_095, using: &generator),
                 unit: UInt32(truncatingIfNeeded: generator.magnitude(upTo: 1 << 30 - 1)),
                 units: UInt16(truncatingIfNeeded: step)
@@ -232,7 +232,7 @@ struct TableHistories {
     func useless() {
         var faults = HistoryFaults()
         var generator = History.generator("useless")
-        var queue = UselessQueue()
+        var queue = ExpiryQueue()
         var model: [Int: Int64] = [:]
         for step in 0..<History.steps(percent: 3, among: 1) {
             let slot = generator.magnitude(upTo: 60)
@@ -257,12 +257,12 @@ struct TableHistories {
         #expect(faults.all == [], "seed \(History.seed)")
     }
 
-    @Test("The tiers' ledger counts changes and promotions like simple lists")
+    @Test("The tiers' coherence tracker counts changes and promotions like simple lists")
     func tiers() {
         var faults = HistoryFaults()
         var generator = History.generator("tiers")
         let limit = 10_000
-        var ledger = TierLedger(maximumBytes: limit)
+        var coherence = TierCoherence(maximumBytes: limit)
         var changing: [StoreKey?] = []
         var promotions: [StoreKey: (bytes: Int, isCurrent: Bool)] = [:]
         for step in 0..<History.steps(percent: 4, among: 1) {
@@ -273,32 +273,33 @@ struct TableHistories {
             case 0:
                 let any: StoreKey? = generator.once(in: 6) ? nil : key
                 guard changing.count < 60 else { break }
-                ledger.beginChange(of: any)
+                coherence.beginChange(of: any)
                 changing.append(any)
                 for other in promotions.keys where any == nil || other == any { promotions[other]?.isCurrent = false }
             case 1, 2:
                 guard let index = changing.indices.randomElement(using: &generator) else { break }
-                ledger.endChange(of: changing.remove(at: index))
+                coherence.endChange(of: changing.remove(at: index))
             case 3, 4:
                 let bytes = generator.magnitude(upTo: generator.once(in: 9) ? .max : limit / 4)
                 let sum = promotions.values.reduce(0) { $0 + $1.bytes }
                 let isFree = !changing.contains(nil) && !changing.contains(key) && promotions[key] == nil
-                let expected = isFree && promotions.count < TierLedger.maximumPromotions && bytes <= limit - sum
+                let expected = isFree && promotions.count < TierCoherence.maximumPromotions && bytes <= limit - sum
                 faults.check(
-                    ledger.beginPromotion(of: key, bytes: bytes) == expected,
+                    coherence.beginPromotion(of: key, bytes: bytes) == expected,
                     at: step,
                     "took a promotion in, or did not"
                 )
                 if expected { promotions[key] = (bytes, true) }
             default:
-                ledger.endPromotion(of: key)
+                coherence.endPromotion(of: key)
                 promotions[key] = nil
             }
             let isRight =
-                ledger.bytes == promotions.values.reduce(0) { $0 + $1.bytes } && ledger.bytes <= limit
-                && ledger.isIdle == promotions.isEmpty && ledger.isCurrent(key) == (promotions[key]?.isCurrent ?? false)
-                && ledger.trusts(key) == (!changing.contains(nil) && !changing.contains(key))
-            faults.check(isRight, at: step, "the ledger says something else")
+                coherence.bytes == promotions.values.reduce(0) { $0 + $1.bytes } && coherence.bytes <= limit
+                && coherence.isIdle == promotions.isEmpty
+                && coherence.isCurrent(key) == (promotions[key]?.isCurrent ?? false)
+                && coherence.trusts(key) == (!changing.contains(nil) && !changing.contains(key))
+            faults.check(isRight, at: step, "the tracker says something else")
         }
         #expect(faults.all == [], "seed \(History.seed)")
     }
@@ -309,11 +310,11 @@ struct TableHistories {
         var generator = History.generator("ledgers")
         let capacity = 1 << 20
         let budget = SpaceBudget(geometry: Geometry(capacity: capacity))
-        let space = SpaceLedger(budget: budget, used: 0)
-        let pins = PinBook(capacity: capacity)
+        let space = SpaceQuota(budget: budget, used: 0)
+        let pins = PinRegistry(capacity: capacity)
         var writers = WritersInFlight()
         var headroom = Headroom(capacity: capacity)
-        var rest = RestDecision()
+        var breaker = DeviceCircuitBreaker()
         var granted: [Int] = []
         var sum = 0
         var pinned: [EntryIdentity: Int] = [:]
@@ -375,10 +376,10 @@ struct TableHistories {
             faults.check((0...capacity / 8).contains(headroom.bytes), at: step, "\(headroom.bytes) bytes of headroom")
             // A clock that jumps anywhere holds no rest for ever.
             let now = StoreInstant(milliseconds: Int64(truncatingIfNeeded: generator.next()))
-            if step / 300 % 2 == 0 { rest.failed(now: now) } else if generator.once(in: 9) { rest.succeeded() }
+            if step / 300 % 2 == 0 { breaker.failed(now: now) } else if generator.once(in: 9) { breaker.succeeded() }
             var refusals = 0
-            while step / 300 % 2 == 1, !rest.admits(now: nil) { refusals += 1 }
-            faults.check(refusals <= RestDecision.refusals, at: step, "\(refusals) refusals")
+            while step / 300 % 2 == 1, !breaker.admits(now: nil) { refusals += 1 }
+            faults.check(refusals <= DeviceCircuitBreaker.refusals, at: step, "\(refusals) refusals")
         }
         #expect(faults.all == [], "seed \(History.seed)")
     }

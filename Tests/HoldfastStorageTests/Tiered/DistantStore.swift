@@ -22,7 +22,7 @@ final class DistantStore: CacheStore {
     /// Shows every entry as after a power loss.
     let needsValidation: Bool
     /// Whether look-ups are answered without suspending after all.
-    let peeks = Atomic(false)
+    let answersPeeks = Atomic(false)
     private let holds = Mutex<[Step: Hold]>([:])
 
     init(_ inner: any CacheStore = MemoryStore(capacity: 64 << 20), needsValidation: Bool = false) {
@@ -63,7 +63,7 @@ final class DistantStore: CacheStore {
     var statistics: StoreStatistics { inner.statistics }
 
     func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
-        peeks.load(ordering: .relaxed) ? inner.peek(key, now: now)?.map(shown) : nil
+        answersPeeks.load(ordering: .relaxed) ? inner.peek(key, now: now)?.map(shown) : nil
     }
 
     func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {

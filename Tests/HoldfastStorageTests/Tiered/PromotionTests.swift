@@ -55,29 +55,29 @@ struct PromotionTests {
         #expect(known > 360, "\(known) of 500, seed \(seed)")
     }
 
-    @Test("A ledger knows which keys are changing and which promotions are outdated")
-    func ledger() {
-        var ledger = TierLedger(maximumBytes: 100)
+    @Test("The coherence tracker knows which keys are changing and which promotions are outdated")
+    func coherence() {
+        var coherence = TierCoherence(maximumBytes: 100)
         let (a, b) = (StoreKey("a"), StoreKey("b"))
-        #expect(ledger.trusts(a) && ledger.isIdle)
-        let begun = [(a, 60), (a, 1), (b, 41), (b, 40)].map { ledger.beginPromotion(of: $0, bytes: $1) }
+        #expect(coherence.trusts(a) && coherence.isIdle)
+        let begun = [(a, 60), (a, 1), (b, 41), (b, 40)].map { coherence.beginPromotion(of: $0, bytes: $1) }
         // One at a time for each key, and no more bytes than all may hold.
-        #expect(begun == [true, false, false, true] && ledger.bytes == 100)
-        ledger.beginChange(of: a)
-        ledger.beginChange(of: a)
-        #expect(!ledger.trusts(a) && ledger.trusts(b) && !ledger.isCurrent(a) && ledger.isCurrent(b))
-        ledger.endChange(of: a)
-        #expect(!ledger.trusts(a), "two changes were begun")
-        ledger.endChange(of: a)
-        #expect(ledger.trusts(a) && !ledger.isCurrent(a))
-        ledger.endPromotion(of: a)
-        #expect(ledger.bytes == 40 && !ledger.isIdle)
-        ledger.beginChange(of: nil)
-        let beginsMeanwhile = ledger.beginPromotion(of: a, bytes: 0)
-        #expect(!ledger.trusts(b) && !ledger.isCurrent(b) && !beginsMeanwhile)
-        ledger.endChange(of: nil)
-        ledger.endPromotion(of: b)
-        #expect(ledger.trusts(b) && ledger.isIdle && ledger.bytes == 0)
+        #expect(begun == [true, false, false, true] && coherence.bytes == 100)
+        coherence.beginChange(of: a)
+        coherence.beginChange(of: a)
+        #expect(!coherence.trusts(a) && coherence.trusts(b) && !coherence.isCurrent(a) && coherence.isCurrent(b))
+        coherence.endChange(of: a)
+        #expect(!coherence.trusts(a), "two changes were begun")
+        coherence.endChange(of: a)
+        #expect(coherence.trusts(a) && !coherence.isCurrent(a))
+        coherence.endPromotion(of: a)
+        #expect(coherence.bytes == 40 && !coherence.isIdle)
+        coherence.beginChange(of: nil)
+        let beginsMeanwhile = coherence.beginPromotion(of: a, bytes: 0)
+        #expect(!coherence.trusts(b) && !coherence.isCurrent(b) && !beginsMeanwhile)
+        coherence.endChange(of: nil)
+        coherence.endPromotion(of: b)
+        #expect(coherence.trusts(b) && coherence.isIdle && coherence.bytes == 0)
     }
 
     private static let entry = StoredEntry(

@@ -19,12 +19,12 @@ final class SettledStore: CacheStore {
     func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? { tiered.peek(key, now: now) }
 
     func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
-        await tiered.settle()
+        await tiered.awaitPromotions()
         return try await tiered.entries(for: key, now: now)
     }
 
     func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
-        await tiered.settle()
+        await tiered.awaitPromotions()
         return try await tiered.body(of: entry)
     }
 

@@ -50,7 +50,7 @@ struct TieredRaceTests {
     private static func store() async throws -> (TieredStore, DistantStore, DistantStore, StoredEntry) {
         let (upper, lower) = (DistantStore(), DistantStore())
         // The upper tier answers without suspending, as memory does.
-        upper.peeks.store(true, ordering: .relaxed)
+        upper.answersPeeks.store(true, ordering: .relaxed)
         let store = TieredStore(upper: upper, over: lower, rule: .firstHit)
         let entry = try await store.put("a", [1], EntryDescription("old", tags: ["red"]))
         return (store, upper, lower, entry)
@@ -64,7 +64,7 @@ struct TieredRaceTests {
         try await hold.reached.wait(for: 1)
         try await change.run(store, entry)
         hold.released.increment()
-        await store.settle()
+        await store.awaitPromotions()
         let truth = try await lower.get("a")
         #expect(truth != [entry])
         let above = store.peek(StoreKey("a"), now: .at(0))
@@ -79,7 +79,7 @@ struct TieredRaceTests {
     func underWay(change: Change) async throws {
         let (store, upper, lower, entry) = try await Self.store()
         #expect(try await store.wholeBody(of: entry) == [1])
-        await store.settle()
+        await store.awaitPromotions()
         #expect(store.peek(StoreKey("a"), now: .at(0)) == [entry])
         // The lower tier has changed, the upper one has not heard of it yet.
         let hold = upper.hold(change.testDescription.hasSuffix("purged") ? .purge : .invalidate)
@@ -89,7 +89,7 @@ struct TieredRaceTests {
         #expect(store.peek(StoreKey("a"), now: .at(0)) == nil)
         hold.released.increment()
         try await changing.value
-        await store.settle()
+        await store.awaitPromotions()
         let above = store.peek(StoreKey("a"), now: .at(0))
         let truth = try await lower.get("a")
         #expect(above == nil || above == truth)
@@ -99,10 +99,10 @@ struct TieredRaceTests {
     func cannotForget(change: Change) async throws {
         let (store, upper, lower, entry) = try await Self.store()
         #expect(try await store.wholeBody(of: entry) == [1])
-        await store.settle()
+        await store.awaitPromotions()
         upper.failing.withLock { $0 = [.invalidate, .purge] }
         try await change.run(store, entry)
-        await store.settle()
+        await store.awaitPromotions()
         #expect(upper.statistics.entryCount > 0)
         let truth = try await lower.get("a")
         let above = store.peek(StoreKey("a"), now: .at(0))
@@ -112,7 +112,7 @@ struct TieredRaceTests {
         upper.failing.withLock { $0 = [] }
         let new = try await store.put("b", [3])
         #expect(try await store.wholeBody(of: new) == [3])
-        await store.settle()
+        await store.awaitPromotions()
         #expect(store.peek(StoreKey("b"), now: .at(0)) == [new])
     }
 
@@ -121,7 +121,7 @@ struct TieredRaceTests {
         let (store, upper, lower, entry) = try await Self.store()
         let other = try await store.put("b", [2])
         for entry in [entry, other] { _ = try await store.wholeBody(of: entry) }
-        await store.settle()
+        await store.awaitPromotions()
         try await lower.remove(entry)
         let asked = CountWatch()
         let count = try await store.purge(
@@ -140,15 +140,15 @@ struct TieredRaceTests {
     @Test("The first read of a body does not wait for a promotion, and promotions are bounded")
     func bounded() async throws {
         let (store, upper, _, entry) = try await Self.store()
-        let holds = try await withHolds(store, upper, first: entry, count: TierLedger.maximumPromotions)
+        let holds = try await withHolds(store, upper, first: entry, count: TierCoherence.maximumPromotions)
         let one = try await store.put("one too many", [9])
         #expect(try await store.wholeBody(of: one) == [9])
         #expect(store.tierStatistics.promotionsDropped == 1)
         for hold in holds { hold.released.increment() }
-        await store.settle()
-        #expect(store.tierStatistics.promotions == TierLedger.maximumPromotions)
+        await store.awaitPromotions()
+        #expect(store.tierStatistics.promotions == TierCoherence.maximumPromotions)
         #expect(try await store.wholeBody(of: one) == [9])
-        await store.settle()
+        await store.awaitPromotions()
         #expect(store.peek(one.key, now: .at(0)) == [one])
     }
 

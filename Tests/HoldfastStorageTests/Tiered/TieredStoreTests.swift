@@ -20,7 +20,7 @@ struct TieredStoreTests {
 
     /// What the upper tier answers, once nothing is under way.
     private static func above(_ store: TieredStore, _ key: String = "a") async -> [StoredEntry]? {
-        await store.settle()
+        await store.awaitPromotions()
         return store.peek(StoreKey(key), now: .at(0))
     }
 
@@ -60,7 +60,7 @@ struct TieredStoreTests {
     func absent() async throws {
         let (store, lower) = Self.store()
         #expect(store.peek(StoreKey("a"), now: .at(0)) == nil)
-        lower.peeks.store(true, ordering: .relaxed)
+        lower.answersPeeks.store(true, ordering: .relaxed)
         #expect(store.peek(StoreKey("a"), now: .at(0)) == [])
     }
 
@@ -74,7 +74,7 @@ struct TieredStoreTests {
         let entry = try await store.put("a", bytes)
         let body = try await store.body(of: entry)
         let first = try await body.read(from: 0, upTo: 100_000)
-        await store.settle()
+        await store.awaitPromotions()
         #expect(store.upper.statistics.entryCount == 0, "a beginning is not worth a copy")
         #expect(try await body.whole(piece: 100_000) == bytes)
         #expect(await Self.above(store) == [entry])
@@ -127,7 +127,7 @@ struct TieredStoreTests {
         let (store, lower) = Self.store()
         let entry = try await store.put("a", [1, 2])
         _ = try await store.wholeBody(of: entry)
-        await store.settle()
+        await store.awaitPromotions()
         let fresh = try await store.replaceDescription(of: entry, with: EntryDescription("new"), now: .at(9))
         let changed = try #require(fresh)
         #expect(await Self.above(store) == [changed])
@@ -144,7 +144,7 @@ struct TieredStoreTests {
         _ = try await store.wholeBody(of: entry)
         #expect(await Self.above(store) == [entry])
         try await lower.remove(entry)
-        lower.peeks.store(true, ordering: .relaxed)
+        lower.answersPeeks.store(true, ordering: .relaxed)
         var looks = 0
         while await Self.above(store) == [entry], looks < 100 { looks += 1 }
         #expect(looks < 20)

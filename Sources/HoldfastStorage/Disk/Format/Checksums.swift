@@ -274,7 +274,7 @@ struct KeyHashing: Sendable {
         HeadHash.of(key.bytes, seed: seed) & Self.primaryMask
     }
 
-    /// The hash of a variant beneath its primary key, including the bits that ``primary(_:)`` omits: so two keys with equal primary
+    /// The hash of a variant under its primary key, including the bits that ``primary(_:)`` omits: so two keys with equal primary
     /// hashes are still distinguished.
     func variant(_ variant: StoreKey, of key: StoreKey) -> UInt32 {
         let rest = HeadHash.of(key.bytes, seed: seed) >> 43 & 0x7FFF

@@ -26,17 +26,6 @@ struct SegmentRow: Sendable, Hashable {
     let epoch: UInt64
     var state: SegmentState
 
-    init(_ header: SegmentHeader, state: SegmentState) {
-        self.init(number: header.number, identity: header.identity, epoch: header.epoch, state: state)
-    }
-
-    fileprivate init(number: UInt64, identity: UInt64, epoch: UInt64, state: SegmentState) {
-        self.number = number
-        self.identity = identity
-        self.epoch = epoch
-        self.state = state
-    }
-
     func encode(seed: UInt64) -> [UInt8] {
         [UInt8](zeroed: Self.size) { row in
             row.put(number, at: 0)
@@ -54,6 +43,12 @@ struct SegmentRow: Sendable, Hashable {
     }
 
     private static func seed(_ seed: UInt64) -> UInt64 { seed ^ 0x5345_474D_454E_5453 }
+}
+
+extension SegmentRow {
+    init(_ header: SegmentHeader, state: SegmentState) {
+        self.init(number: header.number, identity: header.identity, epoch: header.epoch, state: state)
+    }
 }
 
 /// The file `FORMAT`: two copies of the head, and the list of the segments that must be there.
@@ -210,13 +205,9 @@ final class Manifest: Sendable {
     /// Makes the list durable.
     func sync() throws(FileSystemError) { try files.sync(file) }
 
-    /// Adds a segment that has its header and its name, and no record yet: idle.
-    func enter(_ header: SegmentHeader) throws(FileSystemError) {
-        try put(SegmentRow(header, state: .idle), inPlaceOf: nil)
-    }
-
-    /// Adds a segment in the row of another, whose file it takes over: idle.
-    func enter(_ header: SegmentHeader, inPlaceOf old: UInt64) throws(FileSystemError) {
+    /// Adds a segment that has its header and its name, and no record yet: idle. One that takes over the file of another also
+    /// takes over its row.
+    func enter(_ header: SegmentHeader, inPlaceOf old: UInt64? = nil) throws(FileSystemError) {
         try put(SegmentRow(header, state: .idle), inPlaceOf: old)
     }
 

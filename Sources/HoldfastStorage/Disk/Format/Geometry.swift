@@ -128,6 +128,23 @@ extension UnsafeRawBufferPointer {
         Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: Number.self))
     }
 
+    /// Whether the bytes are the same; eight at a time.
+    @inline(__always)
+    func isEqual(to other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        if baseAddress == other.baseAddress { return true }
+        var place = 0
+        while count - place >= 8 {
+            guard number(at: place, as: UInt64.self) == other.number(at: place) else { return false }
+            place += 8
+        }
+        while place < count {
+            guard self[place] == other[place] else { return false }
+            place += 1
+        }
+        return true
+    }
+
     /// Whether all bytes of `range` are zero.
     func isZero(_ range: Range<Int>) -> Bool {
         self[range].allSatisfy { $0 == 0 }
@@ -162,33 +179,5 @@ extension [UInt8] {
             fill(UnsafeMutableRawBufferPointer(buffer))
             filled = count
         }
-    }
-}
-
-/// Collects little-endian numbers.
-struct ByteEncoder {
-    private(set) var bytes: [UInt8] = []
-
-    mutating func put<Number: FixedWidthInteger>(_ number: Number) {
-        withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
-    }
-}
-
-/// Reads little-endian numbers from bytes; returns nil if there are not enough bytes, and never traps.
-struct ByteDecoder {
-    private let bytes: ArraySlice<UInt8>
-    private var position: Int
-
-    init(_ bytes: ArraySlice<UInt8>) {
-        self.bytes = bytes
-        position = bytes.startIndex
-    }
-
-    mutating func number<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {
-        let width = Number.bitWidth / 8
-        guard bytes.endIndex - position >= width else { return nil }
-        let part = bytes[position..<(position + width)]
-        position += width
-        return part.withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(as: Number.self)) }
     }
 }

@@ -73,7 +73,7 @@ struct RecordHeader: Sendable, Hashable {
     }
 
     /// The space that record and blob take on the disk.
-    var bytesTaken: Int { (units * Geometry.unit).addingSaturated(hasBlob ? SpaceLedger.blocks(storedBlobBytes) : 0) }
+    var bytesTaken: Int { (units * Geometry.unit).addingSaturated(hasBlob ? SpaceQuota.blocks(storedBlobBytes) : 0) }
 
     /// The units of 16 bytes that the record occupies.
     var units: Int {
@@ -141,6 +141,20 @@ struct RecordHeader: Sendable, Hashable {
         guard let header = read(bytes), header.recordLength <= bytes.count, header.isGenuine(bytes, seed: seed) else {
             return nil
         }
+        return header
+    }
+
+    /// The header of the entry that a row leads to; nil if another record is in its place.
+    @inline(__always)
+    static func decode(
+        _ bytes: UnsafeRawBufferPointer,
+        of row: IndexRow,
+        in segment: UInt64,
+        seed: UInt64
+    ) -> RecordHeader? {
+        guard let header = decode(bytes, seed: seed), header.kind == .entry, header.segment == segment,
+            header.order == row.order
+        else { return nil }
         return header
     }
 
@@ -302,20 +316,6 @@ struct RecordDetail: Sendable, Hashable {
         (self.key, self.variant, self.tags, self.metadata) = (key, variant, tags, metadata)
     }
 
-    fileprivate static func areEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
-        guard left.count == right.count else { return false }
-        var place = 0
-        while place + 8 <= left.count {
-            guard left.number(at: place, as: UInt64.self) == right.number(at: place) else { return false }
-            place += 8
-        }
-        while place < left.count {
-            guard left[place] == right[place] else { return false }
-            place += 1
-        }
-        return true
-    }
-
     /// Where the parts of a detail are.
     struct Layout {
         let key: Range<Int>
@@ -340,7 +340,7 @@ struct RecordDetail: Sendable, Hashable {
         /// Also nil if the primary key is another one.
         @inline(__always)
         init?(_ bytes: UnsafeRawBufferPointer, of key: StoreKey) {
-            guard let found = Layout(bytes), key.bytes.withUnsafeBytes({ areEqual($0, bytes.part(found.key)) }) else {
+            guard let found = Layout(bytes), key.bytes.withUnsafeBytes({ $0.isEqual(to: bytes.part(found.key)) }) else {
                 return nil
             }
             self = found

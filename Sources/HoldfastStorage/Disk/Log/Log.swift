@@ -13,7 +13,7 @@ final class Log: Sendable {
     let geometry: Geometry
     let seed: UInt64
     let slots: SegmentSlots
-    let ledger: SpaceLedger
+    let quota: SpaceQuota
     /// Segments of a lower epoch are void.
     let epoch: Atomic<UInt64>
     let manifest: Manifest
@@ -21,13 +21,13 @@ final class Log: Sendable {
     private let orders: SequenceAllocator
     private let threads: IOThreads
     private let health: StoreHealth
-    private let lastTable = Mutex<KeptTable?>(nil)
+    private let lastTable = Mutex<CachedTable?>(nil)
     /// Whether the sync thread has an order that it has not started.
     private let isSyncOrdered = Atomic<Bool>(false)
 
     init(_ opened: OpenedStore) {
         (files, layout, geometry, manifest) = (opened.files, opened.layout, opened.geometry, opened.manifest)
-        (slots, ledger, orders) = (opened.slots, opened.ledger, opened.orders)
+        (slots, quota, orders) = (opened.slots, opened.quota, opened.orders)
         (threads, health) = (opened.threads, opened.health)
         seed = opened.manifest.content.format.hashSeed
         epoch = Atomic(opened.manifest.content.format.epoch)
@@ -41,34 +41,35 @@ final class Log: Sendable {
         state.withLock { question($0) }
     }
 
-    /// See ``LogState/reserve(_:length:hasBlob:isTurn:)``.
-    func reserve(_ destination: LogState.Destination, length: Int, hasBlob: Bool, isTurn: Bool = false) -> LogState
-        .Place?
+    /// See ``LogState/reserve(_:length:hasBlob:hasClaim:)``.
+    func reserve(_ destination: LogState.Destination, length: Int, hasBlob: Bool, hasClaim: Bool = false) -> LogState
+        .Reservation?
     {
-        state.withLock { $0.reserve(destination, length: length, hasBlob: hasBlob, isTurn: isTurn) }
+        state.withLock { $0.reserve(destination, length: length, hasBlob: hasBlob, hasClaim: hasClaim) }
     }
 
     /// Records that a reserved record is written (`row`), or will not be (nil); a segment that is then full gets its table soon.
-    func finish(_ place: LogState.Place, row: TableRow?, blob: BlobRow?) {
+    func finish(_ place: LogState.Reservation, row: TableRow?, blob: BlobRow?) {
         if finishOne(place, row: row, blob: blob) { threads.later(.changes) { [self] in sealFull() } }
     }
 
     /// The same, but the caller handles a segment that is then full.
-    func finishOne(_ place: LogState.Place, row: TableRow?, blob: BlobRow?) -> Bool {
+    func finishOne(_ place: LogState.Reservation, row: TableRow?, blob: BlobRow?) -> Bool {
         state.withLock { $0.finish(place, row: row, blob: blob) }
     }
 
     /// Reserves the room of a destination for the caller whose turn it is; false if there is not enough.
-    func setAside(_ destination: LogState.Destination, length: Int, hasBlob: Bool) -> Bool {
+    func claim(_ request: LogState.Request) -> Bool {
         state.withLock { log in
-            guard log.hasRoom(destination, length: length, hasBlob: hasBlob) else { return false }
+            let destination = request.destination
+            guard log.hasRoom(destination, length: request.length, hasBlob: request.hasBlob) else { return false }
             log.isReserved[destination.rawValue] = true
             return true
         }
     }
 
     /// Lets everyone reserve again.
-    func endTurn(_ destination: LogState.Destination) {
+    func releaseClaim(_ destination: LogState.Destination) {
         state.withLock { $0.isReserved[destination.rawValue] = false }
     }
 
@@ -103,11 +104,10 @@ final class Log: Sendable {
 
     /// Removes the empty segment that is kept for callers; false if there is none, or the device refuses.
     func discardSpare() -> Bool {
-        if let spare = takeSpare() {
-            if discard(spare) { return true }
-            // An unknown empty segment would look like one that lost its table.
-            keepSpare(spare)
-        }
+        guard let spare = takeSpare() else { return false }
+        if discard(spare) { return true }
+        // An unknown empty segment would look like one that lost its table.
+        keepSpare(spare)
         return false
     }
 
@@ -136,23 +136,17 @@ final class Log: Sendable {
         isReserved: Bool = false
     ) throws(StoreError) {
         var segment = segment
-        if segment.kind != destination.kind {
-            let header = header(destination.kind, number: segment.number, identity: segment.identity)
-            do {
-                try files.write(ByteChunk(header.encode(seed: seed)), to: segment.file.open, at: 0)
-            } catch {
-                state.withLock { if $0.spare == nil { $0.spare = segment } }
-                throw health.failed(error)
-            }
-            segment = Segment(header, slot: segment.slot, file: segment.file)
-            slots.put(segment)
-        }
         do throws(FileSystemError) {
+            if segment.kind != destination.kind {
+                let header = header(destination.kind, number: segment.number, identity: segment.identity)
+                try files.write(ByteChunk(header.encode(seed: seed)), to: segment.file.open, at: 0)
+                segment = Segment(header, slot: segment.slot, file: segment.file)
+                slots.put(segment)
+            }
             // From now on, it may contain data that is nowhere else.
             try manifest.note(segment.number, is: .open)
         } catch {
-            let spare = segment
-            state.withLock { if $0.spare == nil { $0.spare = spare } }
+            keepSpare(segment)
             throw health.failed(error)
         }
         let open = LogState.Open(segment: segment, tail: SegmentHeader.size)
@@ -163,8 +157,8 @@ final class Log: Sendable {
     func openCarried() throws(StoreError) {
         // If little space is left, the unused part of the last one is released, rounded to pages.
         state.withLock { $0.close(.carried) }
-        sealFull(isCut: ledger.free < 2 * geometry.segmentSize)
-        ledger.setRoomAhead(0)
+        sealFull(isCut: quota.free < 2 * geometry.segmentSize)
+        quota.setRoomAhead(0)
         if let spare = state.withLock({ $0.carriedSpare.take() }) {
             do throws(StoreError) {
                 try begin(spare, destination: .carried)
@@ -173,7 +167,7 @@ final class Log: Sendable {
                 throw error
             }
         } else {
-            guard ledger.grant(geometry.segmentSize, for: .reclaimer) else { throw StoreError.noSpace }
+            guard quota.grant(geometry.segmentSize, for: .reclaimer) else { throw StoreError.noSpace }
             try begin(try create(.main), destination: .carried)
         }
         noteRoomAhead()
@@ -181,30 +175,20 @@ final class Log: Sendable {
 
     /// Whether the reclaimer can have another segment without removing anything.
     var hasSegmentForReclaimer: Bool {
-        state.withLock { $0.carriedSpare != nil } || ledger.hasRoom(geometry.segmentSize, for: .reclaimer)
+        state.withLock { $0.carriedSpare != nil } || quota.hasRoom(geometry.segmentSize, for: .reclaimer)
     }
 
-    /// Tells the ledger how much room the reclaimer's open segment has left.
+    /// Tells the quota how much room the reclaimer's open segment has left.
     func noteRoomAhead() {
-        ledger.setRoomAhead(state.withLock { $0.roomAhead })
+        quota.setRoomAhead(state.withLock { $0.roomAhead })
     }
 
     /// Makes a segment from a new file, whose bytes are granted; they are released if this fails.
     func create(_ kind: LogKind) throws(StoreError) -> Segment {
         guard let slot = slots.take() else {
-            ledger.release(geometry.segmentSize)
+            quota.release(geometry.segmentSize)
             throw StoreError.noSpace
         }
-        do throws(StoreError) {
-            return try create(kind, slot: slot)
-        } catch {
-            slots.free(slot)
-            ledger.release(geometry.segmentSize)
-            throw error
-        }
-    }
-
-    private func create(_ kind: LogKind, slot: UInt16) throws(StoreError) -> Segment {
         let header = nextHeader(kind)
         let path = layout.segmentInTheMaking(header.number)
         do throws(FileSystemError) {
@@ -219,16 +203,18 @@ final class Log: Sendable {
                 files.close(file)
                 // Files that cannot be removed stay counted until the store is opened again.
                 for path in [path, layout.segment(header.number)] where (try? files.removeIfThere(path)) == nil {
-                    ledger.count(geometry.segmentSize)
+                    quota.count(geometry.segmentSize)
                 }
                 throw error
             }
             health.succeeded()
-            let owned = SegmentFile(file, bytes: geometry.segmentSize, files: files, ledger: ledger)
+            let owned = SegmentFile(file, bytes: geometry.segmentSize, files: files, quota: quota)
             let segment = Segment(header, slot: slot, file: owned)
             slots.put(segment)
             return segment
         } catch {
+            slots.free(slot)
+            quota.release(geometry.segmentSize)
             throw health.failed(error)
         }
     }
@@ -255,7 +241,7 @@ final class Log: Sendable {
     /// Writes the table of every full segment whose writes have ended, and has it synced in the background; earlier tables that
     /// could not be written are tried again.
     func sealFull(isCut: Bool = false) {
-        let full = state.withLock { log in log.takeUntabled() + log.takeFull() }
+        let full = state.withLock { log in log.takeUnwrittenTables() + log.takeFull() }
         for full in full { seal(full, isCut: isCut) }
     }
 
@@ -280,8 +266,8 @@ final class Log: Sendable {
             try files.write(ByteChunk(table), to: segment.file.open, at: offset)
             if size != segment.size {
                 try files.truncate(segment.file.open, to: size)
-                ledger.release(segment.size - SpaceLedger.blocks(size))
-                segment.file.resized(to: SpaceLedger.blocks(size))
+                quota.release(segment.size - SpaceQuota.blocks(size))
+                segment.file.resized(to: SpaceQuota.blocks(size))
             }
             isWritten = true
             // If this is not recorded, its table still shows it.
@@ -333,14 +319,13 @@ final class Log: Sendable {
     /// There may still be readers of the old segment: what they read from a file that is being rewritten fails its check, and the
     /// index, which no longer points to it, leads them on.
     func retire(_ victim: LogState.Sealed, recyclingFor kind: LogKind?) throws(StoreError) -> Segment? {
-        if let kind, let recycled = try recycle(victim.segment, for: kind) { return recycled }
-        if kind == nil, try keepForReclaimer(victim.segment) { return nil }
-        do throws(FileSystemError) {
-            try manifest.note(victim.segment.number, is: .idle)
-            try files.removeIfThere(layout.segment(victim.segment.number))
-        } catch {
-            throw health.failed(error)
+        if let kind {
+            if let recycled = try recycle(victim.segment, for: kind) { return recycled }
+        } else if try keepForReclaimer(victim.segment) {
+            return nil
         }
+        try health.checked(try manifest.note(victim.segment.number, is: .idle))
+        try health.checked(try files.removeIfThere(layout.segment(victim.segment.number)))
         health.succeeded()
         // A remaining row only says that the file may be gone.
         try? manifest.remove(victim.segment.number)
@@ -353,7 +338,7 @@ final class Log: Sendable {
     ///
     /// Its bytes stay granted, and the reclaimer's reserve is smaller by the same amount.
     private func keepForReclaimer(_ old: Segment) throws(StoreError) -> Bool {
-        guard ledger.capacity / geometry.segmentSize >= 32, old.size == geometry.segmentSize,
+        guard quota.capacity / geometry.segmentSize >= 32, old.size == geometry.segmentSize,
             state.withLock({ $0.carriedSpare == nil }), let segment = try recycle(old, for: .main)
         else { return false }
         state.withLock { $0.carriedSpare = segment }
@@ -364,9 +349,9 @@ final class Log: Sendable {
     /// Nil: it cannot be reused and must be removed.
     private func recycle(_ old: Segment, for kind: LogKind) throws(StoreError) -> Segment? {
         let growth = geometry.segmentSize - old.size
-        guard ledger.grant(growth, for: .caller) else { return nil }
+        guard quota.grant(growth, for: .caller) else { return nil }
         guard let slot = slots.take() else {
-            ledger.release(growth)
+            quota.release(growth)
             return nil
         }
         let header = nextHeader(kind)
@@ -376,7 +361,7 @@ final class Log: Sendable {
             try files.rename(layout.segment(old.number), to: path)
         } catch {
             slots.free(slot)
-            ledger.release(growth)
+            quota.release(growth)
             throw health.failed(error)
         }
         old.file.resized(to: geometry.segmentSize)
@@ -429,7 +414,7 @@ final class Log: Sendable {
             return (kept.rows, kept.blobs)
         }
         let table = try SegmentFileReader(files: files, seed: seed).table(of: sealed.segment)
-        lastTable.withLock { $0 = KeptTable(number: sealed.segment.number, rows: table.rows, blobs: table.blobs) }
+        lastTable.withLock { $0 = CachedTable(number: sealed.segment.number, rows: table.rows, blobs: table.blobs) }
         return (table.rows, table.blobs)
     }
 
@@ -439,21 +424,19 @@ final class Log: Sendable {
     /// trusted.
     func writeFormat(_ change: (inout StoreFormat) -> Void) throws(StoreError) {
         let nextOrder = orders.last + 1
-        do {
-            let failure = try manifest.write { format in
+        let failure = try health.checked(
+            try manifest.write { format in
                 change(&format)
                 format.nextOrder = nextOrder
             }
-            if failure != nil { health.counters.failures.add(1, ordering: .relaxed) }
-        } catch {
-            throw health.failed(error)
-        }
+        )
+        if failure != nil { health.counters.failures.add(1, ordering: .relaxed) }
     }
 
     /// Wipes the header of a record whose write failed and which may have reached the disk in part or completely.
     ///
     /// - Returns: whether nothing of it can be found any more.
-    func wipe(_ place: LogState.Place) -> Bool {
+    func wipe(_ place: LogState.Reservation) -> Bool {
         let zeros = ByteChunk([UInt8](repeating: 0, count: 16))
         return (try? files.write(zeros, to: place.segment.file.open, at: place.offset)) != nil
     }
@@ -481,21 +464,21 @@ final class Log: Sendable {
     /// Writes the table of every segment and makes everything durable; no more places are reserved.
     ///
     /// - Returns: whether all of it succeeded.
-    func settle() -> Bool {
+    func sealAndSync() -> Bool {
         close(LogState.Destination.allCases, isCut: true)
-        var isSettled = true
+        var isComplete = true
         for spare in state.withLock({ [$0.spare.take(), $0.carriedSpare.take()].compactMap { $0 } }) {
             slots.free(spare.slot)
             if (try? files.removeIfThere(layout.segment(spare.number))) != nil {
                 try? manifest.remove(spare.number)
             } else {
-                isSettled = false
+                isComplete = false
             }
             spare.file.unlinked()
         }
         let isDurable = (try? sync()) != nil
         // After a clean close, a segment without a table would be taken for a damaged one.
-        return isDurable && isSettled && state.withLock { $0.full.isEmpty && !$0.hasUntabled }
+        return isDurable && isComplete && state.withLock { $0.full.isEmpty && !$0.hasUnwrittenTables }
     }
 
     private func sync() throws(FileSystemError) {
@@ -508,7 +491,7 @@ final class Log: Sendable {
 }
 
 /// The table that was read last: it is needed several times before its segment is reclaimed.
-struct KeptTable: Sendable {
+struct CachedTable: Sendable {
     let number: UInt64
     let rows: [TableRow]
     let blobs: [BlobRow]

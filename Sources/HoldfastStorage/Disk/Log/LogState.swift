@@ -14,7 +14,7 @@ struct LogState: Sendable {
         var blobs: [BlobRow] = []
         /// The bytes of its records' blobs.
         var blobBytes = 0
-        var writesUnderWay = 0
+        var writesInFlight = 0
         /// Rows and blob rows that the table must have room for.
         var promisedRows = 0
         var promisedBlobs = 0
@@ -41,14 +41,24 @@ struct LogState: Sendable {
         var weight: Int { segment.size.addingSaturated(blobBytes) }
     }
 
+    /// The space that a record needs in an open segment.
+    struct Request: Sendable {
+        let destination: Destination
+        let length: Int
+        let hasBlob: Bool
+    }
+
     /// Bytes reserved for one record.
-    struct Place: Sendable {
+    struct Reservation: Sendable {
         let segment: Segment
         let offset: Int
         let length: Int
         let hasBlob: Bool
         /// The highest segment number at that time.
         let horizon: UInt64
+
+        /// Where they begin, as tables and the index state it.
+        var unit: UInt32 { UInt32(truncatingIfNeeded: offset / Geometry.unit) }
     }
 
     /// Who writes to an open segment.
@@ -67,9 +77,9 @@ struct LogState: Sendable {
     }
 
     let segmentSize: Int
-    /// The window share with the most hits, see ``WindowTrials/share``.
-    var window = WindowTrials.shares[1]
-    /// Whether the main log's oldest segment is mostly dead, see ``CarryJudge``.
+    /// The window share with the most hits, see ``WindowTuner/share``.
+    var window = WindowTuner.shares[1]
+    /// Whether the main log's oldest segment is mostly dead, see ``RetentionPolicy``.
     var isMainDead = false
     /// The highest number that a segment has or will have next.
     var highestNumber: UInt64 = 0
@@ -96,17 +106,19 @@ struct LogState: Sendable {
     }
 
     /// Reserves bytes in an open segment; nil if there is none or it has no room, or if its room is reserved for another caller.
-    mutating func reserve(_ destination: Destination, length: Int, hasBlob: Bool, isTurn: Bool = false) -> Place? {
-        guard isTurn || !isReserved[destination.rawValue],
-            hasRoom(destination, length: length, hasBlob: hasBlob, isReserved: isTurn)
+    mutating func reserve(_ destination: Destination, length: Int, hasBlob: Bool, hasClaim: Bool = false)
+        -> Reservation?
+    {
+        guard hasClaim || !isReserved[destination.rawValue],
+            hasRoom(destination, length: length, hasBlob: hasBlob, isReserved: hasClaim)
         else { return nil }
         let index = destination.rawValue
         let tail = open[index][0].tail
         open[index][0].tail = tail + ((length + 15) & ~15)
         open[index][0].promisedRows += 1
         open[index][0].promisedBlobs += hasBlob ? 1 : 0
-        open[index][0].writesUnderWay += 1
-        return Place(
+        open[index][0].writesInFlight += 1
+        return Reservation(
             segment: open[index][0].segment,
             offset: tail,
             length: length,
@@ -142,7 +154,7 @@ struct LogState: Sendable {
     var victim: Sealed? {
         let (small, main) = (oldest(.small), oldest(.main))
         let weights = (small: weight(.small), main: weight(.main))
-        let kind = CarryJudge.log(
+        let kind = RetentionPolicy.log(
             small: weights.small,
             total: weights.small.addingSaturated(weights.main),
             window: window,
@@ -171,9 +183,9 @@ struct LogState: Sendable {
     /// Records that a reserved record is written (`row`), or will not be (nil).
     ///
     /// - Returns: whether its segment is full and this was the last write: then it needs its table.
-    mutating func finish(_ place: Place, row: TableRow?, blob: BlobRow?) -> Bool {
+    mutating func finish(_ place: Reservation, row: TableRow?, blob: BlobRow?) -> Bool {
         func note(_ segment: inout Open) {
-            segment.writesUnderWay -= 1
+            segment.writesInFlight -= 1
             if let row { segment.rows.append(row) }
             if let blob {
                 segment.blobs.append(blob)
@@ -186,7 +198,7 @@ struct LogState: Sendable {
         }
         guard let position = full.firstIndex(where: { $0.segment === place.segment }) else { return false }
         note(&full[position])
-        return full[position].writesUnderWay == 0
+        return full[position].writesInFlight == 0
     }
 
     /// Whether an open segment has records.
@@ -208,17 +220,17 @@ struct LogState: Sendable {
 
     /// Takes the full segments whose writes have ended, to write their tables.
     mutating func takeFull() -> [Open] {
-        let ready = full.filter { $0.writesUnderWay == 0 }
-        full.removeAll { $0.writesUnderWay == 0 }
+        let ready = full.filter { $0.writesInFlight == 0 }
+        full.removeAll { $0.writesInFlight == 0 }
         return ready
     }
 
     /// Whether a sealed segment has no table because it could not be written.
-    var hasUntabled: Bool { sealed.joined().contains { $0.rows != nil } }
+    var hasUnwrittenTables: Bool { sealed.joined().contains { $0.rows != nil } }
 
     /// Takes the segments whose table could not be written, for another try.
-    mutating func takeUntabled() -> [Open] {
-        guard hasUntabled else { return [] }
+    mutating func takeUnwrittenTables() -> [Open] {
+        guard hasUnwrittenTables else { return [] }
         let found = sealed.joined().filter { $0.rows != nil }
         for kind in sealed.indices { sealed[kind].removeAll { $0.rows != nil } }
         return found.map { sealed in
@@ -263,28 +275,24 @@ struct LogState: Sendable {
     }
 
     /// Records that a segment could not be reclaimed, so that another is tried next time.
-    mutating func stuck(_ segment: Segment) {
+    mutating func stuck(_ segment: Segment) { update(segment) { $0.isStuck = true } }
+
+    private mutating func update(_ segment: Segment, change: (inout Sealed) -> Void) {
         let index = Int(segment.kind.rawValue)
-        if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
-            sealed[index][place].isStuck = true
-        }
+        if let place = sealed[index].firstIndex(where: { $0.segment === segment }) { change(&sealed[index][place]) }
     }
 
     /// Whether there is a segment that could not be reclaimed completely.
     var hasStuck: Bool { sealed.joined().contains(where: \.isStuck) }
 
     /// The number of reserved places whose writes have not ended.
-    var writesUnderWay: Int {
-        (open.joined() + full).reduce(0) { $0 + $1.writesUnderWay }
+    var writesInFlight: Int {
+        (open.joined() + full).reduce(0) { $0 + $1.writesInFlight }
     }
 
     /// Records that the sync thread is done with a segment, and whether its contents would survive a power failure.
     mutating func synced(_ segment: Segment, isDurable: Bool) {
-        let index = Int(segment.kind.rawValue)
-        if let place = sealed[index].firstIndex(where: { $0.segment === segment }) {
-            sealed[index][place].isSyncing = false
-            sealed[index][place].isSynced = isDurable
-        }
+        update(segment) { ($0.isSyncing, $0.isSynced) = (false, isDurable) }
     }
 
     /// The next segment to sync, if one is waiting; it is then no longer waiting.
@@ -334,10 +342,7 @@ struct LogState: Sendable {
     func weight(_ kind: LogKind) -> Int {
         let index = Int(kind.rawValue)
         let sealedWeight = sealed[index].reduce(0) { $0.addingSaturated($1.weight) }
-        let openWeight = open.joined().reduce(0) {
-            $0.addingSaturated($1.segment.kind == kind ? $1.tail.addingSaturated($1.blobBytes) : 0)
-        }
-        return full.reduce(sealedWeight.addingSaturated(openWeight)) {
+        return (Array(open.joined()) + full).reduce(sealedWeight) {
             $0.addingSaturated($1.segment.kind == kind ? $1.tail.addingSaturated($1.blobBytes) : 0)
         }
     }

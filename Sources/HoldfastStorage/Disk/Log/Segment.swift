@@ -8,15 +8,15 @@ internal import Synchronization
 final class SegmentFile: Sendable {
     let open: OpenFile
     private let files: any FileSystem
-    private let ledger: SpaceLedger
+    private let quota: SpaceQuota
     private let bytes: Atomic<Int>
     private let isGone = Atomic<Bool>(false)
 
-    /// Takes over an open file whose `bytes` are in the ledger.
-    init(_ open: OpenFile, bytes: Int, files: any FileSystem, ledger: SpaceLedger) {
+    /// Takes over an open file whose `bytes` are counted.
+    init(_ open: OpenFile, bytes: Int, files: any FileSystem, quota: SpaceQuota) {
         self.open = open
         self.files = files
-        self.ledger = ledger
+        self.quota = quota
         self.bytes = Atomic(bytes)
     }
 
@@ -26,19 +26,19 @@ final class SegmentFile: Sendable {
         if isGone { try? files.truncate(open, to: 0) }
         files.close(open)
         guard isGone else { return }
-        ledger.retire(-size)
-        ledger.release(size)
+        quota.retire(-size)
+        quota.release(size)
     }
 
-    /// The size of the file in the ledger.
+    /// The size of the file as counted in the quota.
     var size: Int { bytes.load(ordering: .acquiring) }
 
-    /// Records that the file was cut or extended; the caller tells the ledger.
+    /// Records that the file was cut or extended; the caller tells the quota.
     func resized(to size: Int) { bytes.store(size, ordering: .releasing) }
 
     /// Records that the file has no name any more.
     func unlinked() {
-        ledger.retire(size)
+        quota.retire(size)
         isGone.store(true, ordering: .releasing)
     }
 }
@@ -63,15 +63,12 @@ final class Segment: Sendable {
         self.file = file
     }
 
-    /// The size of the file in the ledger.
+    /// The size of the file as counted in the quota.
     var size: Int { file.size }
 }
 
 /// Finds the segment that an index row names by its slot.
 final class SegmentSlots: Sendable {
-    /// Rows have twelve bits for a slot.
-    static let maximum = 4_095
-
     private struct State {
         /// How many slots have ever been taken.
         var count = 0
@@ -85,12 +82,12 @@ final class SegmentSlots: Sendable {
     nonisolated(unsafe) private let segments: UnsafeMutablePointer<Segment?>
 
     init() {
-        segments = .allocate(capacity: Self.maximum)
-        segments.initialize(repeating: nil, count: Self.maximum)
+        segments = .allocate(capacity: Geometry.maximumSegments)
+        segments.initialize(repeating: nil, count: Geometry.maximumSegments)
     }
 
     deinit {
-        segments.deinitialize(count: Self.maximum)
+        segments.deinitialize(count: Geometry.maximumSegments)
         segments.deallocate()
     }
 
@@ -102,14 +99,14 @@ final class SegmentSlots: Sendable {
     /// The segment in the slot of a row that is in its shard, whose lock the caller holds: needs no other lock.
     @inline(__always)
     func underLock(_ slot: UInt16) -> Segment? {
-        slot < Self.maximum ? segments[Int(slot)] : nil
+        slot < Geometry.maximumSegments ? segments[Int(slot)] : nil
     }
 
     /// Reserves a slot for a segment about to be made; nil if all are taken.
     func take() -> UInt16? {
         state.withLock { state in
             if let slot = state.free.popLast() { return slot }
-            guard state.count < Self.maximum else { return nil }
+            guard state.count < Geometry.maximumSegments else { return nil }
             state.count += 1
             return UInt16(state.count - 1)
         }
@@ -117,7 +114,7 @@ final class SegmentSlots: Sendable {
 
     /// Puts a segment into the slot that was reserved for it.
     func put(_ segment: Segment) {
-        guard segment.slot < Self.maximum else { return }
+        guard segment.slot < Geometry.maximumSegments else { return }
         let old = state.withLock { state -> Segment? in
             state.count = max(state.count, Int(segment.slot) + 1)
             let old = segments[Int(segment.slot)]

@@ -38,21 +38,19 @@ final class SequenceAllocator: Sendable {
     var newestMarkOrder: UInt64 { newestMark.load(ordering: .acquiring) }
 
     /// The next order.
-    func next() -> UInt64 {
-        state.withLock { state in
-            state.last += 1
-            lastOrder.store(state.last, ordering: .releasing)
-            return state.last
-        }
+    func next() -> UInt64 { state.withLock { advance(&$0) } }
+
+    private func advance(_ state: inout State) -> UInt64 {
+        state.last += 1
+        lastOrder.store(state.last, ordering: .releasing)
+        return state.last
     }
 
     /// The next order for an entry that began to be written after `start`; nil if a mark since then kills it.
     func next(since start: UInt64, key: StoreKey, tags: Set<String>) -> UInt64? {
         state.withLock { state in
             if state.marks.takes(order: start, tags: tags, key: key, hashing: hashing) { return nil }
-            state.last += 1
-            lastOrder.store(state.last, ordering: .releasing)
-            return state.last
+            return advance(&state)
         }
     }
 
@@ -68,15 +66,14 @@ final class SequenceAllocator: Sendable {
     func mark(_ what: Mark, horizon: () -> UInt64) -> (order: UInt64, horizon: UInt64)? {
         state.withLock { state in
             if state.marks.isFull { return nil }
-            state.last += 1
-            lastOrder.store(state.last, ordering: .releasing)
+            let order = advance(&state)
             let reach = horizon()
             switch what {
-            case .tag(let hash): state.marks.add(tag: hash, order: state.last, horizon: reach)
-            case .prefix(let bytes): state.marks.add(prefix: bytes, order: state.last, horizon: reach)
+            case .tag(let hash): state.marks.add(tag: hash, order: order, horizon: reach)
+            case .prefix(let bytes): state.marks.add(prefix: bytes, order: order, horizon: reach)
             }
             newestMark.store(state.marks.newestOrder, ordering: .releasing)
-            return (state.last, reach)
+            return (order, reach)
         }
     }
 
@@ -99,7 +96,6 @@ final class SequenceAllocator: Sendable {
 /// when it is looked up or carried forward. Add a mark in the step that takes its order; copies and freshened records check the
 /// marks after their place is reserved.
 ///
-/// Limited: a caller that finds it full removes the entries one by one instead.
 /// Bounded: a caller that finds it full removes the entries one by one instead.
 struct PurgeMarks: Sendable {
     /// The most marks kept by purges; recovery may restore more.
@@ -167,17 +163,14 @@ struct PurgeMarks: Sendable {
     }
 
     /// Drops the marks that no segment needs any more; `lowest` is the lowest number of the segments on the disk.
-    mutating func prune(lowest: UInt64) {
-        tags = tags.filter { $0.value.horizon >= lowest }
-        prefixes = prefixes.filter { $0.value.horizon >= lowest }
-        prefixBytes = prefixes.keys.reduce(0) { $0 + $1.count }
-        newestOrder = max(tags.values.map(\.order).max() ?? 0, prefixes.values.map(\.order).max() ?? 0)
-    }
+    mutating func prune(lowest: UInt64) { keep { $0.horizon >= lowest } }
 
     /// Drops the marks up to an order: the entries they killed were removed one by one.
-    mutating func forget(upTo order: UInt64) {
-        tags = tags.filter { $0.value.order > order }
-        prefixes = prefixes.filter { $0.value.order > order }
+    mutating func forget(upTo order: UInt64) { keep { $0.order > order } }
+
+    private mutating func keep(_ isKept: (Reach) -> Bool) {
+        tags = tags.filter { isKept($0.value) }
+        prefixes = prefixes.filter { isKept($0.value) }
         prefixBytes = prefixes.keys.reduce(0) { $0 + $1.count }
         newestOrder = max(tags.values.map(\.order).max() ?? 0, prefixes.values.map(\.order).max() ?? 0)
     }

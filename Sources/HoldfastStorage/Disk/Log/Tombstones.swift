@@ -7,27 +7,31 @@ internal import Synchronization
 struct PendingTombstones: Sendable {
     static let maximum = 4_096
 
-    /// One tombstone.
-    struct Note: Sendable, Hashable {
-        let kind: RecordKind
-        let order: UInt64
-        let primary: UInt64
-        let variant: UInt32
-    }
-
-    var notes: [Note] = []
+    var all: [Tombstone] = []
     /// Whether more were refused than could be remembered.
     var isOverfull = false
 
-    /// Whether no tombstone is owed.
-    var isEmpty: Bool { notes.isEmpty && !isOverfull }
+    /// Whether no tombstone is pending.
+    var isEmpty: Bool { all.isEmpty && !isOverfull }
+
+    mutating func append(_ tombstone: Tombstone) {
+        if all.count < Self.maximum { all.append(tombstone) } else { isOverfull = true }
+    }
+}
+
+/// A tombstone or mark: what it removes, and up to which order.
+struct Tombstone: Sendable, Hashable {
+    let kind: RecordKind
+    let order: UInt64
+    let primary: UInt64
+    let variant: UInt32
 }
 
 /// The tombstones and marks whose places are reserved and whose bytes are being written.
 ///
 /// A row is gone as soon as its tombstone is reserved, so a segment must not be unlinked before all tombstones reserved by then are
 /// written: its records, dead as they seem, are all that keeps older ones dead.
-final class NotesUnderWay: Sendable {
+final class TombstonesInFlight: Sendable {
     /// Which of two counts it belongs to.
     struct Ticket: Sendable {
         fileprivate let generation: Int
@@ -47,8 +51,8 @@ final class NotesUnderWay: Sendable {
         }
     }
 
-    func end(_ ticket: Ticket) {
-        state.withLock { $0.counts[ticket.generation] -= 1 }
+    func end(_ handle: Ticket) {
+        state.withLock { $0.counts[handle.generation] -= 1 }
     }
 
     /// Whether all that began before the last call that returned true, or before the first call, have ended; then the next calls
@@ -95,7 +99,7 @@ struct TombstoneHorizon: Sendable, Hashable {
 }
 
 /// A row that has left the index, with the segment that contained its record then.
-struct GoneRow: Sendable {
+struct RemovedRow: Sendable {
     let row: IndexRow
     let segment: Segment?
 }

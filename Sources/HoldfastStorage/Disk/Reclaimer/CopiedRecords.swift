@@ -7,7 +7,7 @@ struct CopiedRecords {
     private static let most = 64 << 10
 
     struct Item {
-        let place: LogState.Place
+        let place: LogState.Reservation
         /// The row that led to the original.
         let current: IndexRow
         let row: TableRow
@@ -18,7 +18,7 @@ struct CopiedRecords {
     private(set) var bytes: [UInt8] = []
 
     /// Whether a record at this place directly follows the collected ones.
-    func fits(_ place: LogState.Place) -> Bool {
+    func fits(_ place: LogState.Reservation) -> Bool {
         guard let first = items.first else { return true }
         return first.place.segment === place.segment && bytes.count < Self.most
             && place.offset - first.place.offset == (bytes.count + Geometry.unit - 1) / Geometry.unit * Geometry.unit
@@ -27,7 +27,7 @@ struct CopiedRecords {
     /// Adds a copy of a record, with its new segment's number.
     mutating func append(
         _ source: RecordSource,
-        at place: LogState.Place,
+        at place: LogState.Reservation,
         for current: IndexRow,
         row: TableRow,
         seed: UInt64
@@ -39,7 +39,7 @@ struct CopiedRecords {
             let record = UnsafeMutableRawBufferPointer(rebasing: $0[start...])
             _ = RecordHeader.restamp(record, segment: place.segment.number, seed: seed)
         }
-        let unit = UInt32(truncatingIfNeeded: place.offset / Geometry.unit)
+        let unit = place.unit
         let blob = source.header.hasBlob ? BlobRow(source.header, place: unit) : nil
         items.append(Item(place: place, current: current, row: row, blob: blob))
     }
@@ -63,15 +63,14 @@ struct RecordWindow {
     mutating func record(of current: IndexRow, in segment: Segment, files: any FileSystem, seed: UInt64)
         -> RecordSource?
     {
-        let place = Int(current.place.unit) * Geometry.unit
-        let end = place + Int(current.place.units) * Geometry.unit
+        let place = current.place.offset
+        let end = place + current.place.byteCount
         guard current.place.slot == segment.slot, fill(place, end: end, segment: segment, files: files) else {
             return nil
         }
         let record = bytes[(place - start)..<(end - start)]
-        let header = record.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
-        guard let header, header.kind == .entry, header.segment == segment.number, header.order == current.order
-        else { return nil }
+        let header = record.withUnsafeBytes { RecordHeader.decode($0, of: current, in: segment.number, seed: seed) }
+        guard let header else { return nil }
         return RecordSource(row: current, epoch: segment.epoch, header: header, bytes: record)
     }
 

@@ -3,8 +3,8 @@
 
 internal import Synchronization
 
-/// Reclaiming is eviction: the oldest segment is read once, the entries that ``CarryJudge`` chooses are carried forward to the main
-/// log, and the rest is gone with the file. Every method here is for the thread of changes.
+/// Reclaiming is eviction: the oldest segment is read once, the entries that ``RetentionPolicy`` chooses are carried forward to
+/// the main log, and the rest is gone with the file. Every method here is for the thread of changes.
 final class Reclaimer: Sendable {
     private let files: any FileSystem
     private let seed: UInt64
@@ -16,13 +16,13 @@ final class Reclaimer: Sendable {
     private let blobs: BlobFiles
     private let health: StoreHealth
     /// Decides what a reclaim carries.
-    private let judge: Mutex<CarryJudge>
+    private let policy: Mutex<RetentionPolicy>
 
     init(_ opened: OpenedStore, log: Log, remover: Remover, lookup: Lookup) {
         (files, index, orders, blobs) = (opened.files, opened.index, opened.orders, opened.blobs)
         (health, seed) = (opened.health, log.seed)
         (self.log, self.remover, self.lookup) = (log, remover, lookup)
-        judge = Mutex(CarryJudge(capacity: log.geometry.capacity, segmentSize: log.geometry.segmentSize))
+        policy = Mutex(RetentionPolicy(capacity: log.geometry.capacity, segmentSize: log.geometry.segmentSize))
     }
 
     /// Reclaims the segment that is due.
@@ -40,34 +40,43 @@ final class Reclaimer: Sendable {
     ) throws(StoreError) -> Segment? {
         log.sealFull()
         awaitRetired()
-        let (window, isMainDead) = (lookup.trials.share, try isMainDead())
+        let (window, isMainDead) = (lookup.tuner.share, try isMainDead())
         log.setPreference(window: window, isMainDead: isMainDead)
         guard let victim = try nextVictim(isDeviceFull: isDeviceFull) else { throw StoreError.noSpace }
-        return try reclaim(victim.segment, mode: victim.mustDrop || dropsUnpinned ? .drop : .judge, recyclingFor: kind)
+        return try reclaim(victim.segment, mode: victim.mustDrop || dropsUnpinned ? .drop : .select, recyclingFor: kind)
     }
 
     /// Whether the main log's oldest segment is mostly dead.
     private func isMainDead() throws(StoreError) -> Bool {
         guard let oldest = log.ask({ $0.oldest(.main) }) else { return false }
-        let table = try log.table(of: oldest)
-        let live = table.rows.reduce(0) { sum, row in
-            row.kind == .entry && isLive(row, in: oldest.segment) ? sum + Int(row.units) * Geometry.unit : sum
-        }
-        let blobBytes = oldest.blobBytes
-        return CarryJudge.isMostlyDead(live: live, recordBytes: oldest.segment.size, blobBytes: blobBytes)
+        return RetentionPolicy.isMostlyDead(
+            live: try live(in: oldest).bytes,
+            recordBytes: oldest.segment.size,
+            blobBytes: oldest.blobBytes
+        )
     }
 
-    /// Whether the index points to an entry's record in a segment.
-    private func isLive(_ row: TableRow, in segment: Segment) -> Bool {
-        let fragment = ShardedIndex.fragment(of: row.primary)
-        return index.shard(of: row.primary).state.withLock { shard in
-            shard.table.row(fragment, variant: row.variant).map { points($0, to: row, in: segment) } ?? false
+    /// How many entries of a segment are still the ones of their keys, and the bytes of their records.
+    private func live(in sealed: LogState.Sealed) throws(StoreError) -> (entries: Int, bytes: Int) {
+        try log.table(of: sealed).rows.reduce(into: (0, 0)) { live, row in
+            guard row.kind == .entry, withRow(of: row, in: sealed.segment, { _, _ in true }) == true else { return }
+            live.entries += 1
+            live.bytes += Int(row.units) * Geometry.unit
         }
     }
 
-    /// Whether an index row points to a record in a segment.
-    private func points(_ current: IndexRow, to row: TableRow, in segment: Segment) -> Bool {
-        current.order == row.order && current.place.slot == segment.slot && current.place.unit == row.place
+    /// Calls `body` with the index row that points to a record, under the lock of its shard; nil if there is none.
+    private func withRow<Value: Sendable>(
+        of row: TableRow,
+        in segment: Segment,
+        _ body: (borrowing Shard, IndexRow) -> Value
+    ) -> Value? {
+        index.shard(of: row.primary).state.withLock { shard in
+            guard let current = shard.table.row(ShardedIndex.fragment(of: row.primary), variant: row.variant),
+                current.order == row.order, current.place.slot == segment.slot, current.place.unit == row.place
+            else { return nil }
+            return body(shard, current)
+        }
     }
 
     /// The segment to reclaim next, and whether none of its entries may be carried unless they must be.
@@ -100,26 +109,23 @@ final class Reclaimer: Sendable {
 
     /// How many bytes a reclaim of a segment must write in any case: pinned entries, tombstones and marks.
     private func mustCarry(of victim: LogState.Sealed) throws(StoreError) -> Int {
-        let note = RecordHeader.size / 16 * 16 + 16 + TableRow.size
+        let tombstone = RecordHeader.size / 16 * 16 + 16 + TableRow.size
         return try log.table(of: victim).rows.reduce(0) { sum, row in
-            guard row.kind == .entry else { return sum + Int(row.units) * 16 + TableRow.size }
-            let fragment = ShardedIndex.fragment(of: row.primary)
-            return sum
-                + index.shard(of: row.primary).state.withLock { shard in
-                    guard let current = shard.table.row(fragment, variant: row.variant),
-                        points(current, to: row, in: victim.segment)
-                    else { return 0 }
-                    if current.isPinned { return Int(row.units) * 16 + TableRow.size + BlobRow.size }
-                    return current.shadows || shard.mayHide(row.primary, fragment: fragment, variant: row.variant)
-                        ? note : 0
-                }
+            let bytes = Int(row.units) * Geometry.unit + TableRow.size
+            guard row.kind == .entry else { return sum + bytes }
+            let needed = withRow(of: row, in: victim.segment) { shard, current in
+                if current.isPinned { return bytes + BlobRow.size }
+                return current.shadows || shard.mayHide(row.primary, fragment: current.fragment, variant: row.variant)
+                    ? tombstone : 0
+            }
+            return sum + (needed ?? 0)
         }
     }
 
     /// Waits a moment for readers that will soon release segments that are gone, which releases their bytes.
     func awaitRetired() {
         var patience = 2_000
-        while log.ledger.retired > 0, !log.hasSegmentForReclaimer, patience > 0 {
+        while log.quota.retired > 0, !log.hasSegmentForReclaimer, patience > 0 {
             patience -= 1
             IOThreads.pause()
         }
@@ -127,12 +133,29 @@ final class Reclaimer: Sendable {
 
     /// What a reclaim does with entries that are not pinned.
     enum ReclaimMode: Sendable {
-        /// ``CarryJudge`` decides which are carried.
-        case judge
+        /// ``RetentionPolicy`` decides which are carried.
+        case select
         /// All are carried.
         case carryAll
         /// None is carried.
         case drop
+    }
+
+    /// The reclaim of one segment in progress.
+    private struct Pass {
+        let segment: Segment
+        let mode: ReclaimMode
+        /// The places of the records that the policy chose.
+        let selected: Set<UInt32>
+        /// The part of the segment that was read.
+        var window: RecordWindow
+        /// Copies that are written together with adjacent ones.
+        var copies = CopiedRecords()
+
+        init(segment: Segment, mode: ReclaimMode, selected: Set<UInt32>, rows: [TableRow]) {
+            (self.segment, self.mode, self.selected) = (segment, mode, selected)
+            window = RecordWindow(mode == .carryAll ? rows : rows.filter { selected.contains($0.place) })
+        }
     }
 
     /// Reclaims one segment; if a step fails, the rest of it stays, and another is tried next time.
@@ -157,50 +180,38 @@ final class Reclaimer: Sendable {
     ) throws(StoreError) -> Segment? {
         assert(
             isReserveWhole,
-            "free \(log.ledger.free) of \(log.ledger.capacity), with the open segment \(log.ledger.reserve)"
+            "free \(log.quota.free) of \(log.quota.capacity), with the open segment \(log.quota.reserve)"
         )
-        remover.settleReleases()
+        remover.removePendingBlobs()
         // A segment is removed only once every tombstone made for it is on the disk.
-        remover.payDebts()
-        guard !remover.owes else { throw StoreError.noSpace }
+        remover.writePendingTombstones()
+        guard !remover.hasPendingTombstones else { throw StoreError.noSpace }
         // Until its file is gone, entries evicted from it may be found again: removals then always leave a tombstone.
         remover.isReclaiming.store(true, ordering: .sequentiallyConsistent)
         let table = try log.table(of: victim)
         let blobNumbers = Dictionary(table.blobs.map { ($0.place, $0) }, uniquingKeysWith: { first, _ in first })
         let horizon = TombstoneHorizon(segments: log.ask { $0.numbers }, reclaimed: victim.segment.number)
         let rows = Self.byPlace(table.rows)
-        let carried = mode == .judge ? judged(rows, blobs: blobNumbers, of: victim.segment) : []
-        var window = RecordWindow(mode == .carryAll ? rows : rows.filter { carried.contains($0.place) })
-        var copies = CopiedRecords()
+        let selected = mode == .select ? selected(rows, blobs: blobNumbers, of: victim.segment) : []
+        var pass = Pass(segment: victim.segment, mode: mode, selected: selected, rows: rows)
         do throws(StoreError) {
             for row in rows {
-                switch row.kind {
-                case .entry:
-                    let isCarried = carried.contains(row.place)
-                    let blob = blobNumbers[row.place]
-                    try reclaim(
-                        row,
-                        blob: blob,
-                        in: victim.segment,
-                        window: &window,
-                        copies: &copies,
-                        mode: mode,
-                        isCarried: isCarried
-                    )
-                default:
-                    try write(&copies)
-                    try carryNote(row, in: victim.segment, horizon: horizon)
+                if row.kind == .entry {
+                    try reclaim(row, blob: blobNumbers[row.place], pass: &pass)
+                } else {
+                    try write(&pass.copies)
+                    try carryTombstone(row, in: victim.segment, horizon: horizon)
                 }
             }
         } catch {
             // Their reserved places are written or given up; the first failure is reported.
-            try? write(&copies)
+            try? write(&pass.copies)
             throw error
         }
-        try write(&copies)
-        // Releases that removers have noted meanwhile are settled before the file is rewritten.
-        remover.settleReleases()
-        try remover.awaitNotes()
+        try write(&pass.copies)
+        // Blobs whose removal was noted meanwhile are removed before the file is rewritten.
+        remover.removePendingBlobs()
+        try remover.awaitTombstones()
         log.noteRoomAhead()
         // Copies may have used the space that is reserved for them. Removing the file then restores it.
         let recycled = try log.retire(victim, recyclingFor: kind)
@@ -212,7 +223,7 @@ final class Reclaimer: Sendable {
 
     /// The invariant that makes every reclaim end ("Room" in `docs/disk-format.md`); a device that failed may have broken it.
     private var isReserveWhole: Bool {
-        log.ledger.reserve >= 2 * log.geometry.segmentSize || health.counters.failures.load(ordering: .relaxed) > 0
+        log.quota.reserve >= 2 * log.geometry.segmentSize || health.counters.failures.load(ordering: .relaxed) > 0
             || health.counters.entriesCorrupt.load(ordering: .relaxed) > 0
     }
 
@@ -223,13 +234,13 @@ final class Reclaimer: Sendable {
     }
 
     /// Which records of a segment are worth carrying, by their places.
-    private func judged(_ rows: [TableRow], blobs: [UInt32: BlobRow], of segment: Segment) -> Set<UInt32> {
+    private func selected(_ rows: [TableRow], blobs: [UInt32: BlobRow], of segment: Segment) -> Set<UInt32> {
         var random = PolicyRandom(seed: seed ^ segment.number)
         let bar = bar(using: &random)
         var places: [UInt32] = []
-        var candidates: [CarryJudge.Candidate] = []
+        var candidates: [RetentionPolicy.Candidate] = []
         for row in rows where row.kind == .entry {
-            guard let current = settledRow(row, in: segment) else { continue }
+            guard let current = quiescentRow(row, in: segment) else { continue }
             let recordBytes = Int(row.units) * Geometry.unit
             let blobBytes = blobs[row.place]?.blocks ?? 0
             let score = index.shard(of: row.primary).state.withLock {
@@ -237,7 +248,7 @@ final class Reclaimer: Sendable {
             }
             places.append(row.place)
             candidates.append(
-                CarryJudge.Candidate(
+                RetentionPolicy.Candidate(
                     score: score,
                     recordBytes: recordBytes,
                     blobBytes: blobBytes,
@@ -246,7 +257,7 @@ final class Reclaimer: Sendable {
             )
         }
         let blobBytes = candidates.reduce(0) { $0.addingSaturated($1.blobBytes) }
-        let carried = judge.withLock {
+        let carried = policy.withLock {
             $0.carried(of: candidates, bar: bar, recordBytes: segment.size, blobBytes: blobBytes)
         }
         return Set(zip(places, carried).lazy.filter(\.1).map(\.0))
@@ -257,52 +268,39 @@ final class Reclaimer: Sendable {
         let meanBlobs = log.ask { $0.meanBlobs }
         let counts = index.shards.map { shard in shard.state.withLock { $0.table.count } }
         var sample: [(score: Int, bytes: Int)] = []
-        for (shard, count) in zip(index.shards, CarryJudge.draws(from: counts, using: &random)) where count > 0 {
+        for (shard, count) in zip(index.shards, RetentionPolicy.draws(from: counts, using: &random)) where count > 0 {
             shard.state.withLock { shard in
                 for row in shard.table.draw(count, using: &random) {
                     let blobBytes = row.hasBlob ? meanBlobs[row.place.slot] ?? 0 : 0
-                    let bytes = (Int(row.place.units) * Geometry.unit).addingSaturated(blobBytes)
+                    let bytes = (row.place.byteCount).addingSaturated(blobBytes)
                     sample.append((shard.score(of: row, bytes: bytes), bytes))
                 }
             }
         }
-        return CarryJudge.bar(of: sample)
+        return RetentionPolicy.bar(of: sample)
     }
 
-    private func reclaim(
-        _ row: TableRow,
-        blob: BlobRow?,
-        in segment: Segment,
-        window: inout RecordWindow,
-        copies: inout CopiedRecords,
-        mode: ReclaimMode,
-        isCarried: Bool
-    ) throws(StoreError) {
-        guard let current = settledRow(row, in: segment) else { return }
+    private func reclaim(_ row: TableRow, blob: BlobRow?, pass: inout Pass) throws(StoreError) {
+        guard let current = quiescentRow(row, in: pass.segment) else { return }
         // An entry that is being read stays if its blob would stay on the disk anyway, beyond the limit for such blobs.
         let isHeld =
-            blob.map { blobs.isRead($0.number) && log.ledger.held + $0.blocks > log.ledger.budget.held } ?? false
-        let mustStay = mode == .carryAll || isHeld || current.isPinned
+            blob.map { blobs.isRead($0.number) && log.quota.held + $0.blocks > log.quota.budget.held } ?? false
+        let mustStay = pass.mode == .carryAll || isHeld || current.isPinned
         // Evicted entries are known from their rows alone; the rest is read, and may turn out to be useless.
-        if mustStay || isCarried,
-            try carry(current, row: row, in: segment, window: &window, copies: &copies, mustStay: mustStay)
+        if mustStay || pass.selected.contains(row.place), try carry(current, row: row, mustStay: mustStay, pass: &pass)
         {
             return
         }
-        try evict(current, row: row, blob: blob, in: segment, copies: &copies)
+        try evict(current, row: row, blob: blob, pass: &pass)
     }
 
     /// The row that points to a record, once nothing is being written to replace it; nil if there is none.
     ///
-    /// A freshening ends on a thread that does not wait for this one. Until then, its base can be neither removed nor judged.
-    private func settledRow(_ row: TableRow, in segment: Segment) -> IndexRow? {
-        let fragment = ShardedIndex.fragment(of: row.primary)
+    /// A freshening ends on a thread that does not wait for this one. Until then, its base can be neither removed nor evicted.
+    private func quiescentRow(_ row: TableRow, in segment: Segment) -> IndexRow? {
         while true {
-            let found = index.shard(of: row.primary).state.withLock { shard -> (row: IndexRow, isBusy: Bool)? in
-                guard let current = shard.table.row(fragment, variant: row.variant),
-                    points(current, to: row, in: segment)
-                else { return nil }
-                return (current, shard.pending.contains { $0.isOf(fragment, variant: row.variant) && $0.isExclusive })
+            let found = withRow(of: row, in: segment) { shard, current in
+                (row: current, isBusy: shard.isReplacing(current.fragment, variant: current.variant))
             }
             guard let found else { return nil }
             if !found.isBusy { return found.row }
@@ -310,32 +308,21 @@ final class Reclaimer: Sendable {
         }
     }
 
-    private func evict(
-        _ current: IndexRow,
-        row: TableRow,
-        blob: BlobRow?,
-        in segment: Segment,
-        copies: inout CopiedRecords
-    ) throws(StoreError) {
+    private func evict(_ current: IndexRow, row: TableRow, blob: BlobRow?, pass: inout Pass) throws(StoreError) {
         var attempts = 3
-        while attempts > 0, settledRow(row, in: segment)?.order == current.order {
+        while attempts > 0, quiescentRow(row, in: pass.segment)?.order == current.order {
             switch remover.reserveRemoval(of: current, primary: row.primary, isEviction: true) {
             case .done(let removal):
                 guard var removal else { return }
                 // Its blob is known from the table.
                 removal.rows = []
                 health.counters.entriesEvicted.add(1, ordering: .relaxed)
-                defer {
-                    if let blob {
-                        blobs.remove(blob.number, bytes: blob.blocks)
-                    }
-                }
-                try remover.finish(removal)
-                return
+                defer { if let blob { blobs.remove(blob.number, bytes: blob.blocks) } }
+                return try remover.finish(removal)
             case .busy: continue
             case .needsRoom:
                 attempts -= 1
-                try write(&copies)
+                try write(&pass.copies)
                 try log.openCarried()
             }
         }
@@ -343,20 +330,15 @@ final class Reclaimer: Sendable {
 
     /// Copies an entry to the main log.
     ///
-    /// - Parameters:
-    ///   - window: the part of the segment that was read.
-    ///   - copies: takes the copy, which is written together with adjacent ones.
     /// - Returns: false if it is not worth it, or there is no room: then it must be evicted.
-    func carry(
+    private func carry(
         _ current: IndexRow,
         row: TableRow,
-        in segment: Segment,
-        window: inout RecordWindow,
-        copies: inout CopiedRecords,
-        mustStay: Bool
+        mustStay: Bool,
+        pass: inout Pass
     ) throws(StoreError) -> Bool {
         let found: Lookup.RecordRead
-        if let source = window.record(of: current, in: segment, files: files, seed: seed) {
+        if let source = pass.window.record(of: current, in: pass.segment, files: files, seed: seed) {
             found = .record(source)
         } else {
             do throws(StoreError) {
@@ -376,7 +358,7 @@ final class Reclaimer: Sendable {
         }
         let shard = index.shard(of: row.primary)
         let length = source.header.recordLength
-        var place: LogState.Place?
+        var place: LogState.Reservation?
         for attempt in 0..<2 {
             let isThere = shard.state.withLock { shard -> Bool in
                 guard shard.table.row(current.fragment, variant: current.variant)?.order == current.order else {
@@ -389,7 +371,7 @@ final class Reclaimer: Sendable {
             if !isThere { return true }
             if place != nil { break }
             guard attempt == 0 else { return false }
-            try write(&copies)
+            try write(&pass.copies)
             do throws(StoreError) { try log.openCarried() } catch {
                 if mustStay || error.code != .noSpace { throw error }
                 return false
@@ -402,15 +384,15 @@ final class Reclaimer: Sendable {
             log.finish(place, row: nil, blob: nil)
             return false
         }
-        if !copies.fits(place) {
+        if !pass.copies.fits(place) {
             do throws(StoreError) {
-                try write(&copies)
+                try write(&pass.copies)
             } catch {
                 log.finish(place, row: nil, blob: nil)
                 throw error
             }
         }
-        copies.append(source, at: place, for: current, row: row, seed: seed)
+        pass.copies.append(source, at: place, for: current, row: row, seed: seed)
         return true
     }
 
@@ -433,13 +415,13 @@ final class Reclaimer: Sendable {
         }
         var wantsTable = false
         for item in gathered.items {
-            let unit = UInt32(truncatingIfNeeded: item.place.offset / Geometry.unit)
+            let unit = item.place.unit
             index.shard(of: item.row.primary).state.withLock { shard in
                 _ = shard.table.change(item.current.fragment, variant: item.current.variant) { found in
                     guard found.order == item.current.order else { return }
                     // A copy that may still be complete needs a tombstone when this one is removed.
                     if failure != nil { return found.shadows = true }
-                    found.place = RecordPlace(slot: item.place.segment.slot, unit: unit, units: item.row.units)
+                    found.place = RecordLocation(slot: item.place.segment.slot, unit: unit, units: item.row.units)
                 }
             }
             var copy = item.row
@@ -456,17 +438,13 @@ final class Reclaimer: Sendable {
     }
 
     /// Carries a tombstone or mark forward as long as something that it kills may be in another segment.
-    func carryNote(
+    func carryTombstone(
         _ row: TableRow,
         in segment: Segment,
         horizon: TombstoneHorizon
     ) throws(StoreError) {
-        let bytes: [UInt8]
-        do {
-            bytes = try files.read(segment.file.open, from: Int(row.place) * 16, count: Int(row.units) * 16)
-        } catch {
-            throw health.failed(error)
-        }
+        let (offset, count) = (Int(row.place) * Geometry.unit, Int(row.units) * Geometry.unit)
+        let bytes = try health.checked(try files.read(segment.file.open, from: offset, count: count))
         guard let header = bytes.withUnsafeBytes({ RecordHeader.decode($0, seed: seed) }) else { return }
         guard horizon.carries(header.horizon) else { return }
         var place = log.reserve(.carried, length: header.recordLength, hasBlob: false)
@@ -479,13 +457,9 @@ final class Reclaimer: Sendable {
         RecordHeader.restamp(&copy, segment: place.segment.number, seed: seed)
         var copied: TableRow?
         defer { log.finish(place, row: copied, blob: nil) }
-        do {
-            try files.write(ByteChunk(copy), to: place.segment.file.open, at: place.offset)
-        } catch {
-            throw health.failed(error)
-        }
+        try health.checked(try files.write(ByteChunk(copy), to: place.segment.file.open, at: place.offset))
         copied = row
-        copied?.place = UInt32(truncatingIfNeeded: place.offset / 16)
+        copied?.place = place.unit
     }
 
     /// Removes what an earlier, larger capacity let in, oldest first; until then, as much space is free for carrying as it had.
@@ -496,8 +470,8 @@ final class Reclaimer: Sendable {
             var turns = log.slots.all.count
             while turns > 0, let sealed = log.ask({ $0.oldest(above: log.geometry.segmentSize) }) {
                 turns -= 1
-                let isRoomy = log.ledger.free >= sealed.segment.size + log.geometry.segmentSize
-                _ = try reclaim(sealed, mode: isRoomy ? .carryAll : .judge, recyclingFor: nil)
+                let isRoomy = log.quota.free >= sealed.segment.size + log.geometry.segmentSize
+                _ = try reclaim(sealed, mode: isRoomy ? .carryAll : .select, recyclingFor: nil)
             }
             try reclaimExcess()
         } catch {
@@ -506,8 +480,8 @@ final class Reclaimer: Sendable {
     }
 
     private func reclaimExcess() throws(StoreError) {
-        var search = RoomSearch(segments: log.slots.all.count)
-        while log.ledger.excess > 0 { _ = try search.next(self, recyclingFor: nil) }
+        var search = ReclaimAttempts(segments: log.slots.all.count)
+        while log.quota.excess > 0 { _ = try search.next(self, recyclingFor: nil) }
     }
 
     /// Changes: moves the live entries of a sealed segment to the main log and removes it, if that frees something.
@@ -515,23 +489,15 @@ final class Reclaimer: Sendable {
     /// - Returns: how many entries were moved.
     func compact(_ number: UInt64) throws(StoreError) -> Int {
         guard let sealed = log.ask({ $0.sealed(number) }) else { return 0 }
-        let segment = sealed.segment
-        let table = try log.table(of: sealed)
-        var live = 0
-        var entries = 0
-        for row in table.rows where row.kind == .entry {
-            guard isLive(row, in: segment) else { continue }
-            live += Int(row.units) * Geometry.unit
-            entries += 1
-        }
+        let live = try live(in: sealed)
         // A segment that is mostly alive is left as it is: copying it frees almost nothing.
-        guard live < segment.size / 4 * 3 else { return 0 }
+        guard live.bytes < sealed.segment.size / 4 * 3 else { return 0 }
         _ = try reclaim(sealed, mode: .carryAll, recyclingFor: nil)
-        return entries
+        return live.entries
     }
 }
 
 extension BlobRow {
     /// The space that the blob takes on the disk.
-    var blocks: Int { SpaceLedger.blocks(Int(clamping: storedBytes)) }
+    var blocks: Int { SpaceQuota.blocks(Int(clamping: storedBytes)) }
 }

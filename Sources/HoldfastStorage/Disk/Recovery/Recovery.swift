@@ -28,14 +28,6 @@ struct RecoveredStore: Sendable {
         var blobCount = 0
     }
 
-    /// An entry that won over older ones and is void itself. It needs a tombstone of its order before any segment is reclaimed: an
-    /// older one must not come back once its record is gone.
-    struct Owed: Sendable, Hashable {
-        let primary: UInt64
-        let variant: UInt32
-        let order: UInt64
-    }
-
     /// A file with nothing that counts.
     struct VoidFile: Sendable, Hashable {
         let path: String
@@ -59,7 +51,9 @@ struct RecoveredStore: Sendable {
     /// The bytes of the blob files that entries name, in whole blocks.
     var blobBlocks = 0
     var marks = PurgeMarks()
-    var owed: [Owed] = []
+    /// Tombstones of entries that won over older ones and are void themselves. They must be written before any segment is
+    /// reclaimed: an older entry must not come back once its record is gone.
+    var missingTombstones: [Tombstone] = []
     /// The files to remove once the format is written.
     var void: [VoidFile] = []
     var damage = Damage()
@@ -116,14 +110,13 @@ struct Recovery: Sendable {
     mutating func run(
         _ install: (_ shard: Int, _ rows: [IndexRow]) throws(StoreError) -> Void
     ) throws(StoreError) -> RecoveredStore {
-        let (blobs, found) = try disk { () throws(FileSystemError) in
-            let blobs = try Self.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files)
-            for (number, size) in try Self.sizes(in: layout.segments, suffix: StoreLayout.temporarySuffix, files) {
-                store.void.append(RecoveredStore.VoidFile(path: layout.segmentInTheMaking(number), size: size))
-            }
-            return (blobs, try readSegments())
+        let blobs = try disk(try Self.sizes(in: layout.blobs, suffix: StoreLayout.blobSuffix, files))
+        let unfinished = try disk(try Self.sizes(in: layout.segments, suffix: StoreLayout.temporarySuffix, files))
+        for (number, size) in unfinished {
+            store.void.append(.init(path: layout.segmentInTheMaking(number), size: size))
         }
-        return try settled(found, blobs: blobs, install: install)
+        let found = try disk(try readSegments())
+        return try resolve(found, blobs: blobs, install: install)
     }
 
     /// Decides what of these segment files and blobs counts, and passes the rows of each shard to `install`.
@@ -131,16 +124,16 @@ struct Recovery: Sendable {
     /// - Parameters:
     ///   - found: by ascending number.
     ///   - blobs: the sizes of the blob files by number.
-    mutating func settled(
+    mutating func resolve(
         _ found: [FoundFile],
         blobs: [UInt64: Int],
         install: (_ shard: Int, _ rows: [IndexRow]) throws(StoreError) -> Void
     ) throws(StoreError) -> RecoveredStore {
         var segments = compareWithList(found)
         decideDamage(&segments)
-        settleOrders(segments)
+        determineOrders(segments)
         let runs = segments.enumerated().map { slot, segment in
-            RecoveryFold.Run(slot: UInt16(truncatingIfNeeded: slot), rows: segment.content.rows)
+            RecoveryMerge.Run(slot: UInt16(truncatingIfNeeded: slot), rows: segment.content.rows)
         }
         store.segments = segments.map(Self.segment)
         for mark in segments.flatMap(\.content.marks) { Self.add(mark, to: &store.marks) }
@@ -148,16 +141,16 @@ struct Recovery: Sendable {
         let numbers = segments.flatMap { $0.content.blobs.map(\.number) } + Array(blobs.keys)
         store.nextBlob = (numbers.filter { $0 < Self.numberLimit }.max() ?? 0) + 1
         segments = []
-        try RecoveryFold(runs).forEachShard { shard, winners throws(StoreError) in
+        try RecoveryMerge(runs).forEachShard { shard, winners throws(StoreError) in
             let rows = winners.compactMap { decisions.decide($0, store: &store) }
             store.entries += rows.count
             try install(shard, rows)
         }
         for (number, size) in blobs {
             if decisions.named.contains(number) {
-                store.blobBlocks = store.blobBlocks.addingSaturated(SpaceLedger.blocks(size))
+                store.blobBlocks = store.blobBlocks.addingSaturated(SpaceQuota.blocks(size))
             } else {
-                store.void.append(RecoveredStore.VoidFile(path: layout.blob(number), size: size))
+                store.void.append(.init(path: layout.blob(number), size: size))
             }
         }
         return store
@@ -169,7 +162,8 @@ struct Recovery: Sendable {
     struct FoundFile: Sendable {
         let number: UInt64
         let size: Int
-        var outcome: SegmentReader.Outcome
+        /// Nil if nothing in it counts.
+        var content: SegmentReader.Content?
     }
 
     /// A segment that counts.
@@ -187,8 +181,8 @@ struct Recovery: Sendable {
         for (number, size) in sizes.sorted(by: { $0.key < $1.key }) {
             // Not from a store, and not read.
             let isStray = number >= Self.numberLimit
-            let outcome = isStray ? .void : try reader.read(layout.segment(number), number: number)
-            found.append(FoundFile(number: number, size: size, outcome: outcome))
+            let content = isStray ? nil : try reader.read(layout.segment(number), number: number)
+            found.append(FoundFile(number: number, size: size, content: content))
         }
         return found
     }
@@ -205,8 +199,8 @@ struct Recovery: Sendable {
         var (unlisted, strays, others) = (0, 0, 0)
         for file in found {
             let row = listed[file.number]
-            guard case .segment(let content) = file.outcome, file.number < Self.numberLimit else {
-                store.void.append(RecoveredStore.VoidFile(path: layout.segment(file.number), size: file.size))
+            guard let content = file.content, file.number < Self.numberLimit else {
+                store.void.append(.init(path: layout.segment(file.number), size: file.size))
                 continue
             }
             missing.remove(file.number)
@@ -215,7 +209,7 @@ struct Recovery: Sendable {
             } else if !isHeld {
                 unlisted += 1
                 guard !content.rows.isEmpty || !content.torn.isEmpty || content.isSealed else {
-                    store.void.append(RecoveredStore.VoidFile(path: layout.segment(file.number), size: file.size))
+                    store.void.append(.init(path: layout.segment(file.number), size: file.size))
                     continue
                 }
                 strays += 1
@@ -228,8 +222,7 @@ struct Recovery: Sendable {
         while segments.count > Geometry.maximumSegments {
             let first = segments.removeFirst()
             others += 1
-            let file = RecoveredStore.VoidFile(path: layout.segment(first.number), size: first.content.fileSize)
-            store.void.append(file)
+            store.void.append(.init(path: layout.segment(first.number), size: first.content.fileSize))
         }
         if isHeld { return segments }
         // A damaged row stands for one existing segment, or else for a missing one.
@@ -257,7 +250,7 @@ struct Recovery: Sendable {
         store.damage.segments += segments.count { $0.content.isDamaged }
     }
 
-    private mutating func settleOrders(_ segments: [Numbered]) {
+    private mutating func determineOrders(_ segments: [Numbered]) {
         let highest = segments.reduce(0) { max($0, $1.content.highestOrder) }
         let (next, overflow) = highest.addingReportingOverflow(1)
         store.nextOrder = max(format.nextOrder, format.suspectBefore, overflow ? .max : next, 1)
@@ -334,8 +327,8 @@ struct BlobDecisions {
         }
     }
 
-    /// The row for the index; nil if the entry is void, which is then counted, and owed a tombstone if it shadows another.
-    mutating func decide(_ winner: RecoveryFold.Winner, store: inout RecoveredStore) -> IndexRow? {
+    /// The row for the index; nil if the entry is void, which is then counted, and needs a tombstone if it shadows another.
+    mutating func decide(_ winner: RecoveryMerge.Winner, store: inout RecoveredStore) -> IndexRow? {
         let row = winner.row
         guard row.hasBlob else { return row }
         let slot = Int(row.place.slot)
@@ -349,8 +342,9 @@ struct BlobDecisions {
         }
         store.damage.entries += 1
         if row.shadows {
-            let owed = RecoveredStore.Owed(primary: winner.primary, variant: row.variant, order: row.order)
-            store.owed.append(owed)
+            store.missingTombstones.append(
+                .init(kind: .variantTombstone, order: row.order, primary: winner.primary, variant: row.variant)
+            )
         }
         return nil
     }
@@ -371,7 +365,7 @@ struct BlobDecisions {
 ///
 /// The rows of all segments are in memory while it runs, 32 bytes each; in addition, it holds the rows of one shard. Cost: some 50
 /// ns a row.
-struct RecoveryFold {
+struct RecoveryMerge {
     /// The rows of one segment, sorted as ``SegmentTable`` sorts them.
     struct Run {
         /// The segment's position in the list of segments, which is in ascending order of their numbers.
@@ -407,7 +401,7 @@ struct RecoveryFold {
                 positions[index] = take(shard, of: runs[index], from: positions[index], items: &items)
             }
             sorter.sort(items)
-            Self.judge(items, keys: sorter.keys, winners: &winners)
+            Self.resolve(items, keys: sorter.keys, winners: &winners)
             try body(shard, winners)
         }
     }
@@ -425,51 +419,34 @@ struct RecoveryFold {
         return position
     }
 
-    private static func judge(_ items: [Item], keys: [UInt64], winners: inout [Winner]) {
+    private static func resolve(_ items: [Item], keys: [UInt64], winners: inout [Winner]) {
+        func item(_ place: Int) -> Item { items[Sorter.index(keys[place])] }
         var start = 0
         while start < keys.count {
-            let fragment = items[Sorter.index(keys[start])].fragment
+            // All variants of one primary key, whose tombstones cover orders up to `killed`.
+            let fragment = item(start).fragment
             var end = start
             var killed: UInt64 = 0
-            while end < keys.count {
-                let item = items[Sorter.index(keys[end])]
-                guard item.fragment == fragment else { break }
-                if item.row.kind == .primaryTombstone { killed = max(killed, item.row.order) }
+            while end < keys.count, item(end).fragment == fragment {
+                if item(end).row.kind == .primaryTombstone { killed = max(killed, item(end).row.order) }
                 end += 1
             }
-            judge(items, keys: keys, range: start..<end, killed: killed, winners: &winners)
-            start = end
-        }
-    }
-
-    /// Judges the variants of one primary key, whose tombstones cover orders up to `killed`.
-    private static func judge(
-        _ items: [Item],
-        keys: [UInt64],
-        range: Range<Int>,
-        killed: UInt64,
-        winners: inout [Winner]
-    ) {
-        var start = range.lowerBound
-        while start < range.upperBound {
-            let variant = items[Sorter.index(keys[start])].row.variant
-            var killed = killed
-            var entries = 0
-            var last = 0
-            while start < range.upperBound {
-                let index = Sorter.index(keys[start])
-                let row = items[index].row
-                guard row.variant == variant else { break }
-                if row.kind == .entry {
-                    entries += 1
-                    last = index
-                } else if row.kind == .variantTombstone {
-                    killed = max(killed, row.order)
+            while start < end {
+                let variant = item(start).row.variant
+                var (killed, entries, last) = (killed, 0, start)
+                while start < end, item(start).row.variant == variant {
+                    let row = item(start).row
+                    if row.kind == .entry {
+                        entries += 1
+                        last = start
+                    } else if row.kind == .variantTombstone {
+                        killed = max(killed, row.order)
+                    }
+                    start += 1
                 }
-                start += 1
+                guard entries > 0, item(last).row.order > killed else { continue }
+                winners.append(winner(item(last), shadows: entries > 1))
             }
-            guard entries > 0, items[last].row.order > killed else { continue }
-            winners.append(winner(items[last], shadows: entries > 1))
         }
     }
 
@@ -480,7 +457,7 @@ struct RecoveryFold {
             row: IndexRow(
                 fragment: ShardedIndex.fragment(of: row.primary),
                 variant: row.variant,
-                place: RecordPlace(slot: item.slot, unit: row.place, units: row.units),
+                place: RecordLocation(slot: item.slot, unit: row.place, units: row.units),
                 order: row.order,
                 isPinned: row.isPinned,
                 hasBlob: row.hasBlob,
@@ -490,7 +467,7 @@ struct RecoveryFold {
     }
 }
 
-extension RecoveryFold {
+extension RecoveryMerge {
     /// A record and its place.
     private struct Item {
         let row: TableRow

@@ -13,14 +13,6 @@ struct SegmentReader: Sendable {
     /// How much of a file is in memory at a time while it is scanned.
     static let window = RecordScan.minimumWindow
 
-    /// The result of reading a file.
-    enum Outcome: Sendable {
-        /// It contains nothing that counts: it was never begun, is another segment's file under a new name, was purged, or is
-        /// damaged beyond use.
-        case void
-        case segment(Content)
-    }
-
     /// A mark among the records.
     struct Mark: Sendable, Hashable {
         let kind: RecordKind
@@ -53,15 +45,17 @@ struct SegmentReader: Sendable {
 
     /// Reads the file at `path`, whose name contains `number`.
     ///
+    /// - Returns: nil if it contains nothing that counts: it was never begun, is another segment's file under a new name, was
+    ///   purged, or is damaged beyond use.
     /// - Throws: if the system refuses access to a file that may be good; one that has become unreadable is damaged.
-    func read(_ path: String, number: UInt64) throws(FileSystemError) -> Outcome {
+    func read(_ path: String, number: UInt64) throws(FileSystemError) -> Content? {
         let file = try files.open(path, .read)
         defer { files.close(file) }
         let size = try files.size(of: file)
-        guard size > 0, let head = try bytes(file, offset: 0, count: SegmentHeader.size) else { return .void }
+        guard size > 0, let head = try bytes(file, offset: 0, count: SegmentHeader.size) else { return nil }
         let header = SegmentHeader.decode(head, seed: format.hashSeed)
         // An intact header with another number: the file was renamed and not begun.
-        if let header, header.number != number || header.epoch < format.epoch { return .void }
+        if let header, header.number != number || header.epoch < format.epoch { return nil }
         var content = Content(
             kind: header?.kind ?? .main,
             identity: header?.identity,
@@ -70,9 +64,9 @@ struct SegmentReader: Sendable {
         )
         // Without its header, a segment still has records, which contain its number.
         content.isDamaged = header == nil
-        if try readTable(file, number: number, content: &content) { return .segment(content) }
+        if try readTable(file, number: number, content: &content) { return content }
         try scan(file, number: number, content: &content)
-        return header != nil || !content.rows.isEmpty ? .segment(content) : .void
+        return header != nil || !content.rows.isEmpty ? content : nil
     }
 
     /// The bytes of a range; nil if the device cannot read them any more.

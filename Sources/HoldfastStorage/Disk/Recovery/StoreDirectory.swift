@@ -43,8 +43,8 @@ struct StoreDirectory: Sendable {
         using generator: inout some RandomNumberGenerator
     ) throws(StoreError) -> Opened {
         let files = try heldRoot(makesIt: true)
-        let owner = DirectoryOwner(layout: layout, files: files)
-        if let name = try disk({ () throws(FileSystemError) in try owner.foreignName() }) {
+        let owner = DirectoryOwnership(layout: layout, files: files)
+        if let name = try disk(try owner.foreignName()) {
             let message =
                 "\(layout.root) is neither empty nor a store: it contains \"\(name)\". Choose an empty directory, or remove what is in "
                 + "this one."
@@ -53,19 +53,19 @@ struct StoreDirectory: Sendable {
         let lock = try takeLock(files)
         do throws(StoreError) {
             let quarantine = Quarantine(layout: layout, files: files)
-            var manifest = try disk { () throws(FileSystemError) in try Self.manifest(layout, files: files) }
+            var manifest = try disk(try Self.manifest(layout, files: files))
             let isNew = manifest == nil
             if isNew {
-                try disk { () throws(FileSystemError) in try quarantine.take() }
+                try disk(try quarantine.take())
                 let fresh = FormatFile(.new(segmentSize: segmentSize, using: &generator))
-                manifest = try disk { () throws(FileSystemError) in try create(fresh, files: files) }
+                manifest = try disk(try create(fresh, files: files))
             }
             var held = files
             for directory in [layout.segments, layout.blobs] {
                 held = try Self.hold(directory, makesIt: true, files: held)
             }
             // A clean close is trusted after a power failure, so what it depends on must be on the disk.
-            try disk { () throws(FileSystemError) in try files.syncDirectory(layout.root) }
+            try disk(try files.syncDirectory(layout.root))
             guard let manifest else {
                 throw StoreError(.corrupt, "\(layout.format) disappeared; open the store again.")
             }
@@ -108,7 +108,7 @@ struct StoreDirectory: Sendable {
     private func checkParent() throws(StoreError) {
         // With a slash and a dot, since the parent may be a link, like /tmp on some systems.
         let parent = layout.root.split(separator: "/").dropLast().map { "/" + $0 }.joined()
-        guard let attributes = try disk({ () throws(FileSystemError) in try files.attributesIfThere(parent + "/.") })
+        guard let attributes = try disk(try files.attributesIfThere(parent + "/."))
         else { return }
         let isSticky = attributes.permissions & 0o1000 != 0
         guard isSticky || attributes.permissions & 0o002 == 0 else {
@@ -123,15 +123,10 @@ struct StoreDirectory: Sendable {
         makesIt: Bool,
         files: any FileSystem
     ) throws(StoreError) -> any FileSystem {
-        do throws(FileSystemError) {
-            if makesIt { try files.createDirectoryIfMissing(path) }
-        } catch {
-            throw StoreError(disk: error)
-        }
+        if makesIt { try disk(try files.createDirectoryIfMissing(path)) }
         // Checked by name first, since a link or a file cannot be held, and then on the held directory.
         try check(try attributes(of: path, makesIt: makesIt, files), path: path)
-        let held: any FileSystem
-        do throws(FileSystemError) { held = try files.holding(path) } catch { throw StoreError(disk: error) }
+        let held = try disk(try files.holding(path))
         try check(try attributes(of: path, makesIt: makesIt, held), path: path)
         return held
     }
@@ -224,15 +219,13 @@ struct StoreDirectory: Sendable {
     // MARK: The lock
 
     private func takeLock(_ files: any FileSystem) throws(StoreError) -> OpenFile {
-        let file = try disk { () throws(FileSystemError) in try files.open(layout.lock, .readWrite) }
+        let file = try disk(try files.open(layout.lock, .readWrite))
         do throws(StoreError) {
-            guard try disk({ () throws(FileSystemError) in try files.lock(file) }) else {
-                throw StoreError(.locked, HolderNote.refusal(layout, bytes: try? files.read(file, from: 0, count: 20)))
+            guard try disk(try files.lock(file)) else {
+                throw StoreError(.locked, LockHolder.refusal(layout, bytes: try? files.read(file, from: 0, count: 20)))
             }
-            try disk { () throws(FileSystemError) in
-                try files.truncate(file, to: 0)
-                try files.write(ByteChunk(copying: "\(SystemNumber.processID)\n".utf8), to: file, at: 0)
-            }
+            try disk(try files.truncate(file, to: 0))
+            try disk(try files.write(ByteChunk(copying: "\(SystemNumber.processID)\n".utf8), to: file, at: 0))
             return file
         } catch {
             files.close(file)
@@ -242,7 +235,7 @@ struct StoreDirectory: Sendable {
 }
 
 /// Distinguishes a store's directory, or an empty one, from one that belongs to somebody else, in which nothing may be touched.
-struct DirectoryOwner: Sendable {
+struct DirectoryOwnership: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
 
@@ -390,7 +383,7 @@ struct Quarantine: Sendable {
             guard let attributes = try? files.attributes(of: path), attributes.kind == .file else { continue }
             if isOurs(name), (try? files.remove(path)) != nil { continue }
             // No file counts for more than 64 TiB, so that sums do not overflow.
-            left += SpaceLedger.blocks(min(max(attributes.size, 0), 1 << 46))
+            left += SpaceQuota.blocks(min(max(attributes.size, 0), 1 << 46))
         }
         try? files.removeDirectory(directory)
         return left
@@ -398,7 +391,7 @@ struct Quarantine: Sendable {
 }
 
 /// The note in the file `lock` about the process that took the lock last.
-enum HolderNote {
+enum LockHolder {
     /// The number of that process; nil if none is noted or it no longer exists.
     ///
     /// This does not try to take the lock: while it held it, no store could be opened.

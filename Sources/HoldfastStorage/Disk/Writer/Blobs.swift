@@ -13,10 +13,13 @@ struct BlobShape: Sendable, Hashable {
     /// Whether the last chunk that `length` covers is the blob's last.
     let isWhole: Bool
 
-    fileprivate var overhead: Int { BlobChunk.payload - plainPerChunk }
+    private var overhead: Int { BlobChunk.payload - plainPerChunk }
+
+    /// The size of the file.
+    var storedBytes: Int { BlobChunk.storedSize(plain: length, perChunk: plainPerChunk, overhead: overhead) }
 
     /// How many chunks there are.
-    var chunks: Int { (length + plainPerChunk - 1) / plainPerChunk }
+    var chunks: Int { length / plainPerChunk + (length % plainPerChunk == 0 ? 0 : 1) }
 
     /// The plain bytes of a chunk.
     func plainCount(_ index: Int) -> Int {
@@ -102,12 +105,7 @@ struct BlobReader: Sendable {
         from offset: Int,
         waits: Bool
     ) throws(StoreError) -> Bool {
-        let got: Int?
-        do {
-            got = try host.files.read(file.open, from: offset, into: part, waits: waits)
-        } catch {
-            throw host.failed(error)
-        }
+        let got = try host.checked(try host.files.read(file.open, from: offset, into: part, waits: waits))
         guard let got else { return false }
         host.succeeded()
         guard got == part.count else { throw damaged(file) }
@@ -233,6 +231,11 @@ protocol BlobHost: AnyObject, Sendable {
 }
 
 extension BlobHost {
+    /// Makes one step on files; counts a failure of the device and throws the caller's error.
+    func checked<Value>(_ step: @autoclosure () throws(FileSystemError) -> Value) throws(StoreError) -> Value {
+        do { return try step() } catch { throw failed(error) }
+    }
+
     /// Runs a read of an open body on the thread of reads; directly once the store is closed, since bodies outlive it.
     func readBody<Value: Sendable>(
         _ work: @escaping @Sendable () throws(StoreError) -> Value
@@ -248,7 +251,7 @@ extension BlobHost {
 
 /// The blob files of a store: which are open, and which of these have lost their name.
 ///
-/// A blob that is removed while someone reads it stays in the ledger until the last reader closes it.
+/// A blob that is removed while someone reads it counts until the last reader closes it.
 final class BlobFiles: Sendable {
     private struct Open {
         var count = 0
@@ -257,12 +260,12 @@ final class BlobFiles: Sendable {
         /// The bytes to release at the end, once the file has lost its name.
         var freed: Int?
         /// The handle that then truncates it; nil if the device gave none.
-        var eraser: OpenFile?
+        var truncationHandle: OpenFile?
     }
 
     let files: any FileSystem
     let layout: StoreLayout
-    let ledger: SpaceLedger
+    let quota: SpaceQuota
     private let open = Mutex<[UInt64: Open]>([:])
     /// The files last opened for reading, newest at the end: opening one again costs more than a short read.
     private let recent = Mutex<[BlobFile]>([])
@@ -271,10 +274,10 @@ final class BlobFiles: Sendable {
     /// Blobs that could not be removed; they are tried again if room is needed.
     private let leftovers = Mutex<[UInt64: Int]>([:])
 
-    init(files: any FileSystem, layout: StoreLayout, ledger: SpaceLedger) {
+    init(files: any FileSystem, layout: StoreLayout, quota: SpaceQuota) {
         self.files = files
         self.layout = layout
-        self.ledger = ledger
+        self.quota = quota
     }
 
     /// Makes a blob's file.
@@ -284,8 +287,8 @@ final class BlobFiles: Sendable {
 
     /// Opens a blob's file of this many `bytes` for reading, and keeps it for the next reader.
     func read(_ number: UInt64, bytes: Int) throws(FileSystemError) -> BlobFile {
-        if let held = held(number) { return held }
-        let file = try open(number, bytes: SpaceLedger.blocks(bytes), access: .read)
+        if let held = cached(number) { return held }
+        let file = try open(number, bytes: SpaceQuota.blocks(bytes), access: .read)
         let oldest = recent.withLock { recent -> BlobFile? in
             recent.append(file)
             return recent.count > Self.keptOpen ? recent.removeFirst() : nil
@@ -296,12 +299,12 @@ final class BlobFiles: Sendable {
     }
 
     /// The file of a blob, if it is still open.
-    func held(_ number: UInt64) -> BlobFile? {
+    func cached(_ number: UInt64) -> BlobFile? {
         recent.withLock { recent in recent.last { $0.number == number } }
     }
 
     /// Closes the files kept open for later readers: that of one blob, or all.
-    func letGo(_ number: UInt64? = nil) {
+    func closeCached(_ number: UInt64? = nil) {
         let gone = recent.withLock { recent -> [BlobFile] in
             let gone = recent.filter { number == nil || $0.number == number }
             if !gone.isEmpty { recent.removeAll { number == nil || $0.number == number } }
@@ -326,7 +329,7 @@ final class BlobFiles: Sendable {
 
     /// Whether someone reads a blob now.
     func isRead(_ number: UInt64) -> Bool {
-        letGo(number)
+        closeCached(number)
         return open.withLock { $0[number] != nil }
     }
 
@@ -350,15 +353,15 @@ final class BlobFiles: Sendable {
     /// One that is already gone has released its bytes: nothing is released twice. Its file is truncated first: another process may
     /// have it open, as a reader or because it was started while this one had it open, and would keep its bytes on the disk.
     func remove(_ number: UInt64, bytes: Int) {
-        letGo(number)
+        closeCached(number)
         let path = layout.blob(number)
-        var eraser = try? files.open(path, .write)
+        var truncationHandle = try? files.open(path, .write)
         var isGone = false
         do throws(FileSystemError) {
             try files.remove(path)
         } catch {
             guard error.errno == SystemNumber.notFound else {
-                if let eraser { files.close(eraser) }
+                if let truncationHandle { files.close(truncationHandle) }
                 leftovers.withLock { $0[number] = bytes }
                 return
             }
@@ -369,16 +372,16 @@ final class BlobFiles: Sendable {
             guard let mine = open[number] else { return isGone ? 0 : bytes }
             // Its writer knows better than its size how much was granted.
             let freed = max(mine.freed ?? 0, bytes)
-            ledger.hold(freed - (mine.freed ?? 0))
+            quota.hold(freed - (mine.freed ?? 0))
             open[number]?.freed = freed
-            if mine.eraser == nil { open[number]?.eraser = eraser.take() }
+            if mine.truncationHandle == nil { open[number]?.truncationHandle = truncationHandle.take() }
             return 0
         }
-        erase(eraser)
-        ledger.release(freed)
+        erase(truncationHandle)
+        quota.release(freed)
     }
 
-    /// Truncates a file without a name, whoever has it open, and closes it.
+    /// Truncates a file without a name, even if another process has it open, and closes it.
     private func erase(_ file: OpenFile?) {
         guard let file else { return }
         try? files.truncate(file, to: 0)
@@ -391,16 +394,16 @@ final class BlobFiles: Sendable {
     }
 
     fileprivate func closed(_ number: UInt64) {
-        let (freed, eraser) = open.withLock { open -> (Int, OpenFile?) in
+        let (freed, truncationHandle) = open.withLock { open -> (Int, OpenFile?) in
             guard var mine = open[number] else { return (0, nil) }
             mine.count -= 1
             open[number] = mine.count > 0 ? mine : nil
             guard mine.count == 0, let freed = mine.freed else { return (0, nil) }
-            ledger.hold(-freed)
-            return (freed, mine.eraser)
+            quota.hold(-freed)
+            return (freed, mine.truncationHandle)
         }
-        erase(eraser)
-        ledger.release(freed)
+        erase(truncationHandle)
+        quota.release(freed)
     }
 }
 

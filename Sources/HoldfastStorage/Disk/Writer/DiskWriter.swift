@@ -7,10 +7,8 @@ internal import Synchronization
 final class DiskWriter: EntryWriter {
     private let engine: DiskEngine
     private let id: UInt64
-    private let identity: EntryIdentity
-    private let key: StoreKey
-    private let variant: StoreKey
-    private let description: EntryDescription
+    /// The entry without its body.
+    private let draft: EntryDraft
     /// The last order before it began.
     private let since: UInt64
     private let body: GrowingDiskBody
@@ -18,25 +16,9 @@ final class DiskWriter: EntryWriter {
     private let overhead: Int
     private let isOver = Atomic<Bool>(false)
 
-    init(
-        engine: DiskEngine,
-        id: UInt64,
-        identity: EntryIdentity,
-        key: StoreKey,
-        variant: StoreKey,
-        description: EntryDescription,
-        since: UInt64,
-        overhead: Int
-    ) {
-        self.engine = engine
-        self.id = id
-        self.identity = identity
-        self.key = key
-        self.variant = variant
-        self.description = description
-        self.since = since
-        self.overhead = overhead
-        body = GrowingDiskBody(engine: engine)
+    init(engine: DiskEngine, id: UInt64, draft: EntryDraft, since: UInt64, body: GrowingDiskBody) {
+        (self.engine, self.id, self.draft, self.since, self.body) = (engine, id, draft, since, body)
+        overhead = draft.overhead
     }
 
     deinit {
@@ -52,7 +34,7 @@ final class DiskWriter: EntryWriter {
             var offset = 0
             repeat {
                 let end = min(bytes.count, offset + GrowingDiskBody.step)
-                if body.append(bytes[offset..<end]) { try await body.settle(isEnd: false) }
+                if body.append(bytes[offset..<end]) { try await body.flush(isEnd: false) }
                 offset = end
             } while offset < bytes.count
         } catch {
@@ -70,22 +52,15 @@ final class DiskWriter: EntryWriter {
             if isOver.load(ordering: .acquiring) { throw StoreError.ended }
             var place = body.place
             if place == nil {
-                try await body.settle(isEnd: true)
+                try await body.flush(isEnd: true)
                 place = body.place
             }
             guard let place else { throw StoreError.ended }
-            let draft = EntryDraft(
-                key: key,
-                variant: variant,
-                identity: identity,
-                description: description?.kept ?? self.description,
-                body: place,
-                storedAt: now,
-                version: nil
-            )
-            if description != nil {
-                let size = draft.bodyLength + engine.writer.size(key, variant: variant, description: draft.description)
-                guard size <= engine.writer.maximumEntrySize else { throw engine.writer.tooLarge }
+            var draft = draft
+            (draft.body, draft.storedAt) = (place, now)
+            if let description { draft.description = description.kept }
+            guard draft.bodyLength + draft.overhead <= engine.writer.maximumEntrySize else {
+                throw engine.writer.tooLarge
             }
             let stored = try await engine.writer.store(
                 draft,
@@ -95,7 +70,7 @@ final class DiskWriter: EntryWriter {
             )
             guard let stored else { throw StoreError.superseded }
             isOver.store(true, ordering: .releasing)
-            if draft.hasBlob { body.letGo() }
+            if draft.blob != nil { body.abandonUnlessKept() }
             return stored
         } catch {
             abandon()
@@ -105,7 +80,7 @@ final class DiskWriter: EntryWriter {
 
     func abandon() {
         guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        engine.index.shard(of: identity.primary).state.withLock { shard in
+        engine.index.shard(of: draft.identity.primary).state.withLock { shard in
             _ = shard.writers.end(id)
         }
         body.abandon()
@@ -133,9 +108,8 @@ final class GrowingDiskBody: StoredBody {
         /// The plain bytes in the blob.
         var flushed = 0
         var blob: BlobFile?
-        /// The blob's bytes in the ledger.
+        /// The blob's bytes that were granted.
         var granted = 0
-        var storedBytes = 0
         var isOver = false
         /// Whether an entry owns the blob.
         var isKept = false
@@ -181,15 +155,11 @@ final class GrowingDiskBody: StoredBody {
     private let bytes = Mutex(Bytes())
     private let progress = BodyProgress()
 
-    init(engine: DiskEngine) {
+    /// An empty body, or a complete one in memory.
+    init(_ whole: ByteChunk? = nil, engine: DiskEngine) {
         self.engine = engine
         plainPerChunk = BlobChunk.payload - (engine.lookup.seal?.overhead ?? 0)
-    }
-
-    /// A complete body in memory.
-    init(_ whole: ByteChunk, engine: DiskEngine) {
-        self.engine = engine
-        plainPerChunk = BlobChunk.payload - (engine.lookup.seal?.overhead ?? 0)
+        guard let whole else { return }
         bytes.withLock { $0.piece = whole }
         progress.advance(to: whole.count)
         progress.end(.whole)
@@ -225,12 +195,7 @@ final class GrowingDiskBody: StoredBody {
     private func source(_ offset: Int, limit: Int) -> Source {
         bytes.withLock { bytes in
             if let blob = bytes.blob, offset < bytes.flushed {
-                let shape = BlobShape(
-                    number: bytes.number,
-                    plainPerChunk: plainPerChunk,
-                    length: bytes.flushed,
-                    isWhole: bytes.isOver
-                )
+                let shape = shape(bytes)
                 let index = offset / plainPerChunk
                 return .blob(blob, shape, chunk: index, start: offset - index * plainPerChunk)
             }
@@ -240,6 +205,16 @@ final class GrowingDiskBody: StoredBody {
             if let piece = bytes.piece { return .memory(piece[first..<min(piece.count, first + limit)]) }
             return .memory(ByteChunk(copying: bytes.tail[first..<min(bytes.tail.count, first + limit)]))
         }
+    }
+
+    /// The blob as far as it is written.
+    private func shape(_ bytes: Bytes) -> BlobShape {
+        BlobShape(
+            number: bytes.number,
+            plainPerChunk: plainPerChunk,
+            length: bytes.flushed,
+            isWhole: bytes.isOver
+        )
     }
 
     /// How many bytes are added before whole chunks go to the blob: other writers get a turn between two such steps.
@@ -283,20 +258,20 @@ final class GrowingDiskBody: StoredBody {
                 if isCutOff { bytes = Bytes() }
                 return gone
             }
-            engine.ledger.endBody(granted)
-            if blob != nil { engine.blobs.remove(number, bytes: granted) } else { engine.ledger.release(granted) }
+            engine.quota.endBody(granted)
+            if blob != nil { engine.blobs.remove(number, bytes: granted) } else { engine.quota.release(granted) }
         }
     }
 
     /// Moves the collected bytes to the blob, and makes room if there is none.
-    func settle(isEnd: Bool) async throws(StoreError) {
+    func flush(isEnd: Bool) async throws(StoreError) {
         // Others may take the room before this body does; each of their turns is progress.
         for _ in 0..<1_024 {
             var wanted = 0
             var isDeviceFull = false
             do throws(StoreError) {
                 wanted = try await engine.threads.run(.writes) { [self] () throws(StoreError) in
-                    try flush(isEnd: isEnd)
+                    try writeChunks(isEnd: isEnd)
                 }
                 if wanted == 0 { return }
             } catch {
@@ -304,8 +279,8 @@ final class GrowingDiskBody: StoredBody {
                 isDeviceFull = true
             }
             // Also for some later chunks.
-            let ahead = isEnd ? bytes.withLock { SpaceLedger.blocks($0.waiting) } : BlobChunk.stride * 4
-            let room = isDeviceFull ? 0 : max(wanted, min(ahead, engine.ledger.budget.uncommitted / 8))
+            let ahead = isEnd ? bytes.withLock { SpaceQuota.blocks($0.waiting) } : BlobChunk.stride * 4
+            let room = isDeviceFull ? 0 : max(wanted, min(ahead, engine.quota.budget.uncommitted / 8))
             try await engine.threads.run(.changes, isUrgent: true) { [engine, isDeviceFull] () throws(StoreError) in
                 try engine.room.makeRoomForBlob(room, isDeviceFull: isDeviceFull)
             }
@@ -318,7 +293,7 @@ final class GrowingDiskBody: StoredBody {
     /// - Returns: how many bytes of room are needed before it can continue, 0 if everything is done: room is made on another
     ///   thread.
     /// - Throws: `.noSpace` with a cause if the device has no room.
-    func flush(isEnd: Bool) throws(StoreError) -> Int {
+    func writeChunks(isEnd: Bool) throws(StoreError) -> Int {
         // Once the store is closed, the directory may belong to another one.
         try engine.health.checkOpen()
         while let part = nextChunk(isEnd: isEnd) {
@@ -328,18 +303,13 @@ final class GrowingDiskBody: StoredBody {
         return 0
     }
 
-    private struct Part {
-        let plain: ByteChunk
-        let index: Int
-        let isLast: Bool
-    }
+    private typealias Part = (plain: ByteChunk, index: Int, isLast: Bool)
 
     private func nextChunk(isEnd: Bool) -> Part? {
         bytes.withLock { bytes in
             let isLast = bytes.waiting <= plainPerChunk
             guard bytes.waiting > 0, !isLast || isEnd else { return nil }
-            let plain = bytes.next(plainPerChunk)
-            return Part(plain: plain, index: bytes.flushed / plainPerChunk, isLast: isLast)
+            return (bytes.next(plainPerChunk), index: bytes.flushed / plainPerChunk, isLast: isLast)
         }
     }
 
@@ -366,45 +336,32 @@ final class GrowingDiskBody: StoredBody {
         )
         let start = part.index * BlobChunk.stride
         let end = start + stored.count + trailer.count
-        let room = SpaceLedger.blocks(end) - bytes.withLock { $0.granted }
+        let granted = bytes.withLock { $0.granted }
+        let room = SpaceQuota.blocks(end) - granted
         if room > 0 {
-            let granted = bytes.withLock { $0.granted }
-            let others = engine.ledger.uncommitted - granted
-            let limit = engine.ledger.budget.uncommitted
+            let others = engine.quota.uncommitted - granted
+            let limit = engine.quota.budget.uncommitted
             guard others <= 0 || others + granted + room <= limit else { throw Self.tooManyWriters(limit) }
-            guard engine.ledger.grantBody(room) else { return room }
+            guard engine.quota.grant(room, for: .body) else { return room }
             bytes.withLock { $0.granted += room }
         }
         let blob: BlobFile
         if let open = bytes.withLock({ $0.blob }) {
             blob = open
         } else {
-            blob = try create(number)
+            blob = try engine.health.checked(try engine.blobs.create(number))
             // Recorded before the first write, which may fail and leave the file.
             let created = blob
             bytes.withLock { $0.blob = created }
         }
-        do {
-            try engine.log.files.write(stored, ByteChunk(trailer), to: blob.open, at: start)
-        } catch {
-            throw engine.health.failed(error)
-        }
+        try engine.health.checked(try engine.log.files.write(stored, ByteChunk(trailer), to: blob.open, at: start))
         engine.health.succeeded()
         bytes.withLock { bytes in
             guard bytes.waiting >= part.plain.count else { return }
             bytes.flush(part.plain.count)
-            bytes.storedBytes = end
             if part.isLast { bytes.isOver = true }
         }
         return 0
-    }
-
-    private func create(_ number: UInt64) throws(StoreError) -> BlobFile {
-        do {
-            return try engine.blobs.create(number)
-        } catch {
-            throw engine.health.failed(error)
-        }
     }
 
     /// Where the whole body is; nil if it is too long for a record and not completely in its blob.
@@ -413,13 +370,7 @@ final class GrowingDiskBody: StoredBody {
             if bytes.blob == nil, bytes.count <= engine.log.geometry.inlineLimit {
                 return .inline(bytes.piece ?? ByteChunk(bytes.tail))
             }
-            guard bytes.isOver else { return nil }
-            return .blob(
-                number: bytes.number,
-                length: bytes.flushed,
-                storedBytes: bytes.storedBytes,
-                plainPerChunk: plainPerChunk
-            )
+            return bytes.isOver ? .blob(shape(bytes)) : nil
         }
     }
 
@@ -429,11 +380,11 @@ final class GrowingDiskBody: StoredBody {
             defer { bytes.isKept = true }
             return bytes.isKept ? 0 : bytes.granted
         }
-        engine.ledger.endBody(granted)
+        engine.quota.endBody(granted)
     }
 
     /// Removes the blob of an entry that was committed and immediately overtaken.
-    func letGo() {
+    func abandonUnlessKept() {
         if !bytes.withLock({ $0.isKept }) { abandon() }
     }
 

@@ -10,7 +10,7 @@ struct EntryDraft: Sendable {
         /// In the record, in plain form here.
         case inline(ByteChunk)
         /// In a blob file.
-        case blob(number: UInt64, length: Int, storedBytes: Int, plainPerChunk: Int)
+        case blob(BlobShape)
     }
 
     let key: StoreKey
@@ -22,27 +22,20 @@ struct EntryDraft: Sendable {
     /// The version that it keeps; nil: its order becomes its version.
     var version: UInt64?
 
+    /// The bytes of key, variant and description, as they count toward the size of an entry.
+    var overhead: Int { RecordHeader.size + key.bytes.count + variant.bytes.count + description.byteCount }
+
     /// The length of the plain body.
     var bodyLength: Int {
         switch body {
         case .inline(let bytes): bytes.count
-        case .blob(_, let length, _, _): length
+        case .blob(let shape): shape.length
         }
     }
 
-    /// The size of the blob file, 0 for an inline body.
-    var blobBytes: Int {
-        if case .blob(_, _, let storedBytes, _) = body { storedBytes } else { 0 }
-    }
-
-    /// The number of the body's blob; nil for an inline body.
-    var blobNumber: UInt64? {
-        if case .blob(let number, _, _, _) = body { number } else { nil }
-    }
-
-    /// Whether the body is a blob.
-    var hasBlob: Bool {
-        if case .blob = body { true } else { false }
+    /// The body's blob; nil for an inline body.
+    var blob: BlobShape? {
+        if case .blob(let shape) = body { shape } else { nil }
     }
 }
 
@@ -78,30 +71,30 @@ struct RecordBytes: Sendable {
 
 /// A record with a reserved place, and the header to write there.
 struct ReservedRecord: Sendable {
-    let place: LogState.Place
+    let place: LogState.Reservation
     var header: RecordHeader
-    let blob: BlobRow?
 
     /// Its place for the index.
-    var indexPlace: RecordPlace {
-        RecordPlace(
+    var indexPlace: RecordLocation {
+        RecordLocation(
             slot: place.segment.slot,
-            unit: UInt32(truncatingIfNeeded: place.offset / 16),
-            units: UInt16(truncatingIfNeeded: (place.length + 15) / 16)
+            unit: place.unit,
+            units: UInt16(truncatingIfNeeded: (place.length + 15) / Geometry.unit)
         )
     }
 
     /// Its row for the table of its segment.
-    var tableRow: TableRow {
-        TableRow(header, place: UInt32(truncatingIfNeeded: place.offset / 16))
-    }
+    var tableRow: TableRow { TableRow(header, place: place.unit) }
+
+    /// Its blob row, if its body is a blob.
+    var blobRow: BlobRow? { header.hasBlob ? BlobRow(header, place: place.unit) : nil }
 }
 
 /// The result of reserving.
 enum Reserved<Value: Sendable>: Sendable {
     case done(Value)
     /// The log has no room; nothing has changed.
-    case needsRoom(LogState.Destination, length: Int, hasBlob: Bool)
+    case needsRoom(LogState.Request)
     /// Something else is being written for this identity; nothing has changed.
     case busy
 }
@@ -116,11 +109,11 @@ extension Writer {
         /// Whether it was written and must never be seen: its key was invalidated or purged, or its base is gone.
         var isRefused = false
         /// Whether it may still be found after a crash.
-        var lingers = false
+        var mayRemain = false
         /// Its row, if its identity had none before.
         var added: IndexRow?
         /// The row that it replaced in the index.
-        var replaced: GoneRow?
+        var replaced: RemovedRow?
         /// A variant in excess of the limit.
         var surplus: IndexRow?
     }
@@ -202,16 +195,21 @@ extension Shard {
         }
     }
 
+    /// Whether a write is pending that replaces one particular record of an identity.
+    func isReplacing(_ fragment: UInt64, variant: UInt32) -> Bool {
+        pending.contains { $0.isOf(fragment, variant: variant) && $0.isExclusive }
+    }
+
     /// Whether a record of the identity that its row does not mention may be, or get, on the disk.
     func mayHide(_ primary: UInt64, fragment: UInt64, variant: UInt32) -> Bool {
-        lingering.contains(primary) || removing.contains(primary)
+        uncertain.contains(primary) || removing.contains(primary)
             || pending.contains { $0.isOf(fragment, variant: variant) }
     }
 
     /// Records that the tombstone of a primary key is written, or has failed.
     mutating func endRemoving(_ primary: UInt64, failed: Bool) {
         if let place = removing.firstIndex(of: primary) { removing.remove(at: place) }
-        if failed { lingering.note(primary) }
+        if failed { uncertain.note(primary) }
     }
 }
 
@@ -238,7 +236,7 @@ extension RowTable {
 ///
 /// Such a write is a copy into the page cache and takes microseconds, less than waking a thread. If the system begins to slow
 /// writers down, the next ones go to the store's own thread until it has caught up.
-final class InPlaceDecision: Sendable {
+final class InlineWritePolicy: Sendable {
     /// Longer records always go to the store's thread.
     static let longest = 65_536
     private static let patience = Duration.milliseconds(20)
@@ -268,4 +266,10 @@ final class InPlaceDecision: Sendable {
 struct EntryIdentity: Sendable, Hashable {
     let primary: UInt64
     let variant: UInt32
+}
+
+extension EntryIdentity {
+    init(_ row: TableRow) { self.init(primary: row.primary, variant: row.variant) }
+
+    init(_ header: RecordHeader) { self.init(primary: header.primary, variant: header.variant) }
 }

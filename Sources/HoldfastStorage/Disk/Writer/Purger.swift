@@ -11,16 +11,16 @@ final class Purger: Sendable {
     private let log: Log
     private let lookup: Lookup
     private let remover: Remover
-    private let room: RoomMaker
+    private let room: SpaceAllocator
     private let writer: Writer
-    private let pins: PinBook
+    private let pins: PinRegistry
     private let blobs: BlobFiles
     private let threads: IOThreads
     private let health: StoreHealth
     /// Whether entries killed by marks are being removed one by one.
     private let isSweepingMarks = Atomic<Bool>(false)
 
-    init(_ opened: OpenedStore, log: Log, lookup: Lookup, remover: Remover, room: RoomMaker, writer: Writer) {
+    init(_ opened: OpenedStore, log: Log, lookup: Lookup, remover: Remover, room: SpaceAllocator, writer: Writer) {
         (index, orders, pins, blobs) = (opened.index, opened.orders, opened.pins, opened.blobs)
         (threads, health) = (opened.threads, opened.health)
         (self.log, self.lookup, self.remover, self.room, self.writer) = (log, lookup, remover, room, writer)
@@ -40,8 +40,8 @@ final class Purger: Sendable {
         case .tag(let hash): (kind, primary) = (.tagMark, hash)
         case .prefix(let bytes): (kind, detail) = (.prefixMark, ByteChunk(bytes))
         }
-        func reserve(isTurn: Bool) -> Remover.ReservedNote? {
-            remover.reserveNote(
+        func reserve(hasClaim: Bool) -> Remover.ReservedTombstone? {
+            remover.reserveTombstone(
                 kind,
                 order: marked.order,
                 primary: primary,
@@ -49,16 +49,17 @@ final class Purger: Sendable {
                 detail: detail,
                 horizon: marked.horizon,
                 in: .main,
-                isTurn: isTurn
+                hasClaim: hasClaim
             )
         }
-        var note = reserve(isTurn: false)
-        if note == nil {
+        var tombstone = reserve(hasClaim: false)
+        if tombstone == nil {
             let length = RecordHeader.size + detail.count + (lookup.seal?.overhead ?? 0)
-            note = try room.withRoom(.main, length: length, hasBlob: false) { reserve(isTurn: true) }
+            let request = LogState.Request(destination: .main, length: length, hasBlob: false)
+            tombstone = try room.withRoom(request) { reserve(hasClaim: true) }
         }
-        guard let note else { throw StoreError.noSpace }
-        try remover.write(note)
+        guard let tombstone else { throw StoreError.noSpace }
+        try remover.write(tombstone)
         return true
     }
 
@@ -79,16 +80,16 @@ final class Purger: Sendable {
                 shard.writers.supersedeAll()
                 let rows = shard.table.count
                 shard.table.removeAll()
-                shard.lingering.removeAll()
+                shard.uncertain.removeAll()
                 return rows
             }
         }
         pins.releaseAll()
         orders.withMarks { $0.removeAll() }
-        remover.forgetDebts()
+        remover.discardPendingTombstones()
         health.counters.entriesRemoved.add(count, ordering: .relaxed)
         if !log.removeAll() { health.counters.failures.add(1, ordering: .relaxed) }
-        remover.forgetReleases(but: next)
+        remover.forgetBlobRemovals(but: next)
         removeBlobs(upTo: lastBlob)
         return count
     }
@@ -101,7 +102,7 @@ final class Purger: Sendable {
                 continue
             }
             let size = (try? log.files.attributesIfThere(log.layout.blob(number)))?.size ?? 0
-            blobs.remove(number, bytes: SpaceLedger.blocks(size))
+            blobs.remove(number, bytes: SpaceQuota.blocks(size))
         }
     }
 
@@ -109,14 +110,14 @@ final class Purger: Sendable {
     func sweepMarksSoon() {
         guard !isSweepingMarks.exchange(true, ordering: .acquiringAndReleasing) else { return }
         let last = orders.last
-        if !threads.later(.changes, work: { [self] in sweepMarks(from: IndexPlace(), upTo: last) }) {
+        if !threads.later(.changes, work: { [self] in sweepMarks(from: IndexPosition(), upTo: last) }) {
             isSweepingMarks.store(false, ordering: .releasing)
         }
     }
 
     /// Changes: goes through a few rows and has the rest done later, so that nobody waits for long; at the end, the marks up to an
     /// order are dropped.
-    private func sweepMarks(from start: IndexPlace, upTo last: UInt64) {
+    private func sweepMarks(from start: IndexPosition, upTo last: UInt64) {
         var place = start
         do throws(StoreError) {
             try health.checkOpen()
@@ -133,7 +134,7 @@ final class Purger: Sendable {
         threads.later(.changes) { [self] in sweepMarks(from: next, upTo: last) }
     }
 
-    private func sweepRows(_ place: inout IndexPlace, upTo last: UInt64) throws(StoreError) {
+    private func sweepRows(_ place: inout IndexPosition, upTo last: UInt64) throws(StoreError) {
         let number = place.shard
         // Entries that are being written under an older order are in no row yet.
         let isBusy = index.shards[number].state.withLock { shard in shard.pending.contains { $0.order <= last } }
@@ -149,9 +150,9 @@ final class Purger: Sendable {
     /// Changes: removes one row, with a tombstone.
     private func removeHere(_ row: IndexRow, primary: UInt64) throws(StoreError) {
         var reserved = remover.reserveRemoval(of: row, primary: primary, isEviction: false)
-        if case .needsRoom(let destination, let length, let hasBlob) = reserved {
-            reserved = try room.withRoom(destination, length: length, hasBlob: hasBlob) {
-                remover.reserveRemoval(of: row, primary: primary, isEviction: false, isTurn: true)
+        if case .needsRoom(let request) = reserved {
+            reserved = try room.withRoom(request) {
+                remover.reserveRemoval(of: row, primary: primary, isEviction: false, hasClaim: true)
             }
         }
         // A busy one is being changed, which checks the marks itself.

@@ -13,14 +13,14 @@ final class Remover: Sendable {
     private let hashing: KeyHashing
     private let orders: SequenceAllocator
     private let log: Log
-    private let pins: PinBook
+    private let pins: PinRegistry
     private let blobs: BlobFiles
     private let threads: IOThreads
     private let health: StoreHealth
-    private let owed: Mutex<PendingTombstones>
-    private let notesUnderWay = NotesUnderWay()
+    private let pending: Mutex<PendingTombstones>
+    private let tombstonesInFlight = TombstonesInFlight()
     /// Removed entries whose blobs must be removed.
-    private let releases = Mutex<[GoneRow]>([])
+    private let blobRemovals = Mutex<[RemovedRow]>([])
     /// Whether a segment is being reclaimed that is not gone yet.
     let isReclaiming = Atomic<Bool>(false)
 
@@ -28,85 +28,88 @@ final class Remover: Sendable {
         (files, seal, index, orders, pins) = (opened.files, opened.seal, opened.index, opened.orders, opened.pins)
         (blobs, threads, health) = (opened.blobs, opened.threads, opened.health)
         (self.log, seed, hashing) = (log, log.seed, opened.hashing)
-        owed = Mutex(PendingTombstones(notes: opened.owed))
+        pending = Mutex(PendingTombstones(all: opened.pendingTombstones))
     }
 
-    /// How many tombstones are owed and blobs must be removed.
-    var debts: Int { owed.withLock { $0.notes.count + ($0.isOverfull ? 1 : 0) } + releases.withLock { $0.count } }
+    /// How many tombstones are pending and blobs must be removed.
+    var pendingCount: Int {
+        pending.withLock { $0.all.count + ($0.isOverfull ? 1 : 0) } + blobRemovals.withLock { $0.count }
+    }
 
-    /// Whether a tombstone is owed.
-    var owes: Bool { owed.withLock { !$0.isEmpty } }
+    /// Whether a tombstone is pending.
+    var hasPendingTombstones: Bool { pending.withLock { !$0.isEmpty } }
 
-    /// Forgets what is owed, since everything was purged.
-    func forgetDebts() {
-        owed.withLock { $0 = PendingTombstones() }
+    /// Forgets the pending tombstones, since everything was purged.
+    func discardPendingTombstones() {
+        pending.withLock { $0 = PendingTombstones() }
     }
 
     /// Forgets the blobs of entries of other epochs: all of them are removed.
-    func forgetReleases(but epoch: UInt64) {
-        releases.withLock { releases in releases.removeAll { $0.segment?.epoch != epoch } }
+    func forgetBlobRemovals(but epoch: UInt64) {
+        blobRemovals.withLock { blobRemovals in blobRemovals.removeAll { $0.segment?.epoch != epoch } }
     }
 
     /// A tombstone or a mark whose place is reserved.
-    struct ReservedNote: Sendable {
-        let place: LogState.Place
+    struct ReservedTombstone: Sendable {
+        let place: LogState.Reservation
         var header: RecordHeader
         let detail: ByteChunk
-        let ticket: NotesUnderWay.Ticket
+        let handle: TombstonesInFlight.Ticket
     }
 
     /// What a removal took out of the index, and what must be written to make it durable.
     struct Removal: Sendable {
-        var rows: [GoneRow] = []
-        var note: ReservedNote?
+        var rows: [RemovedRow] = []
+        var tombstone: ReservedTombstone?
     }
 
     /// Removes one row, if it is still the one of its identity.
     ///
     /// - Parameters:
     ///   - isEviction: an evicted entry needs a tombstone only if an older record of it may be on the disk.
-    ///   - mayOwe: whether it is removed even if the log has no room for its tombstone, which is then owed.
-    ///   - isTurn: whether room is reserved for it.
+    ///   - mayPostpone: whether it is removed even if the log has no room for its tombstone, which is then pending.
+    ///   - hasClaim: whether room is reserved for it.
     func reserveRemoval(
         of row: IndexRow,
         primary: UInt64,
         isEviction: Bool,
-        mayOwe: Bool = false,
-        isTurn: Bool = false
+        mayPostpone: Bool = false,
+        hasClaim: Bool = false
     ) -> Reserved<Removal?> {
         let destination = isEviction ? LogState.Destination.carried : .main
         return index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
             guard let current = shard.table.row(row.fragment, variant: row.variant), current.order == row.order else {
                 return .done(nil)
             }
-            if shard.pending.contains(where: { $0.isOf(row.fragment, variant: row.variant) && $0.isExclusive }) {
-                return .busy
-            }
+            if shard.isReplacing(row.fragment, variant: row.variant) { return .busy }
             var removal = Removal()
-            if !isEviction || current.shadows || shard.lingering.contains(primary) || shard.removing.contains(primary) {
-                // A lingering record may have a higher order than the row. So does a put in progress, which must outlive this.
+            if !isEviction || current.shadows || shard.uncertain.contains(primary) || shard.removing.contains(primary) {
+                // A record left by a failed write may have a higher order than the row. So does a put in progress, which must
+                // outlive this.
                 let isAlone = !shard.pending.contains { $0.isOf(row.fragment, variant: row.variant) }
-                removal.note = reserveNote(
+                let order = isAlone && shard.uncertain.contains(primary) ? nil : row.order
+                removal.tombstone = reserveTombstone(
                     .variantTombstone,
-                    order: isAlone && shard.lingering.contains(primary) ? nil : row.order,
+                    order: order,
                     primary: primary,
                     variant: row.variant,
                     in: destination,
-                    isTurn: isTurn
+                    hasClaim: hasClaim
                 )
-                if removal.note != nil {
+                if removal.tombstone != nil {
                     shard.removing.append(primary)
-                } else if mayOwe, !log.ask({ $0.isClosed }) {
-                    owe(.variantTombstone, order: row.order, primary: primary, variant: row.variant)
-                    shard.lingering.note(primary)
+                } else if mayPostpone, !log.ask({ $0.isClosed }) {
+                    let order = order ?? orders.next()
+                    postpone(.init(kind: .variantTombstone, order: order, primary: primary, variant: row.variant))
+                    shard.uncertain.note(primary)
                 } else {
-                    return .needsRoom(destination, length: RecordHeader.size, hasBlob: false)
+                    return .needsRoom(.init(destination: destination, length: RecordHeader.size, hasBlob: false))
                 }
             }
             if let gone = shard.remove(row.fragment, variant: row.variant, at: current.place) {
-                removal.rows = [GoneRow(row: gone, segment: log.slots.underLock(gone.place.slot))]
+                removal.rows = [RemovedRow(row: gone, segment: log.slots.underLock(gone.place.slot))]
                 // The blob of an evicted entry is known from its segment's table.
-                if !isEviction { removal.rows.forEach(noteRelease) }
+                if !isEviction { removal.rows.forEach(noteBlobRemoval) }
             }
             if current.isPinned { pins.release(EntryIdentity(primary: primary, variant: row.variant)) }
             return .done(removal)
@@ -114,49 +117,50 @@ final class Remover: Sendable {
     }
 
     /// Removes all variants of a key, including those being written.
-    func reserveInvalidation(of key: StoreKey, mayOwe: Bool = false, isTurn: Bool = false) -> Reserved<Removal?> {
+    func reserveInvalidation(of key: StoreKey, mayPostpone: Bool = false, hasClaim: Bool = false) -> Reserved<Removal?>
+    {
         let primary = hashing.primary(key)
         let fragment = ShardedIndex.fragment(of: primary)
         return index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
             let rows = shard.table.rows(fragment).all
             let isWritten = shard.writers.hasWriters(of: key)
             let mayHide =
-                shard.lingering.contains(primary) || shard.removing.contains(primary)
+                shard.uncertain.contains(primary) || shard.removing.contains(primary)
                 || shard.pending.contains { $0.fragment == fragment }
             // With nothing in the index, everything on the disk is already dead, and something there says so, except for entries
             // that were just evicted from a segment that still exists.
             if rows.isEmpty, !isWritten, !mayHide, !isReclaiming.load(ordering: .acquiring) { return .done(nil) }
             // The order is taken under the shard's lock: a put that reserves later has a higher one.
-            let note = reserveNote(
+            let tombstone = reserveTombstone(
                 .primaryTombstone,
                 order: nil,
                 primary: primary,
                 variant: 0,
                 in: .main,
-                isTurn: isTurn
+                hasClaim: hasClaim
             )
-            if note != nil {
+            if tombstone != nil {
                 shard.removing.append(primary)
-            } else if mayOwe, !log.ask({ $0.isClosed }) {
-                owe(.primaryTombstone, order: orders.next(), primary: primary, variant: 0)
-                shard.lingering.note(primary)
+            } else if mayPostpone, !log.ask({ $0.isClosed }) {
+                postpone(.init(kind: .primaryTombstone, order: orders.next(), primary: primary, variant: 0))
+                shard.uncertain.note(primary)
             } else {
-                return .needsRoom(.main, length: RecordHeader.size, hasBlob: false)
+                return .needsRoom(.init(destination: .main, length: RecordHeader.size, hasBlob: false))
             }
             shard.writers.supersede(key)
             shard.supersedePuts(fragment)
-            let gone = rows.map { GoneRow(row: $0, segment: log.slots.underLock($0.place.slot)) }
-            gone.forEach(noteRelease)
+            let gone = rows.map { RemovedRow(row: $0, segment: log.slots.underLock($0.place.slot)) }
+            gone.forEach(noteBlobRemoval)
             for row in rows {
                 shard.remove(row.fragment, variant: row.variant, at: row.place)
                 if row.isPinned { pins.release(EntryIdentity(primary: primary, variant: row.variant)) }
             }
-            return .done(Removal(rows: gone, note: note))
+            return .done(Removal(rows: gone, tombstone: tombstone))
         }
     }
 
     /// Reserves the place of a tombstone or mark; nil if the log has no room.
-    func reserveNote(
+    func reserveTombstone(
         _ kind: RecordKind,
         order: UInt64?,
         primary: UInt64,
@@ -164,10 +168,12 @@ final class Remover: Sendable {
         detail: ByteChunk = ByteChunk(),
         horizon: UInt64? = nil,
         in destination: LogState.Destination,
-        isTurn: Bool = false
-    ) -> ReservedNote? {
+        hasClaim: Bool = false
+    ) -> ReservedTombstone? {
         let length = RecordHeader.size + detail.count + (detail.isEmpty ? 0 : (seal?.overhead ?? 0))
-        guard let place = log.reserve(destination, length: length, hasBlob: false, isTurn: isTurn) else { return nil }
+        guard let place = log.reserve(destination, length: length, hasBlob: false, hasClaim: hasClaim) else {
+            return nil
+        }
         let order = order ?? orders.next()
         var header = RecordHeader(
             kind: kind,
@@ -180,19 +186,20 @@ final class Remover: Sendable {
         header.horizon = horizon ?? place.horizon
         header.detailLength = length - RecordHeader.size
         if !detail.isEmpty { header.keyID = seal?.keyID ?? 0 }
-        return ReservedNote(place: place, header: header, detail: detail, ticket: notesUnderWay.begin())
+        return ReservedTombstone(place: place, header: header, detail: detail, handle: tombstonesInFlight.begin())
     }
 
-    /// Writes what makes a removal durable, then releases what it freed.
+    /// Writes what makes a removal durable, then blobRemovals what it freed.
     ///
-    /// - Throws: `.io` if the note could not be written: then it is owed and tried again, and the entry may come back if the
+    /// - Throws: `.io` if the tombstone could not be written: then it is pending and tried again, and the entry may come back
+    /// if the
     ///   process ends before that.
     func finish(_ removal: Removal) throws(StoreError) {
-        defer { if removal.rows.contains(where: \.row.hasBlob) { releaseSoon() } }
-        if let note = removal.note {
-            let primary = note.header.primary
+        defer { if removal.rows.contains(where: \.row.hasBlob) { removeBlobsSoon() } }
+        if let tombstone = removal.tombstone {
+            let primary = tombstone.header.primary
             do throws(StoreError) {
-                try write(note, owes: true)
+                try write(tombstone, mayPostpone: true)
             } catch {
                 index.shard(of: primary).state.withLock { $0.endRemoving(primary, failed: true) }
                 throw error
@@ -201,109 +208,104 @@ final class Remover: Sendable {
         }
     }
 
-    /// Writes a note and adds it to its segment's table.
+    /// Writes a tombstone or mark and adds it to its segment's table.
     ///
-    /// - Parameter owes: whether it is owed if that fails.
-    func write(_ note: ReservedNote, owes: Bool = false) throws(StoreError) {
+    /// - Parameter mayPostpone: whether it is pending if that fails.
+    func write(_ tombstone: ReservedTombstone, mayPostpone: Bool = false) throws(StoreError) {
         var failure: StoreError?
-        do throws(StoreError) { try put(note) } catch { failure = error }
-        if owes, failure != nil {
-            owe(note.header.kind, order: note.header.order, primary: note.header.primary, variant: note.header.variant)
+        do throws(StoreError) { try put(tombstone) } catch { failure = error }
+        if mayPostpone, failure != nil {
+            let header = tombstone.header
+            postpone(
+                .init(kind: header.kind, order: header.order, primary: header.primary, variant: header.variant)
+            )
         }
-        let row = TableRow(note.header, place: UInt32(truncatingIfNeeded: note.place.offset / 16))
-        notesUnderWay.end(note.ticket)
-        log.finish(note.place, row: failure == nil ? row : nil, blob: nil)
+        let row = TableRow(tombstone.header, place: tombstone.place.unit)
+        tombstonesInFlight.end(tombstone.handle)
+        log.finish(tombstone.place, row: failure == nil ? row : nil, blob: nil)
         if let failure { throw failure }
     }
 
-    private func put(_ note: ReservedNote) throws(StoreError) {
-        var detail = note.detail
+    private func put(_ tombstone: ReservedTombstone) throws(StoreError) {
+        var detail = tombstone.detail
         if let seal, !detail.isEmpty {
-            detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: note.header.order).context))
+            detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: tombstone.header.order).context))
         }
-        let head = ByteChunk(note.header.encode(detail: detail, seed: seed))
-        do {
-            try files.write(head, to: note.place.segment.file.open, at: note.place.offset)
-        } catch {
-            throw health.failed(error)
-        }
+        let head = ByteChunk(tombstone.header.encode(detail: detail, seed: seed))
+        let place = tombstone.place
+        try health.checked(try files.write(head, to: place.segment.file.open, at: place.offset))
         health.succeeded()
     }
 
     /// Remembers a tombstone that could not be written.
-    private func owe(_ kind: RecordKind, order: UInt64, primary: UInt64, variant: UInt32) {
-        let note = PendingTombstones.Note(kind: kind, order: order, primary: primary, variant: variant)
-        owed.withLock { owed in
-            if owed.notes.count < PendingTombstones.maximum { owed.notes.append(note) } else { owed.isOverfull = true }
-        }
-    }
+    private func postpone(_ tombstone: Tombstone) { pending.withLock { $0.append(tombstone) } }
 
-    /// Changes: tries again to write what is owed.
-    func payDebts() {
-        if owed.withLock({ $0.isEmpty }) { return }
+    /// Changes: tries again to write the pending tombstones.
+    func writePendingTombstones() {
+        if pending.withLock({ $0.isEmpty }) { return }
         defer { log.noteRoomAhead() }
-        if owed.withLock({ $0.isOverfull && $0.notes.isEmpty }) {
+        if pending.withLock({ $0.isOverfull && $0.all.isEmpty }) {
             // It is unknown which ones, so after a crash none can be trusted.
             guard (try? log.writeFormat { $0.suspectBefore = orders.last + 1 }) != nil else { return }
-            owed.withLock { $0.isOverfull = false }
+            pending.withLock { $0.isOverfull = false }
         }
-        while let owing = owed.withLock({ $0.notes.last }) {
-            func reserve() -> ReservedNote? {
-                reserveNote(
-                    owing.kind,
-                    order: owing.order,
-                    primary: owing.primary,
-                    variant: owing.variant,
+        while let next = pending.withLock({ $0.all.last }) {
+            func reserve() -> ReservedTombstone? {
+                reserveTombstone(
+                    next.kind,
+                    order: next.order,
+                    primary: next.primary,
+                    variant: next.variant,
                     in: .carried
                 )
             }
-            var note = reserve()
-            if note == nil, (try? log.openCarried()) != nil { note = reserve() }
-            guard let note, (try? write(note)) != nil else { return }
-            owed.withLock { owed in
+            var tombstone = reserve()
+            if tombstone == nil, (try? log.openCarried()) != nil { tombstone = reserve() }
+            guard let tombstone, (try? write(tombstone)) != nil else { return }
+            pending.withLock { pending in
                 // Another may have been added after it meanwhile.
-                if let place = owed.notes.lastIndex(of: owing) { owed.notes.remove(at: place) }
+                if let place = pending.all.lastIndex(of: next) { pending.all.remove(at: place) }
             }
         }
     }
 
-    /// Removes a row from a thread that cannot wait: if the log has no room, its tombstone is owed.
+    /// Removes a row from a thread that cannot wait: if the log has no room, its tombstone is pending.
     func drop(_ row: IndexRow, primary: UInt64) {
         health.counters.entriesCorrupt.add(1, ordering: .relaxed)
         guard
-            case .done(let removal?) = reserveRemoval(of: row, primary: primary, isEviction: false, mayOwe: true)
+            case .done(let removal?) = reserveRemoval(of: row, primary: primary, isEviction: false, mayPostpone: true)
         else { return }
         // If the removal cannot be recorded on the disk, the entry is found damaged again after the next opening.
         try? finish(removal)
-        if !owed.withLock({ $0.notes.isEmpty }) { threads.later(.changes) { [self] in payDebts() } }
+        if !pending.withLock({ $0.all.isEmpty }) { threads.later(.changes) { [self] in writePendingTombstones() } }
     }
 
     /// Records that the blob of a row that leaves the index must be removed; under the lock of its shard.
-    func noteRelease(_ gone: GoneRow) {
-        if gone.row.hasBlob { releases.withLock { $0.append(gone) } }
+    func noteBlobRemoval(_ gone: RemovedRow) {
+        if gone.row.hasBlob { blobRemovals.withLock { $0.append(gone) } }
     }
 
     /// Has those blobs removed.
-    func releaseSoon() {
-        threads.later(.changes) { [self] in settleReleases() }
+    func removeBlobsSoon() {
+        threads.later(.changes) { [self] in removePendingBlobs() }
     }
 
     /// Changes: removes the blobs of entries that are gone, before any of their records is reclaimed.
-    func settleReleases() {
-        for gone in releases.withLock({ releases in
-            defer { releases = [] }
-            return releases
+    func removePendingBlobs() {
+        for gone in blobRemovals.withLock({ blobRemovals in
+            defer { blobRemovals = [] }
+            return blobRemovals
         }) {
             guard let segment = gone.segment, let header = header(of: gone.row, in: segment), header.hasBlob else {
                 continue
             }
-            blobs.remove(header.bodyWord, bytes: SpaceLedger.blocks(header.storedBlobBytes))
+            blobs.remove(header.bodyWord, bytes: SpaceQuota.blocks(header.storedBlobBytes))
         }
     }
 
     private func header(of row: IndexRow, in segment: Segment) -> RecordHeader? {
-        let count = Int(row.place.units) * 16
-        guard let bytes = try? files.read(segment.file.open, from: Int(row.place.unit) * 16, count: count) else {
+        let count = row.place.byteCount
+        guard let bytes = try? files.read(segment.file.open, from: row.place.offset, count: count) else {
             return nil
         }
         let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
@@ -313,12 +315,12 @@ final class Remover: Sendable {
     /// Waits until every tombstone and mark reserved so far is on the disk.
     ///
     /// They are written by threads that do not wait for this one, mostly within microseconds.
-    func awaitNotes() throws(StoreError) {
+    func awaitTombstones() throws(StoreError) {
         // Two turns: after the first, the older count contains only what had begun by then.
         for _ in 0..<2 {
-            while !notesUnderWay.turn() { IOThreads.pause() }
+            while !tombstonesInFlight.turn() { IOThreads.pause() }
         }
-        payDebts()
-        guard owed.withLock({ $0.isEmpty }) else { throw StoreError.noSpace }
+        writePendingTombstones()
+        guard pending.withLock({ $0.isEmpty }) else { throw StoreError.noSpace }
     }
 }

@@ -20,20 +20,20 @@ final class Writer: Sendable {
     private let geometry: Geometry
     private let lookup: Lookup
     private let remover: Remover
-    private let room: RoomMaker
-    private let pins: PinBook
+    private let room: SpaceAllocator
+    private let pins: PinRegistry
     private let threads: IOThreads
     private let health: StoreHealth
     private let counters: DiskCounters
-    private let inPlace = InPlaceDecision()
+    private let inPlace = InlineWritePolicy()
     /// Blobs up to this number were removed by a purge of everything.
     let blobsPurgedUpTo = Atomic<UInt64>(0)
 
-    init(_ opened: OpenedStore, log: Log, lookup: Lookup, remover: Remover, room: RoomMaker) {
+    init(_ opened: OpenedStore, log: Log, lookup: Lookup, remover: Remover, room: SpaceAllocator) {
         (files, seal, index, orders) = (opened.files, opened.seal, opened.index, opened.orders)
         (pins, threads, health) = (opened.pins, opened.threads, opened.health)
         (seed, isSealed, sealOverhead) = (log.seed, opened.seal != nil, opened.seal?.overhead ?? 0)
-        maximumEntrySize = opened.ledger.budget.entry
+        maximumEntrySize = opened.quota.budget.entry
         (self.log, self.lookup, self.remover, self.room) = (log, lookup, remover, room)
         (slots, geometry, counters) = (log.slots, log.geometry, opened.health.counters)
     }
@@ -65,18 +65,17 @@ final class Writer: Sendable {
         }
         while true {
             var reserved = try reserve(draft, bytes: bytes, tags: tags, isPinned: isPinned, purpose: &purpose)
-            if case .needsRoom(let destination, let length, let hasBlob) = reserved {
+            if case .needsRoom(let request) = reserved {
                 let registered = purpose
                 reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
-                    try room.withRoom(destination, length: length, hasBlob: hasBlob) { () throws(StoreError) in
+                    try room.withRoom(request) { () throws(StoreError) in
                         var purpose = registered
                         return try reserve(
                             draft,
                             bytes: bytes,
                             tags: tags,
                             isPinned: isPinned,
-                            wanted: destination,
-                            isTurn: true,
+                            claimed: request.destination,
                             purpose: &purpose
                         )
                     }
@@ -87,21 +86,22 @@ final class Writer: Sendable {
                 return nil
             case .done(let record?):
                 var failure: StoreError?
-                if inPlace.admits(record.place.length) {
-                    failure = writeInPlace(record, bytes: bytes)
-                } else {
-                    do throws(StoreError) {
-                        try await threads.run(.writes) { [self] () throws(StoreError) in try write(record, bytes: bytes)
+                do throws(StoreError) {
+                    if inPlace.admits(record.place.length) {
+                        try writeInPlace(record, bytes: bytes)
+                    } else {
+                        try await threads.run(.writes) { [self] () throws(StoreError) in
+                            try write(record, bytes: bytes)
                         }
-                    } catch {
-                        failure = error
                     }
+                } catch {
+                    failure = error
                 }
-                let finished = try finish(record, failure: failure, draft: draft, body: body, purpose: purpose)
-                if let surplus = finished.surplus, try await remove(surplus, primary: record.header.primary) {
+                let (entry, surplus) = try finish(record, failure: failure, draft: draft, body: body, purpose: purpose)
+                if let surplus, try await remove(surplus, primary: record.header.primary) {
                     counters.entriesEvicted.add(1, ordering: .relaxed)
                 }
-                return finished.entry
+                return entry
             case .needsRoom:
                 // Room made for this record alone is enough for it; only closing takes it away.
                 try health.checkOpen()
@@ -117,54 +117,43 @@ final class Writer: Sendable {
     private static let attempts = 64
 
     /// Writes a reserved record on this thread, and sometimes measures the time.
-    private func writeInPlace(_ record: ReservedRecord, bytes: consuming RecordBytes) -> StoreError? {
+    private func writeInPlace(_ record: ReservedRecord, bytes: consuming RecordBytes) throws(StoreError) {
         let start = inPlace.times ? ContinuousClock.now : nil
-        do throws(StoreError) {
-            try write(record, bytes: bytes)
-        } catch {
-            return error
-        }
+        try write(record, bytes: bytes)
         if let start { inPlace.took(start.duration(to: .now)) }
-        return nil
-    }
-
-    /// What remains to be done once an entry is in the index.
-    private struct Finished {
-        /// Nil if the entry to be replaced is gone, or a removal has overtaken it.
-        var entry: StoredEntry?
-        /// A variant in excess of the limit.
-        var surplus: IndexRow?
     }
 
     /// Everything after the write of a record, whether it failed or not.
+    ///
+    /// - Returns: the entry, nil if the one to be replaced is gone or a removal has overtaken it; and a variant in excess of the
+    ///   limit.
     private func finish(
         _ record: ReservedRecord,
         failure: StoreError?,
         draft: EntryDraft,
         body: GrowingDiskBody?,
         purpose: Purpose
-    ) throws(StoreError) -> Finished {
-        let lingers = failure != nil && !log.wipe(record.place)
+    ) throws(StoreError) -> (entry: StoredEntry?, surplus: IndexRow?) {
+        let mayRemain = failure != nil && !log.wipe(record.place)
         // A record that may have been written may be found after a crash, and then needs its blob.
-        if lingers { body?.keepBlob() }
-        let published = publish(record, isWritten: failure == nil, lingers: lingers, purpose: purpose)
-        if published.lingers { body?.keepBlob() }
+        if mayRemain { body?.keepBlob() }
+        let published = publish(record, isWritten: failure == nil, mayRemain: mayRemain, purpose: purpose)
+        if published.mayRemain { body?.keepBlob() }
         if let failure { throw failure }
-        if let replaced = published.replaced, replaced.row.hasBlob { remover.releaseSoon() }
-        var finished = Finished(surplus: published.surplus)
-        guard published.isIn else { return finished }
-        finished.entry = entry(of: draft, record)
-        if published.isOvertaken { return finished }
-        if draft.hasBlob {
+        if let replaced = published.replaced, replaced.row.hasBlob { remover.removeBlobsSoon() }
+        guard published.isIn else { return (nil, published.surplus) }
+        let entry = entry(of: draft, record)
+        if published.isOvertaken { return (entry, published.surplus) }
+        if let blob = draft.blob {
             body?.keepBlob()
-            room.makeRoomForBlobSoon(draft.blobBytes)
+            room.makeRoomForBlobSoon(blob.storedBytes)
         }
-        settlePin(record, replaced: published.replaced)
+        recordPin(record, replaced: published.replaced)
         if purpose.isNew {
             counters.entriesWritten.add(1, ordering: .relaxed)
             counters.bytesWritten.add(draft.bodyLength, ordering: .relaxed)
         }
-        return finished
+        return (entry, published.surplus)
     }
 
     private func entry(of draft: EntryDraft, _ record: ReservedRecord) -> StoredEntry {
@@ -197,19 +186,14 @@ final class Writer: Sendable {
             if let isPinned, source.row.isPinned == isPinned { return entry.changed(isPinned: isPinned) }
             let body: EntryDraft.Body
             if header.hasBlob {
-                body = .blob(
-                    number: header.bodyWord,
-                    length: header.bodyLength,
-                    storedBytes: header.storedBlobBytes,
-                    plainPerChunk: header.inlineLength
-                )
+                body = .blob(BlobShape(header))
             } else {
                 body = .inline(try lookup.inlineBody(of: source))
             }
             let draft = EntryDraft(
                 key: entry.key,
                 variant: entry.variant,
-                identity: EntryIdentity(primary: header.primary, variant: header.variant),
+                identity: EntryIdentity(header),
                 description: description ?? entry.description,
                 body: body,
                 storedAt: header.storedAt,
@@ -230,31 +214,37 @@ final class Writer: Sendable {
     /// Removes one row, with a tombstone.
     ///
     /// - Returns: whether it was still there.
-    /// - Throws: the device's error. The entry is gone even so, and its tombstone is owed.
+    /// - Throws: the device's error. The entry is gone even so, and its tombstone is pending.
     func remove(_ row: IndexRow, primary: UInt64) async throws(StoreError) -> Bool {
-        try await settle { [self] mayOwe, isTurn in
-            remover.reserveRemoval(of: row, primary: primary, isEviction: false, mayOwe: mayOwe, isTurn: isTurn)
+        try await performRemoval { [self] mayPostpone, hasClaim in
+            remover.reserveRemoval(
+                of: row,
+                primary: primary,
+                isEviction: false,
+                mayPostpone: mayPostpone,
+                hasClaim: hasClaim
+            )
         } != nil
     }
 
     /// Removes all variants of a key, including those being written; fails like ``remove(_:primary:)``.
     func invalidate(_ key: StoreKey) async throws(StoreError) {
-        let removal = try await settle { [self] mayOwe, isTurn in
-            remover.reserveInvalidation(of: key, mayOwe: mayOwe, isTurn: isTurn)
+        let removal = try await performRemoval { [self] mayPostpone, hasClaim in
+            remover.reserveInvalidation(of: key, mayPostpone: mayPostpone, hasClaim: hasClaim)
         }
         counters.entriesRemoved.add(removal?.rows.count ?? 0, ordering: .relaxed)
     }
 
-    private func settle(
-        _ reserve: @escaping @Sendable (_ mayOwe: Bool, _ isTurn: Bool) -> Reserved<Remover.Removal?>
+    private func performRemoval(
+        _ reserve: @escaping @Sendable (_ mayPostpone: Bool, _ hasClaim: Bool) -> Reserved<Remover.Removal?>
     ) async throws(StoreError) -> Remover.Removal? {
         var failure: StoreError?
         while true {
             var reserved = reserve(failure != nil, false)
-            if case .needsRoom(let destination, let length, let hasBlob) = reserved {
+            if case .needsRoom(let request) = reserved {
                 do throws(StoreError) {
                     reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
-                        try room.withRoom(destination, length: length, hasBlob: hasBlob) { reserve(false, true) }
+                        try room.withRoom(request) { reserve(false, true) }
                     }
                 } catch {
                     // Once the store is closed, nothing is removed any more, since that could not be recorded.
@@ -296,8 +286,7 @@ final class Writer: Sendable {
     /// Reserves a place for an entry.
     ///
     /// - Parameters:
-    ///   - wanted: the segment for which room was made for it.
-    ///   - isTurn: whether room is reserved for it.
+    ///   - claimed: where room is reserved for it, if it is.
     ///   - purpose: a put that finds no room becomes the commit of a writer.
     /// - Throws: `.superseded` if a writer may not commit any more. Nil inside: the row to replace is gone.
     func reserve(
@@ -305,8 +294,7 @@ final class Writer: Sendable {
         bytes: RecordBytes,
         tags: Set<String>,
         isPinned: Bool?,
-        wanted: LogState.Destination? = nil,
-        isTurn: Bool = false,
+        claimed: LogState.Destination? = nil,
         purpose: inout Purpose
     ) throws(StoreError) -> Reserved<ReservedRecord?> {
         let length = length(of: bytes)
@@ -315,35 +303,36 @@ final class Writer: Sendable {
         return try index.shard(of: identity.primary).state.withLock {
             shard throws(StoreError) -> Reserved<ReservedRecord?> in
             let old = shard.table.row(fragment, variant: identity.variant)
-            var destination = wanted ?? .small
+            var destination = claimed ?? .small
             switch purpose {
             case .commit(let writer, _):
-                guard let maySucceed = shard.writers.maySucceed(writer) else { throw StoreError.ended }
-                guard maySucceed else { throw StoreError.superseded }
-                if shard.pending.contains(where: { $0.isOf(fragment, variant: identity.variant) && $0.isExclusive }) {
-                    return .busy
-                }
+                guard let mayCommit = shard.writers.mayCommit(writer) else { throw StoreError.ended }
+                guard mayCommit else { throw StoreError.superseded }
+                if shard.isReplacing(fragment, variant: identity.variant) { return .busy }
             case .put:
-                if shard.pending.contains(where: { $0.isOf(fragment, variant: identity.variant) && $0.isExclusive }) {
-                    return .busy
-                }
+                if shard.isReplacing(fragment, variant: identity.variant) { return .busy }
             case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isOf(fragment, variant: identity.variant) }) { return .busy }
                 destination =
-                    wanted ?? slots.underLock(old.place.slot).map { LogState.Destination($0.kind) } ?? .small
+                    claimed ?? slots.underLock(old.place.slot).map { LogState.Destination($0.kind) } ?? .small
             }
-            let reserved = log.reserve(destination, length: length, hasBlob: draft.hasBlob, isTurn: isTurn)
+            let reserved = log.reserve(
+                destination,
+                length: length,
+                hasBlob: draft.blob != nil,
+                hasClaim: claimed != nil
+            )
             guard let place = reserved else {
                 // Waiting for room may take long: from now on, a writer represents it.
                 if case .put(let since) = purpose {
                     purpose = .commit(writer: shard.writers.begin(draft), since: since)
                 }
-                return .needsRoom(destination, length: length, hasBlob: draft.hasBlob)
+                return .needsRoom(.init(destination: destination, length: length, hasBlob: draft.blob != nil))
             }
             // The marks are checked after the place is reserved, so that a later mark's horizon covers it. The same applies to a
             // purge of everything, which has removed the blobs of writers that began before it.
-            let isPurged = draft.blobNumber.map { $0 <= blobsPurgedUpTo.load(ordering: .acquiring) } ?? false
+            let isPurged = draft.blob.map { $0.number <= blobsPurgedUpTo.load(ordering: .acquiring) } ?? false
             guard !isPurged, let order = orders.next(since: purpose.since, key: draft.key, tags: tags) else {
                 log.finish(place, row: nil, blob: nil)
                 if case .replace = purpose { return .done(nil) }
@@ -371,20 +360,14 @@ final class Writer: Sendable {
                 order: order,
                 isPinned: isPinned ?? old?.isPinned ?? false
             )
-            return .done(
-                ReservedRecord(
-                    place: place,
-                    header: header,
-                    blob: draft.blobRow(offset: place.offset)
-                )
-            )
+            return .done(ReservedRecord(place: place, header: header))
         }
     }
 
     private func header(
         of draft: EntryDraft,
         detailLength: Int,
-        place: LogState.Place,
+        place: LogState.Reservation,
         order: UInt64,
         isPinned: Bool
     ) -> RecordHeader {
@@ -406,10 +389,10 @@ final class Writer: Sendable {
         switch draft.body {
         case .inline(let bytes):
             header.inlineLength = bytes.isEmpty ? 0 : bytes.count + sealOverhead
-        case .blob(let number, _, _, let plainPerChunk):
+        case .blob(let shape):
             header.hasBlob = true
-            header.bodyWord = number
-            header.inlineLength = plainPerChunk
+            header.bodyWord = shape.number
+            header.inlineLength = shape.plainPerChunk
         }
         return header
     }
@@ -417,29 +400,23 @@ final class Writer: Sendable {
     /// Writes a reserved record; blocks for as long as a copy into the page cache takes, or longer.
     func write(_ record: ReservedRecord, bytes: consuming RecordBytes) throws(StoreError) {
         var header = record.header
-        if !isSealed, !header.hasBlob { header.bodyWord = BodySum.of(bytes.body, seed: header.order) }
-        do {
-            let file = record.place.segment.file.open
-            if isSealed, let seal {
-                let (head, body) = try sealed(&header, bytes: bytes, seal: seal)
-                try files.write(head, body, to: file, at: record.place.offset)
-            } else {
-                let follows = bytes.holdsBody
-                let body = bytes.body
-                var head = bytes.bytes
-                bytes.bytes = []
-                header.put(into: &head, seed: seed)
-                if follows || body.isEmpty {
-                    try files.write(ByteChunk(head), to: file, at: record.place.offset)
-                } else {
-                    try files.write(ByteChunk(head), body, to: file, at: record.place.offset)
-                }
-            }
-        } catch let error as FileSystemError {
-            throw health.failed(error)
-        } catch {
-            throw error as? StoreError ?? StoreError(.io, "The entry could not be sealed.", cause: error)
+        let head: ByteChunk
+        let body: ByteChunk
+        if isSealed, let seal {
+            (head, body) = try sealed(&header, bytes: bytes, seal: seal)
+        } else {
+            if !header.hasBlob { header.bodyWord = BodySum.of(bytes.body, seed: header.order) }
+            body = bytes.holdsBody ? ByteChunk() : bytes.body
+            var filled = bytes.bytes
+            bytes.bytes = []
+            header.put(into: &filled, seed: seed)
+            head = ByteChunk(filled)
         }
+        let (file, offset) = (record.place.segment.file.open, record.place.offset)
+        try health.checked(
+            body.isEmpty
+                ? try files.write(head, to: file, at: offset) : try files.write(head, body, to: file, at: offset)
+        )
         health.succeeded()
     }
 
@@ -458,11 +435,11 @@ final class Writer: Sendable {
     }
 
     /// Ends a reserved record: adds it to the index if it was written and nothing has overtaken it.
-    func publish(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, purpose: Purpose) -> Published {
-        var outcome = enter(record, isWritten: isWritten, lingers: lingers, purpose: purpose)
+    func publish(_ record: ReservedRecord, isWritten: Bool, mayRemain: Bool, purpose: Purpose) -> Published {
+        var outcome = enter(record, isWritten: isWritten, mayRemain: mayRemain, purpose: purpose)
         if outcome.isRefused {
             // A predicate leaves no tombstone, so the record itself is wiped; while it is pending, so that a purge can wait for it.
-            outcome.lingers = !log.wipe(record.place)
+            outcome.mayRemain = !log.wipe(record.place)
             let primary = record.header.primary
             index.shard(of: primary).state.withLock { shard in
                 _ = shard.endPending(
@@ -470,19 +447,19 @@ final class Writer: Sendable {
                     variant: record.header.variant,
                     order: record.header.order
                 )
-                if outcome.lingers { shard.lingering.note(primary) }
+                if outcome.mayRemain { shard.uncertain.note(primary) }
             }
         }
-        let isThere = isWritten && !(outcome.isRefused && !outcome.lingers)
-        log.finish(record.place, row: isThere ? record.tableRow : nil, blob: isThere ? record.blob : nil)
+        let isThere = isWritten && !(outcome.isRefused && !outcome.mayRemain)
+        log.finish(record.place, row: isThere ? record.tableRow : nil, blob: isThere ? record.blobRow : nil)
         if let added = outcome.added {
-            lookup.tryOut(added, primary: record.header.primary, size: record.header.bytesTaken)
+            lookup.recordInTuner(added, primary: record.header.primary, size: record.header.bytesTaken)
         }
         return outcome
     }
 
-    private func enter(_ record: ReservedRecord, isWritten: Bool, lingers: Bool, purpose: Purpose) -> Published {
-        let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
+    private func enter(_ record: ReservedRecord, isWritten: Bool, mayRemain: Bool, purpose: Purpose) -> Published {
+        let identity = EntryIdentity(record.header)
         let fragment = ShardedIndex.fragment(of: identity.primary)
         let order = record.header.order
         return index.shard(of: identity.primary).state.withLock { shard -> Published in
@@ -493,7 +470,7 @@ final class Writer: Sendable {
             }
             let pending = shard.endPending(fragment, variant: identity.variant, order: order)
             guard isWritten else {
-                if lingers { shard.lingering.note(identity.primary) }
+                if mayRemain { shard.uncertain.note(identity.primary) }
                 return Published()
             }
             if isVoid { return Published() }
@@ -514,16 +491,16 @@ final class Writer: Sendable {
             do {
                 _ = try shard.table.insert(row)
             } catch {
-                shard.lingering.note(identity.primary)
+                shard.uncertain.note(identity.primary)
                 return Published()
             }
             if old == nil {
-                shard.frequencies.fit(held: shard.table.count, used: log.ledger.used, capacity: log.ledger.capacity)
+                shard.frequencies.fit(held: shard.table.count, used: log.quota.used, capacity: log.quota.capacity)
             }
             shard.overtake(fragment, variant: identity.variant, below: row.order)
-            let replaced = old.map { GoneRow(row: $0, segment: slots.underLock($0.place.slot)) }
+            let replaced = old.map { RemovedRow(row: $0, segment: slots.underLock($0.place.slot)) }
             // Under the lock, so that the segment is not reclaimed before the number of the blob was read from it.
-            if purpose.isNew, let replaced { remover.noteRelease(replaced) }
+            if purpose.isNew, let replaced { remover.noteBlobRemoval(replaced) }
             return Published(
                 isIn: true,
                 added: old == nil ? row : nil,
@@ -540,13 +517,12 @@ final class Writer: Sendable {
 
     /// The weight of a pinned entry toward the limit for pins.
     func pinWeight(_ header: RecordHeader) -> Int {
-        header.units * 16 + TableRow.size + BlobRow.size
-            + (header.hasBlob ? SpaceLedger.blocks(header.storedBlobBytes) : 0)
+        header.bytesTaken.addingSaturated(TableRow.size + BlobRow.size)
     }
 
     /// Records the pin of an entry that is now in the index; if there is no room for it, the entry is not pinned.
-    func settlePin(_ record: ReservedRecord, replaced: GoneRow?) {
-        let identity = EntryIdentity(primary: record.header.primary, variant: record.header.variant)
+    func recordPin(_ record: ReservedRecord, replaced: RemovedRow?) {
+        let identity = EntryIdentity(record.header)
         if record.header.isPinned {
             if !pins.pin(identity, weight: pinWeight(record.header)) { unpin(identity) }
         } else if replaced?.row.isPinned == true {
@@ -563,23 +539,7 @@ final class Writer: Sendable {
         }
     }
 
-    /// The bytes of key, variant and description, as they count toward the size of an entry.
-    func size(_ key: StoreKey, variant: StoreKey, description: EntryDescription) -> Int {
-        RecordHeader.size + key.bytes.count + variant.bytes.count + description.byteCount
-    }
-
     var tooLarge: StoreError { .tooLarge(limit: maximumEntrySize) }
-}
-
-extension EntryDraft {
-    fileprivate func blobRow(offset: Int) -> BlobRow? {
-        guard case .blob(let number, _, let storedBytes, _) = body else { return nil }
-        return BlobRow(
-            place: UInt32(truncatingIfNeeded: offset / 16),
-            number: number,
-            storedBytes: UInt64(clamping: storedBytes)
-        )
-    }
 }
 
 extension Shard {
@@ -591,7 +551,7 @@ extension Shard {
         record: ReservedRecord
     ) -> Bool {
         switch purpose {
-        case .commit(let writer, _): writers.maySucceed(writer) == true
+        case .commit(let writer, _): writers.mayCommit(writer) == true
         case .put:
             pending.contains { $0.order == record.header.order && $0.fragment == fragment && !$0.isSuperseded }
         case .replace(let order, _): old?.order == order

@@ -28,7 +28,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
     var windowUsed = 0
     var windowCapacity = 0
     var sketch = FrequencySketch(words: 64)
-    var trials: WindowTrials
+    var tuner: WindowTuner
     var random: PolicyRandom
     /// Half-lives since the start, times 2^32.
     var time: UInt64 = 0
@@ -41,13 +41,13 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
         self.capacity = Self.bounded(capacity)
         self.beta = Int(max(0, min(1, beta)) * 1024)
         random = PolicyRandom(seed: seed)
-        trials = WindowTrials(beta: self.beta, seed: seed)
-        windowCapacity = bytes(trials.share)
+        tuner = WindowTuner(beta: self.beta, seed: seed)
+        windowCapacity = bytes(tuner.share)
         setTimeStep()
     }
 
     var metadataBytes: Int {
-        entries.bytes + main.bytes + window.bytes + sketch.bytes + trials.bytes + longSizes.capacity * 16
+        entries.bytes + main.bytes + window.bytes + sketch.bytes + tuner.bytes + longSizes.capacity * 16
     }
 
     func holds(_ slot: Slot) -> Bool { slot < entries.count && entries[Int(slot)].place != .absent }
@@ -59,7 +59,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
         let incremented = DensityWeight.incremented(weight)
         entries[Int(slot)].setWeight(incremented, at: now)
         if entries[Int(slot)].place == .window { entries[Int(slot)].place = .usedInWindow }
-        tryOut(entries[Int(slot)].hash, size: size(slot), weight: incremented)
+        recordInTuner(entries[Int(slot)].hash, size: size(slot), weight: incremented)
     }
 
     mutating func insert(_ slot: Slot, key: UInt64, size: Int, victims: inout [Slot]) {
@@ -67,7 +67,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
         let now = tick()
         let hash = UInt32(truncatingIfNeeded: key)
         let weight = DensityWeight.weight(ofCount: sketch.add(hash))
-        tryOut(hash, size: max(0, size), weight: weight)
+        recordInTuner(hash, size: max(0, size), weight: weight)
         credit = min(4_096, credit + 8)
         guard size <= capacity else { return victims.append(slot) }
         while entries.count <= slot { entries.append(DensityEntry()) }
@@ -77,7 +77,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
         used += max(0, size)
         count += 1
         if size > windowCapacity { admit(slot, isUsed: false, victims: &victims) } else { enterWindow(slot) }
-        windowCapacity = bytes(trials.share)
+        windowCapacity = bytes(tuner.share)
         trimWindow(&victims)
         fitSketch()
     }
@@ -102,7 +102,7 @@ struct DensityTinyLFUPolicy: EvictionPolicy {
 
     mutating func setCapacity(_ capacity: Int, victims: inout [Slot]) {
         self.capacity = Self.bounded(capacity)
-        windowCapacity = bytes(trials.share)
+        windowCapacity = bytes(tuner.share)
         evict(&victims)
     }
 
@@ -165,15 +165,14 @@ extension DensityTinyLFUPolicy {
         return now
     }
 
-    mutating func tryOut(_ hash: UInt32, size: Int, weight: Int32) {
-        guard trials.samples(hash) else { return }
-        trials.note(hash, size: size, weight: weight, now: now, capacity: capacity, expected: expected)
+    mutating func recordInTuner(_ hash: UInt32, size: Int, weight: Int32) {
+        guard tuner.samples(hash) else { return }
+        tuner.note(hash, size: size, weight: weight, now: now, capacity: capacity, expected: expected)
     }
 
     /// The number of entries that will fill the capacity, estimated from the held ones.
     var expected: Int {
-        guard count >= 32, used > 0, used < capacity else { return count }
-        return Int(min(Double(count) * Double(capacity) / Double(used), 1e9))
+        WindowTuner.expected(held: count, used: used, capacity: capacity)
     }
 
     mutating func setTimeStep() {
@@ -221,7 +220,7 @@ extension DensityTinyLFUPolicy {
     /// Takes the oldest entry out of the window; it is then in neither part, but counts as held.
     mutating func popWindow() -> (slot: Slot, isUsed: Bool)? {
         while let slot = window.popFirst() {
-            guard passes(slot) else { continue }
+            guard Self.passes(&entries[Int(slot)]) else { continue }
             let isUsed = entries[Int(slot)].place == .usedInWindow
             entries[Int(slot)].place = .absent
             windowUsed -= size(slot)
@@ -232,9 +231,9 @@ extension DensityTinyLFUPolicy {
     }
 
     /// Whether the next item for a slot is valid, and not one that was left behind.
-    private mutating func passes(_ slot: Slot) -> Bool {
-        guard entries[Int(slot)].staleItems > 0 else { return true }
-        entries[Int(slot)].staleItems -= 1
+    private static func passes(_ entry: inout DensityEntry) -> Bool {
+        guard entry.staleItems > 0 else { return true }
+        entry.staleItems -= 1
         return false
     }
 
@@ -244,9 +243,7 @@ extension DensityTinyLFUPolicy {
             var entries = entries
             self.entries = CompactArray()
             window.keep { slot in
-                guard entries[Int(slot)].staleItems > 0 else { return true }
-                entries[Int(slot)].staleItems -= 1
-                return false
+                Self.passes(&entries[Int(slot)])
             }
             self.entries = entries
         }

@@ -285,7 +285,7 @@ struct HistoryWorker: Sendable {
     mutating func purgedAll() { allowed = [:] }
 
     private func isFault(_ error: any Error) -> Bool {
-        ![.noSpace, .superseded, .tooLarge, .resting].contains((error as? StoreError)?.code)
+        ![.noSpace, .superseded, .tooLarge, .temporarilyUnavailable].contains((error as? StoreError)?.code)
             || (error as? StoreError)?.cause != nil
     }
 

@@ -20,6 +20,20 @@ struct BlobChunkTests {
         #expect(BlobChunk.check(ByteChunk(chunk.array + [0]), number: 7, index: 3) == nil)
     }
 
+    @Test("No stated length of a body is too large to compute with")
+    func anyLength() async throws {
+        var header = RecordHeader(kind: .entry, segment: 1, order: 2, primary: 3)
+        (header.hasBlob, header.inlineLength, header.bodyLength) = (true, 2, .max)
+        (header.isPinned, header.detailLength) = (true, 8_000)
+        #expect(BlobShape(header).chunks == .max / 2 + 1)
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await DiskStore.open(directory: "/store", capacity: 8 << 20, fileSystem: files, now: .at(0))
+        #expect(store.engine.writer.pinWeight(header) == .max)
+        await store.close()
+        let quota = SpaceQuota(budget: SpaceBudget(geometry: Geometry(capacity: 8 << 20)), used: .max)
+        #expect(quota.excess > 0)
+    }
+
     @Test("Any damage to a chunk or its trailer is found")
     func damage() {
         let stored = ByteChunk(copying: "some bytes of a body".utf8)

@@ -40,7 +40,7 @@ struct DirectoryFaultTests {
                 errors.insert("\(error.code)")
             }
         }
-        #expect(errors == ["\(StoreError.Code.resting)"])
+        #expect(errors == ["\(StoreError.Code.temporarilyUnavailable)"])
         // What removes has nothing left to remove.
         try await holder.invalidate(StoreKey("k1"))
         _ = try await holder.purge(.tag("t"), now: .at(500))

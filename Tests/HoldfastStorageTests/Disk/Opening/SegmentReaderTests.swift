@@ -10,7 +10,7 @@ import Testing
 struct SegmentReaderTests {
     private static func content(_ sample: StoreSample, _ number: UInt64) throws -> SegmentReader.Content? {
         let reader = SegmentReader(files: sample.files, format: sample.format)
-        guard case .segment(let content) = try reader.read(sample.layout.segment(number), number: number) else {
+        guard let content = try reader.read(sample.layout.segment(number), number: number) else {
             return nil
         }
         return content

@@ -41,7 +41,7 @@ struct ReaderWalkTests {
 
     private static func change(
         _ store: DiskStore,
-        _ ledger: Ledger,
+        _ quota: Ledger,
         purgesAll: Bool,
         _ generator: inout SeededGenerator
     ) async throws {
@@ -52,13 +52,13 @@ struct ReaderWalkTests {
         var gone: Set<UInt64> = []
         switch action {
         case 0:
-            gone = ledger.state.withLock { Set($0.ever.values.joined()) }
+            gone = quota.state.withLock { Set($0.ever.values.joined()) }
             try await store.purge(.all, now: .at(0))
         case 1...3:
-            gone = ledger.state.withLock { $0.ever[key] ?? [] }
+            gone = quota.state.withLock { $0.ever[key] ?? [] }
             try await store.invalidate(StoreKey(key))
         case 4...6:
-            gone = ledger.state.withLock { $0.ever[key] ?? [] }
+            gone = quota.state.withLock { $0.ever[key] ?? [] }
             try await store.purge(.tag(key), now: .at(0))
         case 7...12:
             if let entry = try await store.get(key).first {
@@ -69,7 +69,7 @@ struct ReaderWalkTests {
                 )
             }
         default:
-            gone = ledger.state.withLock { state in
+            gone = quota.state.withLock { state in
                 let before = state.ever[key] ?? []
                 state.ever[key, default: []].insert(stamp)
                 return before
@@ -82,7 +82,7 @@ struct ReaderWalkTests {
             }
         }
         let taken = gone
-        ledger.state.withLock { state in
+        quota.state.withLock { state in
             state.operations += 1
             for stamp in taken where state.goneAt[stamp] == nil { state.goneAt[stamp] = state.operations }
         }
@@ -97,43 +97,43 @@ struct ReaderWalkTests {
         defer { directory.remove() }
         let path = directory.path + "/store"
         let store = try await DiskStore.open(directory: path, capacity: 1 << 20, now: .at(0))
-        let ledger = Ledger()
+        let quota = Ledger()
         if seed != 3 {
             // What is pinned moves from segment to segment and is there all the time.
             for stamp in 0..<Self.anchors {
                 let entry = try await store.put("anchor \(stamp)", Self.body(stamp, 600))
-                ledger.state.withLock { $0.ever["anchor \(stamp)"] = [stamp] }
+                quota.state.withLock { $0.ever["anchor \(stamp)"] = [stamp] }
                 #expect(try await store.setPinned(true, entry))
             }
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 var generator = SeededGenerator(seed: seed)
-                defer { ledger.isDone.store(true, ordering: .releasing) }
+                defer { quota.isDone.store(true, ordering: .releasing) }
                 // The reader is to have had its share, and the writer an end.
-                for turn in 0..<6_000 where turn < 1_500 || ledger.reads.load(ordering: .relaxed) < 300 {
-                    try await Self.change(store, ledger, purgesAll: seed == 3, &generator)
+                for turn in 0..<6_000 where turn < 1_500 || quota.reads.load(ordering: .relaxed) < 300 {
+                    try await Self.change(store, quota, purgesAll: seed == 3, &generator)
                     await Task.yield()
                 }
             }
             group.addTask {
                 let reader = try await DiskStoreReader.open(directory: path)
-                while !ledger.isDone.load(ordering: .acquiring) {
-                    let before = ledger.state.withLock { $0.operations }
+                while !quota.isDone.load(ordering: .acquiring) {
+                    let before = quota.state.withLock { $0.operations }
                     do {
                         try await reader.refresh()
                     } catch {
-                        guard (error as? StoreError)?.code == .resting else { throw error }
+                        guard (error as? StoreError)?.code == .temporarilyUnavailable else { throw error }
                         continue
                     }
-                    try await Self.look(at: reader, ledger, since: before, seed)
+                    try await Self.look(at: reader, quota, since: before, seed)
                 }
                 #expect(reader.statistics.entriesCorrupt == 0, "seed \(seed)")
                 await reader.close()
             }
             try await group.waitForAll()
         }
-        #expect(ledger.reads.load(ordering: .relaxed) > 0)
+        #expect(quota.reads.load(ordering: .relaxed) > 0)
         let segments = try FileManager.default.contentsOfDirectory(atPath: path + "/segments")
         #expect(!segments.contains(FileNumber.name(1) + ".seg"), "nothing was reclaimed")
         await store.close()
@@ -141,7 +141,7 @@ struct ReaderWalkTests {
 
     private static func look(
         at reader: DiskStoreReader,
-        _ ledger: Ledger,
+        _ quota: Ledger,
         since before: Int,
         _ seed: UInt64
     ) async throws {
@@ -159,9 +159,9 @@ struct ReaderWalkTests {
                     #expect(error.code == .superseded, "seed \(seed): \(error)")
                     continue
                 }
-                ledger.reads.add(1, ordering: .relaxed)
+                quota.reads.add(1, ordering: .relaxed)
                 let stamp = try #require(Self.stamp(of: bytes), "seed \(seed): a body in pieces")
-                let (isOurs, goneAt) = ledger.state.withLock {
+                let (isOurs, goneAt) = quota.state.withLock {
                     ($0.ever[key]?.contains(stamp) ?? false, $0.goneAt[stamp])
                 }
                 #expect(isOurs, "seed \(seed): a body of another key")

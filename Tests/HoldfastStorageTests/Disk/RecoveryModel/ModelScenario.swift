@@ -27,7 +27,7 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
     var steps: Steps
     var omits: ModelOmissions = []
     var orders: UInt8 = 4
-    var flights = 2
+    var pendingWrites = 2
     var depth = 9
 
     var testDescription: String { name }
@@ -39,14 +39,14 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
             var next = state
             if step(&next) { all.append((name, next)) }
         }
-        if state.nextOrder <= orders, state.flights.count < flights { begin(state, add) }
-        if !state.owed.isEmpty, state.flights.count < flights {
+        if state.nextOrder <= orders, state.pendingWrites.count < pendingWrites { begin(state, add) }
+        if !state.postponed.isEmpty, state.pendingWrites.count < pendingWrites {
             add("retry a removal") { next in
                 next.retryRemoval()
                 return true
             }
         }
-        for index in state.flights.indices { advance(state, index, add) }
+        for index in state.pendingWrites.indices { advance(state, index, add) }
         if steps.contains(.hit) {
             for identity in identities {
                 add("hit \(identity)") { next in
@@ -66,7 +66,7 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
                     next.endReclaim(index)
                     return true
                 }
-            } else if !state.isJudged(state.reclaims[index]) {
+            } else if !state.isDecided(state.reclaims[index]) {
                 add("judge a record of segment \(number)") { next in
                     next.stepReclaim(index)
                     return true
@@ -74,7 +74,7 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
             }
         }
         if !state.segments.isEmpty {
-            for landed in 0..<(1 << state.flights.count) {
+            for landed in 0..<(1 << state.pendingWrites.count) {
                 add("crash, landed \(String(landed, radix: 2))") { next in
                     next.crash(landed: landed)
                     return true
@@ -115,7 +115,7 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
                 return true
             }
         }
-        if steps.contains(.purgeAll), !state.flights.contains(where: { $0.kind == .purgeAll }) {
+        if steps.contains(.purgeAll), !state.pendingWrites.contains(where: { $0.kind == .purgeAll }) {
             add("purge all") { next in
                 next.beginPurgeAll()
                 return true
@@ -128,11 +128,13 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
         _ index: Int,
         _ add: (String, (inout ModelState) -> Bool) -> Void
     ) {
-        let flight = state.flights[index]
-        let name = "\(flight.kind) \(flight.record.order)"
-        if flight.segment == 0, flight.kind != .purgeAll {
+        let pendingWrite = state.pendingWrites[index]
+        let name = "\(pendingWrite.kind) \(pendingWrite.record.order)"
+        if pendingWrite.segment == 0, pendingWrite.kind != .purgeAll {
             return add("place \(name)") { next in
-                (next.flights[index].segment, next.flights[index].place) = next.reserve(inMain: flight.kind == .carry)
+                (next.pendingWrites[index].segment, next.pendingWrites[index].place) = next.reserve(
+                    inMain: pendingWrite.kind == .carry
+                )
                 return true
             }
         }
@@ -141,7 +143,7 @@ struct ModelScenario: Sendable, CustomTestStringConvertible {
             return true
         }
         guard steps.contains(.fail) else { return }
-        switch flight.kind {
+        switch pendingWrite.kind {
         case .put, .freshen, .removal, .mark: break
         case .carry, .evictionTombstone, .purgeAll: return
         }

@@ -7,19 +7,20 @@
 extension ModelState {
     /// A crash in which the flights of `landed`, one bit each, reached the disk; then recovery.
     mutating func crash(landed: Int) {
-        for (index, flight) in flights.enumerated() where flight.segment != 0 && landed >> index & 1 == 1 {
-            write(flight)
-            switch flight.kind {
-            case .removal, .mark: acknowledgeKill(flight.record)
+        for (index, pendingWrite) in pendingWrites.enumerated()
+        where pendingWrite.segment != 0 && landed >> index & 1 == 1 {
+            write(pendingWrite)
+            switch pendingWrite.kind {
+            case .removal, .mark: acknowledgeKill(pendingWrite.record)
             case .put, .freshen, .carry, .evictionTombstone, .purgeAll: break
             }
         }
         segments.removeAll { $0.epoch < formatEpoch }
         epoch = formatEpoch
-        flights = []
+        pendingWrites = []
         reclaims = []
-        lingering = []
-        owed = []
+        uncertain = []
+        postponed = []
         active = [0, 0]
         nextSegment = (segments.map(\.number).max() ?? 0) + 1
         marks = segments.flatMap { $0.records.compactMap(\.self) }.filter {
@@ -80,10 +81,10 @@ extension ModelState {
             let rows = segment.records.enumerated().compactMap { place, record in
                 record.map { Self.row($0, place: UInt32(place)) }
             }
-            return RecoveryFold.Run(slot: UInt16(slot), rows: rows.sorted { $0.precedes($1) })
+            return RecoveryMerge.Run(slot: UInt16(slot), rows: rows.sorted { $0.precedes($1) })
         }
         var found: Set<[UInt64]> = []
-        RecoveryFold(runs).forEachShard { _, winners in
+        RecoveryMerge(runs).forEachShard { _, winners in
             for winner in winners {
                 let number = UInt64(ordered[Int(winner.row.place.slot)].number)
                 let identity = winner.primary << 1 | UInt64(winner.row.variant)

@@ -11,7 +11,7 @@ extension ModelState {
         let candidates = segments.filter { $0.isMain == isMain && $0.epoch == epoch }
         guard let oldest = candidates.min(by: { $0.number < $1.number }),
             !reclaims.contains(where: { $0.segment == oldest.number }),
-            !flights.contains(where: { $0.segment == oldest.number })
+            !pendingWrites.contains(where: { $0.segment == oldest.number })
         else { return false }
         if active[isMain ? 1 : 0] == oldest.number { active[isMain ? 1 : 0] = 0 }
         reclaims.append(ModelReclaim(segment: oldest.number))
@@ -19,7 +19,7 @@ extension ModelState {
     }
 
     /// Whether all records of the segment have been judged.
-    func isJudged(_ reclaim: ModelReclaim) -> Bool {
+    func isDecided(_ reclaim: ModelReclaim) -> Bool {
         guard let segment = segments.first(where: { $0.number == reclaim.segment }) else { return true }
         return Int(reclaim.cursor) >= segment.records.count
     }
@@ -35,14 +35,14 @@ extension ModelState {
         guard record.kind == .entry else {
             let horizon = TombstoneHorizon(segments: segments.map { UInt64($0.number) }, reclaimed: UInt64(number))
             if horizon.carries(UInt64(record.horizon)), !omits.contains(.horizon) {
-                launch(ModelFlight(kind: .carry, record: record, reclaim: number), inMain: true, placed: true)
+                start(ModelPendingWrite(kind: .carry, record: record, reclaim: number), inMain: true, placed: true)
             }
             return
         }
         guard let row = rows[Int(record.subject)], row.segment == number, row.place == place else { return }
         if row.wasHit || row.record.isPinned, !isMarked(row.record) {
-            let flight = ModelFlight(kind: .carry, record: row.record, reclaim: number)
-            launch(flight, inMain: true, placed: !omits.contains(.carryUnderLock))
+            let pendingWrite = ModelPendingWrite(kind: .carry, record: row.record, reclaim: number)
+            start(pendingWrite, inMain: true, placed: !omits.contains(.carryUnderLock))
         } else {
             evict(row, from: index)
         }
@@ -62,24 +62,30 @@ extension ModelState {
         guard row.shadows, !omits.contains(.shadowTombstone) else { return }
         let order = omits.contains(.evictionKeepsOrder) ? takeOrder() : record.order
         let tombstone = ModelRecord(kind: .variantTombstone, subject: record.subject, order: order)
-        let flight = ModelFlight(kind: .evictionTombstone, record: tombstone, reclaim: reclaims[index].segment)
-        launch(flight, inMain: true, placed: true)
+        let pendingWrite = ModelPendingWrite(
+            kind: .evictionTombstone,
+            record: tombstone,
+            reclaim: reclaims[index].segment
+        )
+        start(pendingWrite, inMain: true, placed: true)
     }
 
     /// Points the row at a copy that is written.
-    mutating func publishCarried(_ flight: ModelFlight) {
-        guard flight.record.kind == .entry, let row = rows[Int(flight.record.subject)],
-            row.segment == flight.reclaim, row.record.order == flight.record.order
+    mutating func publishCarried(_ pendingWrite: ModelPendingWrite) {
+        guard pendingWrite.record.kind == .entry, let row = rows[Int(pendingWrite.record.subject)],
+            row.segment == pendingWrite.reclaim, row.record.order == pendingWrite.record.order
         else { return }
-        rows[Int(flight.record.subject)]?.segment = flight.segment
-        rows[Int(flight.record.subject)]?.place = flight.place
-        rows[Int(flight.record.subject)]?.wasHit = false
+        rows[Int(pendingWrite.record.subject)]?.segment = pendingWrite.segment
+        rows[Int(pendingWrite.record.subject)]?.place = pendingWrite.place
+        rows[Int(pendingWrite.record.subject)]?.wasHit = false
     }
 
     func canEndReclaim(_ index: Int) -> Bool {
-        guard isJudged(reclaims[index]), owed.isEmpty else { return false }
-        if !omits.contains(.removalBeforeUnlink), flights.contains(where: { $0.kind == .removal }) { return false }
-        return omits.contains(.writeBeforeUnlink) || !flights.contains { $0.reclaim == reclaims[index].segment }
+        guard isDecided(reclaims[index]), postponed.isEmpty else { return false }
+        if !omits.contains(.removalBeforeUnlink), pendingWrites.contains(where: { $0.kind == .removal }) {
+            return false
+        }
+        return omits.contains(.writeBeforeUnlink) || !pendingWrites.contains { $0.reclaim == reclaims[index].segment }
     }
 
     /// Unlinks the segment and what only it pointed to.
@@ -100,11 +106,13 @@ extension ModelState {
             formatEpoch += 1
             promises.purgeAllBegun = true
         }
-        flights.append(ModelFlight(kind: .purgeAll, record: ModelRecord(kind: .keyTombstone, subject: 0, order: order)))
+        pendingWrites.append(
+            ModelPendingWrite(kind: .purgeAll, record: ModelRecord(kind: .keyTombstone, subject: 0, order: order))
+        )
     }
 
-    mutating func finishPurgeAll(_ flight: ModelFlight) {
-        var order = flight.record.order
+    mutating func finishPurgeAll(_ pendingWrite: ModelPendingWrite) {
+        var order = pendingWrite.record.order
         if omits.contains(.epochFirst) {
             formatEpoch = epoch
         } else {
@@ -119,11 +127,11 @@ extension ModelState {
     private mutating func empty(epoch: UInt8) {
         for row in rows { if let blob = row?.record.blob, blob != 0 { unlink(blob: blob) } }
         rows = rows.map { _ in nil }
-        flights = []
+        pendingWrites = []
         marks = []
         reclaims = []
-        lingering = []
-        owed = []
+        uncertain = []
+        postponed = []
         active = [0, 0]
         self.epoch = epoch
     }

@@ -12,7 +12,7 @@ extension ModelState {
         }
         if tagged { noteTagged(record) }
         let isPlaced = !omits.contains(.placeWithOrder)
-        launch(ModelFlight(kind: .put, record: record), inMain: inMain, placed: isPlaced)
+        start(ModelPendingWrite(kind: .put, record: record), inMain: inMain, placed: isPlaced)
     }
 
     /// Writes an entry again under a new order, pinned or not.
@@ -20,7 +20,7 @@ extension ModelState {
     /// - Returns: false when there is nothing to freshen.
     mutating func beginFreshening(_ identity: UInt8, pinned: Bool = false) -> Bool {
         guard let row = rows[Int(identity)], !isMarked(row.record) else { return false }
-        let isAlone = !flights.contains {
+        let isAlone = !pendingWrites.contains {
             ($0.kind == .put || $0.kind == .freshen) && $0.record.subject == identity
         }
         guard isAlone || omits.contains(.freshenAlone) else { return false }
@@ -28,7 +28,7 @@ extension ModelState {
         record.order = takeOrder()
         record.isPinned = pinned
         if record.isTagged { noteTagged(record) }
-        launch(ModelFlight(kind: .freshen, record: record), inMain: false, placed: true)
+        start(ModelPendingWrite(kind: .freshen, record: record), inMain: false, placed: true)
         return true
     }
 
@@ -38,19 +38,20 @@ extension ModelState {
     }
 
     /// Publishes a put or freshening that is written.
-    mutating func publish(_ flight: ModelFlight) {
-        let record = flight.record
+    mutating func publish(_ pendingWrite: ModelPendingWrite) {
+        let record = pendingWrite.record
         let identity = record.subject
         let index = Int(identity)
         promises.of[index].acknowledged = max(promises.of[index].acknowledged, record.order)
         let old = rows[index]
-        if (flight.isSuperseded && !omits.contains(.supersededFlights)) || (old?.record.order ?? 0) > record.order {
-            if flight.kind == .put, record.blob != 0 { unlink(blob: record.blob) }
+        if (pendingWrite.isSuperseded && !omits.contains(.supersededWrites)) || (old?.record.order ?? 0) > record.order
+        {
+            if pendingWrite.kind == .put, record.blob != 0 { unlink(blob: record.blob) }
             return
         }
         rows[index] = ModelRow(
-            segment: flight.segment,
-            place: flight.place,
+            segment: pendingWrite.segment,
+            place: pendingWrite.place,
             record: record,
             shadows: old != nil || (!omits.contains(.flightShadows) && mayShadow(identity, below: record.order))
         )
@@ -60,35 +61,35 @@ extension ModelState {
 
     /// Whether a record of an order below may come to lie on the disk without its row having been seen.
     private func mayShadow(_ identity: UInt8, below order: UInt8) -> Bool {
-        flights.contains { other in
+        pendingWrites.contains { other in
             guard other.record.order < order else { return false }
             switch other.kind {
             case .put, .freshen: return other.record.subject == identity
             case .removal: return other.record.subject == ModelPromises.key(identity)
             default: return false
             }
-        } || lingering.contains { $0.identity == identity && $0.order < order }
+        } || uncertain.contains { $0.identity == identity && $0.order < order }
     }
 
     private mutating func supersede(below order: UInt8, where matches: (UInt8) -> Bool) {
-        for index in flights.indices
-        where (flights[index].kind == .put || flights[index].kind == .freshen)
-            && flights[index].record.order < order && matches(flights[index].record.subject)
+        for index in pendingWrites.indices
+        where (pendingWrites[index].kind == .put || pendingWrites[index].kind == .freshen)
+            && pendingWrites[index].record.order < order && matches(pendingWrites[index].record.subject)
         {
-            flights[index].isSuperseded = true
+            pendingWrites[index].isSuperseded = true
         }
     }
 
     mutating func beginRemoval(_ key: UInt8) {
         let order = takeOrder()
         let identities = (0..<ModelPromises.identities).filter { ModelPromises.key($0) == key }
-        let leaving = identities.compactMap { rows[Int($0)] }
+        let evictions = identities.compactMap { rows[Int($0)] }
         let isPending =
-            !reclaims.isEmpty || lingering.contains { identities.contains($0.identity) }
-            || flights.contains { flight in
-                switch flight.kind {
-                case .put, .freshen: identities.contains(flight.record.subject)
-                case .removal: flight.record.subject == key
+            !reclaims.isEmpty || uncertain.contains { identities.contains($0.identity) }
+            || pendingWrites.contains { pendingWrite in
+                switch pendingWrite.kind {
+                case .put, .freshen: identities.contains(pendingWrite.record.subject)
+                case .removal: pendingWrite.record.subject == key
                 default: false
                 }
             }
@@ -98,10 +99,10 @@ extension ModelState {
         }
         supersede(below: order) { ModelPromises.key($0) == key }
         let record = ModelRecord(kind: .keyTombstone, subject: key, order: order)
-        if leaving.isEmpty, !isPending || omits.contains(.removalWithoutRow) { return acknowledgeKill(record) }
-        var flight = ModelFlight(kind: .removal, record: record)
-        flight.blobs = leaving.map(\.record.blob).filter { $0 != 0 }
-        launch(flight, inMain: false, placed: true)
+        if evictions.isEmpty, !isPending || omits.contains(.removalWithoutRow) { return acknowledgeKill(record) }
+        var pendingWrite = ModelPendingWrite(kind: .removal, record: record)
+        pendingWrite.blobs = evictions.map(\.record.blob).filter { $0 != 0 }
+        start(pendingWrite, inMain: false, placed: true)
     }
 
     mutating func acknowledgeKill(_ record: ModelRecord) {
@@ -130,51 +131,56 @@ extension ModelState {
         }
         record.horizon = horizon
         marks.append(record)
-        launch(ModelFlight(kind: .mark, record: record), inMain: false, placed: true)
+        start(ModelPendingWrite(kind: .mark, record: record), inMain: false, placed: true)
     }
 
     /// The write of a flight came to its end.
     mutating func finish(_ index: Int) {
-        let flight = flights.remove(at: index)
-        write(flight)
-        switch flight.kind {
-        case .put, .freshen: publish(flight)
-        case .carry: publishCarried(flight)
+        let pendingWrite = pendingWrites.remove(at: index)
+        write(pendingWrite)
+        switch pendingWrite.kind {
+        case .put, .freshen: publish(pendingWrite)
+        case .carry: publishCarried(pendingWrite)
         case .removal:
-            acknowledgeKill(flight.record)
-            lingering.removeAll {
-                ModelPromises.key($0.identity) == flight.record.subject && $0.order < flight.record.order
+            acknowledgeKill(pendingWrite.record)
+            uncertain.removeAll {
+                ModelPromises.key($0.identity) == pendingWrite.record.subject && $0.order < pendingWrite.record.order
             }
-            for blob in flight.blobs where !isNamed(blob: blob) { unlink(blob: blob) }
-        case .mark: acknowledgeKill(flight.record)
+            for blob in pendingWrite.blobs where !isNamed(blob: blob) { unlink(blob: blob) }
+        case .mark: acknowledgeKill(pendingWrite.record)
         case .evictionTombstone: break
-        case .purgeAll: finishPurgeAll(flight)
+        case .purgeAll: finishPurgeAll(pendingWrite)
         }
     }
 
     /// The write of a flight failed; `landed` says whether its record is on the disk all the same.
     mutating func fail(_ index: Int, landed: Bool) {
-        let flight = flights.remove(at: index)
-        if landed { write(flight) }
-        switch flight.kind {
+        let pendingWrite = pendingWrites.remove(at: index)
+        if landed { write(pendingWrite) }
+        switch pendingWrite.kind {
         case .put, .freshen:
-            lingering.append(ModelLingering(identity: flight.record.subject, order: flight.record.order))
-            if flight.kind == .put, flight.record.blob != 0, flight.isSuperseded || omits.contains(.lingeringBlob) {
-                unlink(blob: flight.record.blob)
+            uncertain.append(
+                ModelUncertainWrite(identity: pendingWrite.record.subject, order: pendingWrite.record.order)
+            )
+            if pendingWrite.kind == .put, pendingWrite.record.blob != 0,
+                pendingWrite.isSuperseded || omits.contains(.uncertainBlob)
+            {
+                unlink(blob: pendingWrite.record.blob)
             }
         case .removal:
-            for identity in 0..<ModelPromises.identities where ModelPromises.key(identity) == flight.record.subject {
-                lingering.append(ModelLingering(identity: identity, order: flight.record.order))
+            for identity in 0..<ModelPromises.identities
+            where ModelPromises.key(identity) == pendingWrite.record.subject {
+                uncertain.append(ModelUncertainWrite(identity: identity, order: pendingWrite.record.order))
             }
-            if landed { acknowledgeKill(flight.record) }
-            if !omits.contains(.owedTombstones) { owed.append(flight) }
-        case .mark: if landed { acknowledgeKill(flight.record) }
+            if landed { acknowledgeKill(pendingWrite.record) }
+            if !omits.contains(.postponedTombstones) { postponed.append(pendingWrite) }
+        case .mark: if landed { acknowledgeKill(pendingWrite.record) }
         case .carry, .evictionTombstone, .purgeAll: break
         }
     }
 
     /// Writes the tombstone of a failed removal again, under its order.
     mutating func retryRemoval() {
-        launch(owed.removeFirst(), inMain: false, placed: true)
+        start(postponed.removeFirst(), inMain: false, placed: true)
     }
 }

@@ -8,12 +8,12 @@ struct ModelState: Hashable {
     var formatEpoch: UInt8 = 0
 
     var rows = [ModelRow?](repeating: nil, count: Int(ModelPromises.identities))
-    var flights: [ModelFlight] = []
+    var pendingWrites: [ModelPendingWrite] = []
     var marks: [ModelRecord] = []
     var reclaims: [ModelReclaim] = []
-    var lingering: [ModelLingering] = []
+    var uncertain: [ModelUncertainWrite] = []
     /// Removals whose tombstone could not be written yet.
-    var owed: [ModelFlight] = []
+    var postponed: [ModelPendingWrite] = []
     /// The segments that are written to, small and main log; zero for none.
     var active: [UInt8] = [0, 0]
     var epoch: UInt8 = 0
@@ -68,19 +68,19 @@ struct ModelState: Hashable {
     }
 
     /// Starts a flight; its place is reserved in the same step unless that rule is left out.
-    mutating func launch(_ flight: ModelFlight, inMain: Bool, placed: Bool) {
-        var flight = flight
-        flight.record.horizon = max(flight.record.horizon, horizon)
+    mutating func start(_ pendingWrite: ModelPendingWrite, inMain: Bool, placed: Bool) {
+        var pendingWrite = pendingWrite
+        pendingWrite.record.horizon = max(pendingWrite.record.horizon, horizon)
         if placed {
-            (flight.segment, flight.place) = reserve(inMain: inMain)
+            (pendingWrite.segment, pendingWrite.place) = reserve(inMain: inMain)
             // A tombstone that opens a segment stands for all that existed before it.
         }
-        flights.append(flight)
+        pendingWrites.append(pendingWrite)
     }
 
-    mutating func write(_ flight: ModelFlight) {
-        guard let index = segments.firstIndex(where: { $0.number == flight.segment }) else { return }
-        segments[index].records[Int(flight.place)] = flight.record
+    mutating func write(_ pendingWrite: ModelPendingWrite) {
+        guard let index = segments.firstIndex(where: { $0.number == pendingWrite.segment }) else { return }
+        segments[index].records[Int(pendingWrite.place)] = pendingWrite.record
     }
 
     mutating func unlink(blob number: UInt8) {
@@ -90,6 +90,6 @@ struct ModelState: Hashable {
     /// Whether a row or a record in flight names this blob.
     func isNamed(blob number: UInt8) -> Bool {
         rows.contains { $0?.record.blob == number }
-            || flights.contains { $0.kind != .carry && !$0.isSuperseded && $0.record.blob == number }
+            || pendingWrites.contains { $0.kind != .carry && !$0.isSuperseded && $0.record.blob == number }
     }
 }

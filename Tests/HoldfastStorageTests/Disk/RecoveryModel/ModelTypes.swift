@@ -41,7 +41,7 @@ struct ModelRow: Hashable {
 }
 
 /// A record that has its order, and a place unless a broken rule gives that later, but is not written yet.
-struct ModelFlight: Hashable {
+struct ModelPendingWrite: Hashable {
     enum Kind: UInt8 { case put, freshen, carry, removal, evictionTombstone, mark, purgeAll }
     var kind: Kind
     var record: ModelRecord
@@ -61,7 +61,7 @@ struct ModelReclaim: Hashable {
 }
 
 /// A record of which nobody knows whether it lies on the disk, since its write failed.
-struct ModelLingering: Hashable {
+struct ModelUncertainWrite: Hashable {
     var identity: UInt8
     var order: UInt8
 }
@@ -78,7 +78,7 @@ struct ModelOmissions: OptionSet, Hashable {
     /// A row does not shadow the older records that are still in flight or may linger.
     static let flightShadows = ModelOmissions(rawValue: 1 << 3)
     /// A put in flight is published even when a newer record of its identity came and went.
-    static let supersededFlights = ModelOmissions(rawValue: 1 << 4)
+    static let supersededWrites = ModelOmissions(rawValue: 1 << 4)
     /// A removal that finds no row writes nothing.
     static let removalWithoutRow = ModelOmissions(rawValue: 1 << 5)
     /// A segment goes before the records that must outlive it are written.
@@ -92,7 +92,7 @@ struct ModelOmissions: OptionSet, Hashable {
     /// Blob numbers start after the highest file that is there.
     static let blobNumbers = ModelOmissions(rawValue: 1 << 10)
     /// The blob of a put whose record could not be written is removed.
-    static let lingeringBlob = ModelOmissions(rawValue: 1 << 11)
+    static let uncertainBlob = ModelOmissions(rawValue: 1 << 11)
     /// A freshening begins while a put of its identity is in flight.
     static let freshenAlone = ModelOmissions(rawValue: 1 << 12)
     /// Purge-all empties memory before the new epoch is on the disk.
@@ -106,5 +106,5 @@ struct ModelOmissions: OptionSet, Hashable {
     /// A segment goes while the tombstone of a removal is not written.
     static let removalBeforeUnlink = ModelOmissions(rawValue: 1 << 17)
     /// The tombstone of a removal is not written again when that failed.
-    static let owedTombstones = ModelOmissions(rawValue: 1 << 18)
+    static let postponedTombstones = ModelOmissions(rawValue: 1 << 18)
 }

@@ -62,7 +62,7 @@ struct RecoveryModelTests {
             .pin,
         ],
         orders: 6,
-        flights: 3,
+        pendingWrites: 3,
         depth: 2
     )
 
@@ -96,19 +96,19 @@ struct RecoveryModelTests {
         ("a tombstone for a row that shadows", .shadowTombstone, [2], [.reclaimMain, .hit]),
         ("an eviction's tombstone keeps the order", .evictionKeepsOrder, [2], [.reclaimMain]),
         ("shadows counts flights", .flightShadows, [2], [.reclaimMain, .mainPuts]),
-        ("superseded in flight", .supersededFlights, [2], [.reclaimMain, .remove]),
+        ("superseded while written", .supersededWrites, [2], [.reclaimMain, .remove]),
         ("removal without a row", .removalWithoutRow, [2], [.reclaimMain, .remove]),
         ("written before unlinking", .writeBeforeUnlink, [2], [.reclaimMain, .hit, .remove]),
         ("order and place in one step", .placeWithOrder, [2], [.reclaimMain, .remove, .hit]),
         ("copies placed under the lock", .carryUnderLock, [2], [.reclaimMain, .hit, .remove]),
         ("one reclaim at a time", .serialReclaim, [2], [.reclaimMain, .mainPuts]),
         ("unique blob numbers", [.blobNumbers, .blobAfterSegment], [0, 2], [.blobs]),
-        ("a lingering record keeps its blob", .lingeringBlob, [2], [.blobs, .fail]),
+        ("a record left by a failed write keeps its blob", .uncertainBlob, [2], [.blobs, .fail]),
         ("freshening alone", .freshenAlone, [2], [.blobs, .freshen]),
         ("epoch first", .epochFirst, [0], [.purgeAll]),
         ("named blobs stay", .namedBlobs, [2], [.blobs, .freshen]),
         ("removals written before unlinking", .removalBeforeUnlink, [2], [.reclaimMain, .mainPuts, .remove]),
-        ("removals written in the end", .owedTombstones, [2], [.reclaimMain, .mainPuts, .remove, .fail]),
+        ("removals written in the end", .postponedTombstones, [2], [.reclaimMain, .mainPuts, .remove, .fail]),
         ("copies shadow", .copyShadows, [2], [.reclaimMain, .hit, .remove]),
     ]
 

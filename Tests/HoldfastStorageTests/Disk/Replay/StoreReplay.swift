@@ -91,7 +91,7 @@ struct StoreReplay {
             victims.removeAll(keepingCapacity: true)
             // A blob takes whole blocks.
             let isBlob = size > Geometry(capacity: capacity).inlineLimit
-            let weight = isBlob ? SpaceLedger.blocks(size + 16) : (size + Self.overhead + 15) / 16 * 16
+            let weight = isBlob ? SpaceQuota.blocks(size + 16) : (size + Self.overhead + 15) / 16 * 16
             let key = SplitMix64.mixed(UInt64(request.key))
             policy.insert(request.key, key: key, size: weight, victims: &victims)
             if policy.holds(request.key) { result.writtenBytes += size }

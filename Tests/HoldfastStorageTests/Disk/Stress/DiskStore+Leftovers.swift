@@ -12,7 +12,7 @@ extension DiskStore {
         // Several threads read at a time, so that only a barrier tells that all have ended.
         for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs, .changes] { await engine.threads.drain(lane) }
         // Files kept open for the next reader are bounded and wanted.
-        engine.blobs.letGo()
+        engine.blobs.closeCached()
         var left: [String] = []
         func expect(_ what: String, _ count: Int) { if count != 0 { left.append("\(what): \(count)") } }
         for shard in engine.index.shards {
@@ -22,15 +22,15 @@ extension DiskStore {
                 expect("writers", shard.writers.all.count)
             }
         }
-        expect("owed, or to be released", engine.remover.debts)
-        expect("writes under way", engine.log.ask { $0.writesUnderWay })
+        expect("tombstones pending, or blobs to be removed", engine.remover.pendingCount)
+        expect("writes in flight", engine.log.ask { $0.writesInFlight })
         expect("blobs that nothing names", try files.list(engine.log.layout.blobs).count - blobRows)
         let segments = try files.list(engine.log.layout.segments).count
         // Each segment is open once, and FORMAT and the lock.
         expect("open files", files.openFileCount - segments - 2)
         // The ledger counts FORMAT, the lock and directories with a fixed sum.
         let small = 4 * 4_096
-        expect("bytes", engine.ledger.used - SpaceBudget.overhead(rows: 0) - (files.usedBytes - small))
+        expect("bytes", engine.quota.used - SpaceBudget.overhead(rows: 0) - (files.usedBytes - small))
         return left
     }
 

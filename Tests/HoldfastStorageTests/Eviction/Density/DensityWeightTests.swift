@@ -70,6 +70,6 @@ struct DensityWeightTests {
     @Test("A record takes twelve bytes")
     func recordSize() {
         #expect(MemoryLayout<DensityEntry>.stride == 12)
-        #expect(MemoryLayout<TrialKey>.stride == 12)
+        #expect(MemoryLayout<SampledKey>.stride == 12)
     }
 }

@@ -19,10 +19,10 @@ struct GroupTableTests {
             bodyLength: 1,
             storedAt: .at(0)
         )
-        let ticket = SlotTicket(slot: UInt32(number), life: 1)
+        let handle = SlotHandle(slot: UInt32(number), life: 1)
         return MemoryRecord(
             entry,
-            held: HeldBody(ByteChunk([UInt8(truncatingIfNeeded: number)]), ticket: ticket, in: owner)
+            held: ResidentBody(ByteChunk([UInt8(truncatingIfNeeded: number)]), handle: handle, in: owner)
         )
     }
 
@@ -54,13 +54,13 @@ struct GroupTableTests {
             let asked = Int.random(in: 0..<100, using: &generator)
             let (other, otherHash) = (StoreKey("key \(asked)"), Self.hash(asked, meet))
             let found = table.records(of: other, otherHash)
-            #expect(found.map(\.ticket) == (model[asked] ?? []).map(\.ticket), "seed \(seed), step \(step)")
+            #expect(found.map(\.handle) == (model[asked] ?? []).map(\.handle), "seed \(seed), step \(step)")
             #expect(table.place(of: other, otherHash) == places[asked], "a group moved")
             if let place = table.place(of: other, otherHash) {
                 #expect(table.places(hash: otherHash).contains(place))
                 let group = table.groups[place]
                 #expect(group.entries == found.map(\.entry))
-                #expect(group.onlyTicket == (found.count == 1 ? found[0].ticket : .none))
+                #expect(group.onlyHandle == (found.count == 1 ? found[0].handle : .none))
                 #expect(found.allSatisfy { $0.held.hasSiblings == (found.count > 1) })
             }
         }
@@ -90,7 +90,7 @@ struct GroupTableTests {
         var buffer = ReadBuffer()
         var due: [Int] = []
         for number in 1...100 {
-            if buffer.note(SlotTicket(slot: UInt32(number), life: 1)) { due.append(number) }
+            if buffer.note(SlotHandle(slot: UInt32(number), life: 1)) { due.append(number) }
         }
         #expect(due.prefix(5) == [32, 40, 48, 56, 64])
         #expect(due.dropFirst(5).elementsEqual(65...100))

@@ -109,7 +109,7 @@ final class ComparedSide: Sendable {
         for _ in 0..<2 {
             await pipeline.drain()
             await inner?.drain()
-            for case let store as TieredStore in caches.map(\.store) { await store.settle() }
+            for case let store as TieredStore in caches.map(\.store) { await store.awaitPromotions() }
         }
         seen.sends = transport.sent.count
         return seen

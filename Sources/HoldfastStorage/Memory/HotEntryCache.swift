@@ -8,14 +8,14 @@ internal import Synchronization
 /// Without them, each hit of a popular entry would change the reference counts of the same objects and take the same lock, and
 /// processors would wait for each other's cache lines. So each stripe has copies; a copy is as good as its shard's table as long as
 /// the shard has not changed since it was made.
-struct HotCopiesState: Sendable {
+struct HotEntryCacheState: Sendable {
     private struct Copy: Sendable {
         let hash: UInt64
         let key: StoreKey
         /// The shard's change count when it was made.
         let change: Int
         let entries: [StoredEntry]
-        let ticket: SlotTicket
+        let handle: SlotHandle
     }
 
     /// The most copies held.
@@ -36,7 +36,7 @@ struct HotCopiesState: Sendable {
         else { return nil }
         latestNow = now
         lookups &+= 1
-        let isDue = copy.ticket != .none && buffer.note(copy.ticket)
+        let isDue = copy.handle != .none && buffer.note(copy.handle)
         return ShardState.Found(entries: copy.entries, isDue: isDue, isClosed: false)
     }
 
@@ -55,8 +55,8 @@ struct HotCopiesState: Sendable {
             hash: hash,
             key: StoreKey(key.bytes.map { $0 }),
             change: change,
-            entries: records.map { MemoryRecord($0.entry, held: HeldBody(copying: $0.held)).entry },
-            ticket: records.count == 1 ? records[0].ticket : .none
+            entries: records.map { MemoryRecord($0.entry, held: ResidentBody(copying: $0.held)).entry },
+            handle: records.count == 1 ? records[0].handle : .none
         )
     }
 
@@ -73,7 +73,7 @@ struct HotCopiesState: Sendable {
     }
 
     /// See ``ShardState/drain(_:)``.
-    mutating func drain(_ body: (SlotTicket) -> Void) -> StoreInstant? {
+    mutating func drain(_ body: (SlotHandle) -> Void) -> StoreInstant? {
         defer { latestNow = nil }
         buffer.drain(body)
         return latestNow
@@ -83,8 +83,8 @@ struct HotCopiesState: Sendable {
 }
 
 /// The copies of one stripe and their lock.
-struct HotCopies: ~Copyable, Sendable {
-    private let state = Mutex(HotCopiesState())
+struct HotEntryCache: ~Copyable, Sendable {
+    private let state = Mutex(HotEntryCacheState())
     /// Whether there may be copies; a hint that saves the lock.
     private let isUsed = Atomic(false)
 
@@ -92,11 +92,11 @@ struct HotCopies: ~Copyable, Sendable {
     var mayHold: Bool { isUsed.load(ordering: .relaxed) }
 
     /// Runs `body` with the lock held.
-    func withLock<Result: Sendable>(_ body: (inout HotCopiesState) -> Result) -> Result {
+    func withLock<Result: Sendable>(_ body: (inout HotEntryCacheState) -> Result) -> Result {
         state.withLock { body(&$0) }
     }
 
-    /// Like ``HotCopiesState/add(_:_:change:_:)``, but only from the second time that the key's lock was found taken.
+    /// Like ``HotEntryCacheState/add(_:_:change:_:)``, but only from the second time that the key's lock was found taken.
     func add(_ key: StoreKey, hash: UInt64, change: Int, entries: [StoredEntry]) {
         state.withLock { state in
             guard state.isWorth(hash) else { return }
@@ -105,7 +105,7 @@ struct HotCopies: ~Copyable, Sendable {
         }
     }
 
-    /// Like ``HotCopiesState/drop(_:)``.
+    /// Like ``HotEntryCacheState/drop(_:)``.
     func drop(_ isCurrent: (_ hash: UInt64, _ change: Int) -> Bool) {
         guard mayHold else { return }
         state.withLock { state in isUsed.store(state.drop(isCurrent), ordering: .relaxed) }

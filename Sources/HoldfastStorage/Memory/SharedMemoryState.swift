@@ -2,23 +2,21 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 /// The state that all changes of a ``MemoryStore`` share, under one lock.
-struct MemoryBook: Sendable {
-    var ledger: MemoryLedger
+struct SharedMemoryState: Sendable {
+    var accounting: MemoryAccounting
     /// The counts of changes; the rest is counted elsewhere.
     var counts = StoreStatistics()
     var isClosed = false
-    /// Entries that left the ledger and are still in the shards; none while the lock is free.
-    var leaving: [MemoryLedger.Leaving] = []
     /// Records that were removed, to be freed once the lock is released.
     var gone: [MemoryRecord] = []
-    private var tickets: [SlotTicket] = []
+    private var handles: [SlotHandle] = []
     private var lastVersion: UInt64 = 0
 
-    /// An empty book.
-    init(ledger: MemoryLedger) { self.ledger = ledger }
+    /// No entries.
+    init(accounting: MemoryAccounting) { self.accounting = accounting }
 
     /// Returns the records removed since the last call; from now on, no snapshot opens their bodies.
-    mutating func takeGone() -> [MemoryRecord] {
+    mutating func takeRemoved() -> [MemoryRecord] {
         for record in gone { record.held.setGone() }
         defer { gone.removeAll() }
         return gone
@@ -31,12 +29,14 @@ struct MemoryBook: Sendable {
     }
 
     /// Reports the uses that a shard noted to the policy.
-    mutating func passOn(_ noted: MemoryShards.NotePlace, of shards: MemoryShards) {
-        if let now = shards.takeNotes(noted, tickets: &tickets) { ledger.latestNow = max(ledger.latestNow, now) }
+    mutating func drain(_ noted: MemoryShards.ReadBufferID, of shards: MemoryShards) {
+        if let now = shards.drainReads(noted, handles: &handles) {
+            accounting.latestNow = max(accounting.latestNow, now)
+        }
         // Most places have nothing to tell.
-        guard !tickets.isEmpty else { return }
-        for ticket in tickets { ledger.use(ticket, leaving: &leaving) }
-        tickets.removeAll(keepingCapacity: true)
+        guard !handles.isEmpty else { return }
+        for handle in handles { accounting.use(handle) }
+        handles.removeAll(keepingCapacity: true)
     }
 }
 
@@ -101,14 +101,8 @@ struct MemoryPage: Sendable {
         last = cursor?.parts?.bytes
     }
 
-    /// The page with the groups of the next shard added.
-    func adding(_ groups: [GroupTable.Group], ofShard shard: Int) -> MemoryPage {
-        var page = self
-        page.add(groups, ofShard: shard)
-        return page
-    }
-
-    private mutating func add(_ groups: [GroupTable.Group], ofShard shard: Int) {
+    /// Adds the groups of the next shard.
+    mutating func add(_ groups: [GroupTable.Group], ofShard shard: Int) {
         while place < groups.count {
             let entries = groups[place].entries.sorted {
                 $0.variant.bytes.lexicographicallyPrecedes($1.variant.bytes)

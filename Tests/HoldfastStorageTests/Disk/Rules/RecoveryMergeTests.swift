@@ -7,7 +7,7 @@ import Testing
 @testable import HoldfastStorage
 
 @Suite("The fold of all records finds what counts")
-struct RecoveryFoldTests {
+struct RecoveryMergeTests {
     private static func row(
         _ primary: UInt64,
         _ kind: RecordKind = .entry,
@@ -18,12 +18,12 @@ struct RecoveryFoldTests {
         TableRow(primary: primary, variant: variant, place: place, order: order, units: 7, kind: kind)
     }
 
-    private static func winners(_ segments: [[TableRow]]) -> [RecoveryFold.Winner] {
+    private static func winners(_ segments: [[TableRow]]) -> [RecoveryMerge.Winner] {
         let runs = segments.enumerated().map { slot, rows in
-            RecoveryFold.Run(slot: UInt16(slot), rows: rows.sorted { $0.precedes($1) })
+            RecoveryMerge.Run(slot: UInt16(slot), rows: rows.sorted { $0.precedes($1) })
         }
-        var all: [RecoveryFold.Winner] = []
-        RecoveryFold(runs.reversed()).forEachShard { shard, winners in
+        var all: [RecoveryMerge.Winner] = []
+        RecoveryMerge(runs.reversed()).forEachShard { shard, winners in
             #expect(winners.allSatisfy { ShardedIndex.number(of: $0.primary) == shard })
             all += winners
         }
@@ -42,7 +42,7 @@ struct RecoveryFoldTests {
     @Test("Of two copies the one in the higher slot is used, and it hides the other")
     func copiesShadow() {
         let winners = Self.winners([[Self.row(1, order: 5)], [Self.row(1, order: 5, place: 99)]])
-        #expect(winners.map(\.row.place) == [RecordPlace(slot: 1, unit: 99, units: 7)])
+        #expect(winners.map(\.row.place) == [RecordLocation(slot: 1, unit: 99, units: 7)])
         #expect(winners.map(\.row.shadows) == [true])
     }
 

@@ -4,24 +4,24 @@
 /// Counts which bytes of a ``MemoryStore`` are used for what, and decides what leaves: every step keeps their sum within the
 /// capacity.
 ///
-/// Bytes are held by entries that the eviction policy keeps, by pinned ones, by those being written, and by *guests*: entries that
-/// the policy did not admit and that stay until their space is needed. The policy's capacity is what pins and writers leave of the
-/// store's, less a ``Headroom``. A ledger knows entries only by slots and hashes; steps that make entries leave add them to
-/// `leaving`, and the store removes them from its tables.
-struct MemoryLedger: Sendable {
+/// Bytes are held by entries that the eviction policy keeps, by pinned ones, by those being written, and by those on
+/// *probation*: entries that the policy did not admit and that stay until their space is needed. The policy's capacity is what
+/// pins and writers leave of the store's, less a ``Headroom``. It knows entries only by slots and hashes; steps that make
+/// entries leave add them to `evictions`, and the store removes them from its tables.
+struct MemoryAccounting: Sendable {
     typealias Slot = UInt32
 
-    /// An entry that has left the ledger.
-    struct Leaving: Sendable, Hashable {
-        /// The ticket in its record.
-        let ticket: SlotTicket
+    /// An entry that was evicted.
+    struct Eviction: Sendable, Hashable {
+        /// The handle in its record.
+        let handle: SlotHandle
         /// The hash of its primary key.
         let hash: UInt64
     }
 
     /// What holds a slot's bytes.
-    enum Standing: UInt8, Sendable {
-        case free, kept, guest, pinned
+    enum Residence: UInt8, Sendable {
+        case free, kept, probation, pinned
     }
 
     /// What is known about an entry.
@@ -31,7 +31,7 @@ struct MemoryLedger: Sendable {
         var policyKey: UInt64 = 0
         var cost = 0
         var life: UInt32 = 0
-        var standing = Standing.free
+        var residence = Residence.free
     }
 
     let capacity: Int
@@ -39,12 +39,12 @@ struct MemoryLedger: Sendable {
     var policy: any EvictionPolicy
     var owners: [Owner] = []
     var free: [Slot] = []
-    var guests = SlotList()
-    var guestBytes = 0
-    var guestCount = 0
+    var probation = SlotList()
+    var probationBytes = 0
+    var probationCount = 0
     var pinnedBytes = 0
     var pinnedCount = 0
-    var useless = UselessQueue()
+    var expiries = ExpiryQueue()
     var headroom: Headroom
     var writers = WritersInFlight()
     /// Kept between steps to avoid allocations.
@@ -52,8 +52,10 @@ struct MemoryLedger: Sendable {
     /// The latest instant that a caller passed.
     var latestNow = StoreInstant(milliseconds: .min)
     var evicted = 0
+    /// Evicted entries that the store has not removed from its tables yet.
+    var evictions: [Eviction] = []
 
-    /// An empty ledger with its own policy.
+    /// No entries, with its own policy.
     init(capacity: Int, makePolicy: @escaping @Sendable (_ capacity: Int) -> any EvictionPolicy) {
         self.capacity = max(0, capacity)
         self.makePolicy = makePolicy
@@ -62,15 +64,15 @@ struct MemoryLedger: Sendable {
     }
 
     /// All bytes held.
-    var used: Int { policy.used + guestBytes + pinnedBytes + writers.reserved }
+    var used: Int { policy.used + probationBytes + pinnedBytes + writers.reserved }
     /// The entries held, without those being written.
-    var count: Int { policy.count + guestCount + pinnedCount }
+    var count: Int { policy.count + probationCount + pinnedCount }
 
-    /// The owner of a ticket's slot, unless the ticket is from an earlier life.
-    func owner(of ticket: SlotTicket) -> Owner? {
-        guard ticket.slot < owners.count else { return nil }
-        let owner = owners[Int(ticket.slot)]
-        return owner.life == ticket.life && owner.standing != .free ? owner : nil
+    /// The owner of a handle's slot, unless the handle is from an earlier life.
+    func owner(of handle: SlotHandle) -> Owner? {
+        guard handle.slot < owners.count else { return nil }
+        let owner = owners[Int(handle.slot)]
+        return owner.life == handle.life && owner.residence != .free ? owner : nil
     }
 
     // MARK: Entries
@@ -85,180 +87,168 @@ struct MemoryLedger: Sendable {
         policyKey: UInt64,
         cost: Int,
         uselessAfter: StoreInstant,
-        isPinned: Bool,
-        _ leaving: inout [Leaving]
-    ) -> SlotTicket {
-        let slot = free.popLast() ?? newSlot()
+        isPinned: Bool
+    ) -> SlotHandle {
+        let slot = free.popLast() ?? Slot(truncatingIfNeeded: owners.count)
+        if slot == owners.count { owners.append(Owner()) }
         let life = owners[Int(slot)].life &+ 1
-        owners[Int(slot)] = Owner(hash: hash, policyKey: policyKey, cost: cost, life: life, standing: .free)
-        place(slot, isPinned: isPinned, uselessAfter: uselessAfter, leaving: &leaving)
-        return SlotTicket(slot: slot, life: life)
+        owners[Int(slot)] = Owner(hash: hash, policyKey: policyKey, cost: cost, life: life, residence: .free)
+        place(slot, isPinned: isPinned, uselessAfter: uselessAfter)
+        return SlotHandle(slot: slot, life: life)
     }
 
     /// Changes the size of an entry, for which there is room; counts as a use.
     mutating func change(
-        _ ticket: SlotTicket,
+        _ handle: SlotHandle,
         cost: Int,
         uselessAfter: StoreInstant,
-        isPinned: Bool,
-        leaving: inout [Leaving]
+        isPinned: Bool
     ) {
-        guard let owner = owner(of: ticket) else { return }
-        let slot = ticket.slot
-        guard owner.standing == .kept, !isPinned else {
+        guard let owner = owner(of: handle) else { return }
+        let slot = handle.slot
+        guard owner.residence == .kept, !isPinned else {
             lift(slot)
             owners[Int(slot)].cost = cost
-            return place(slot, isPinned: isPinned, uselessAfter: uselessAfter, leaving: &leaving)
+            return place(slot, isPinned: isPinned, uselessAfter: uselessAfter)
         }
-        useless.set(Int(slot), instant: uselessAfter)
+        expiries.set(Int(slot), instant: uselessAfter)
         policy.use(slot)
-        evictUseless(for: cost - owner.cost, sparing: slot, &leaving)
+        evictExpired(for: cost - owner.cost, sparing: slot)
         owners[Int(slot)].cost = cost
         policy.resize(slot, to: cost, victims: &victims)
-        settle(offered: slot, &leaving)
-        fit(&leaving)
+        applyVictims(offered: slot)
+        fit()
     }
 
     /// Pins or unpins an entry.
     mutating func setPinned(
         _ isPinned: Bool,
-        ticket: SlotTicket,
-        uselessAfter: StoreInstant,
-        leaving: inout [Leaving]
+        handle: SlotHandle,
+        uselessAfter: StoreInstant
     ) {
-        guard owner(of: ticket) != nil else { return }
-        lift(ticket.slot)
-        place(ticket.slot, isPinned: isPinned, uselessAfter: uselessAfter, leaving: &leaving)
+        guard owner(of: handle) != nil else { return }
+        lift(handle.slot)
+        place(handle.slot, isPinned: isPinned, uselessAfter: uselessAfter)
     }
 
     /// Removes an entry that the store gave up.
-    mutating func remove(_ ticket: SlotTicket) {
-        guard owner(of: ticket) != nil else { return }
-        lift(ticket.slot)
-        release(ticket.slot)
+    mutating func remove(_ handle: SlotHandle) {
+        guard owner(of: handle) != nil else { return }
+        lift(handle.slot)
+        free.append(handle.slot)
     }
 
-    /// Counts a use; a guest that is used is offered to the policy again, as if it had been fetched again.
-    mutating func use(_ ticket: SlotTicket, leaving: inout [Leaving]) {
-        guard let owner = owner(of: ticket) else { return }
-        switch owner.standing {
-        case .kept: policy.use(ticket.slot)
-        case .guest:
-            policy.insert(ticket.slot, key: owner.policyKey, size: owner.cost, victims: &victims)
-            if victims.contains(ticket.slot) {
-                victims.removeAll { $0 == ticket.slot }
+    /// Counts a use; one on probation is offered to the policy again, as if it had been fetched again.
+    mutating func use(_ handle: SlotHandle) {
+        guard let owner = owner(of: handle) else { return }
+        switch owner.residence {
+        case .kept: policy.use(handle.slot)
+        case .probation:
+            policy.insert(handle.slot, key: owner.policyKey, size: owner.cost, victims: &victims)
+            if victims.contains(handle.slot) {
+                victims.removeAll { $0 == handle.slot }
             } else {
-                leaveGuests(ticket.slot)
-                owners[Int(ticket.slot)].standing = .kept
+                leaveProbation(handle.slot)
+                owners[Int(handle.slot)].residence = .kept
             }
-            settle(offered: nil, &leaving)
+            applyVictims(offered: nil)
         case .free, .pinned: break
         }
     }
 
     /// Removes every entry and every writer.
     mutating func removeAll() {
-        var emptied = MemoryLedger(capacity: capacity, makePolicy: makePolicy)
+        var emptied = MemoryAccounting(capacity: capacity, makePolicy: makePolicy)
         emptied.evicted = evicted
         self = emptied
-    }
-
-    private mutating func newSlot() -> Slot {
-        owners.append(Owner())
-        return Slot(truncatingIfNeeded: owners.count - 1)
     }
 
     /// Places a slot that is placed nowhere.
     private mutating func place(
         _ slot: Slot,
         isPinned: Bool,
-        uselessAfter: StoreInstant,
-        leaving: inout [Leaving]
+        uselessAfter: StoreInstant
     ) {
         let owner = owners[Int(slot)]
         if isPinned {
-            owners[Int(slot)].standing = .pinned
+            owners[Int(slot)].residence = .pinned
             pinnedBytes += owner.cost
             pinnedCount += 1
-            return fit(&leaving)
+            return fit()
         }
-        fit(&leaving)
-        evictUseless(for: owner.cost, sparing: slot, &leaving)
-        useless.set(Int(slot), instant: uselessAfter)
-        owners[Int(slot)].standing = .kept
+        fit()
+        evictExpired(for: owner.cost, sparing: slot)
+        expiries.set(Int(slot), instant: uselessAfter)
+        owners[Int(slot)].residence = .kept
         policy.insert(slot, key: owner.policyKey, size: owner.cost, victims: &victims)
-        settle(offered: slot, &leaving)
+        applyVictims(offered: slot)
     }
 
     /// Removes a slot from its current place; its owner stays.
     private mutating func lift(_ slot: Slot) {
         let owner = owners[Int(slot)]
-        switch owner.standing {
+        switch owner.residence {
         case .kept: policy.remove(slot)
-        case .guest: leaveGuests(slot)
+        case .probation: leaveProbation(slot)
         case .pinned:
             pinnedBytes -= owner.cost
             pinnedCount -= 1
         case .free: break
         }
-        owners[Int(slot)].standing = .free
-        useless.remove(Int(slot))
+        owners[Int(slot)].residence = .free
+        expiries.remove(Int(slot))
     }
 
     /// Makes the store remove a slot's entry, and frees the slot.
-    mutating func evict(_ slot: Slot, leaving: inout [Leaving]) {
+    mutating func evict(_ slot: Slot) {
         lift(slot)
         let owner = owners[Int(slot)]
-        leaving.append(Leaving(ticket: SlotTicket(slot: slot, life: owner.life), hash: owner.hash))
+        evictions.append(Eviction(handle: SlotHandle(slot: slot, life: owner.life), hash: owner.hash))
         evicted &+= 1
-        release(slot)
-    }
-
-    private mutating func release(_ slot: Slot) {
         free.append(slot)
     }
 
-    private mutating func leaveGuests(_ slot: Slot) {
-        guests.remove(slot)
-        guestBytes -= owners[Int(slot)].cost
-        guestCount -= 1
+    private mutating func leaveProbation(_ slot: Slot) {
+        probation.remove(slot)
+        probationBytes -= owners[Int(slot)].cost
+        probationCount -= 1
     }
 
-    /// Handles ``victims``: they leave, except the entry that was offered, which becomes a guest.
-    mutating func settle(offered: Slot?, _ leaving: inout [Leaving]) {
+    /// Handles ``victims``: they leave, except the entry that was offered, which is then on probation.
+    mutating func applyVictims(offered: Slot?) {
         for slot in victims {
             if slot == offered {
-                owners[Int(slot)].standing = .guest
-                guests.prepend(slot)
-                guestBytes += owners[Int(slot)].cost
-                guestCount += 1
+                owners[Int(slot)].residence = .probation
+                probation.prepend(slot)
+                probationBytes += owners[Int(slot)].cost
+                probationCount += 1
             } else {
                 // The policy has already dropped it.
-                evict(slot, leaving: &leaving)
+                evict(slot)
             }
         }
         victims.removeAll(keepingCapacity: true)
     }
 }
 
-/// Making room: useless entries leave first, then guests, then those that the policy chooses.
-extension MemoryLedger {
+/// Making room: useless entries leave first, then those on probation, then those that the policy chooses.
+extension MemoryAccounting {
     /// Ensures that `count` more bytes can be held.
     ///
     /// Nothing leaves in vain: if there cannot be enough room, all entries stay.
     ///
     /// - Throws: `.noSpace` if pins and writers leave too little.
-    mutating func makeRoom(_ count: Int, leaving: inout [Leaving]) throws(StoreError) {
+    mutating func makeRoom(_ count: Int) throws(StoreError) {
         guard count > 0 else { return }
         guard count <= capacity - writers.reserved - pinnedBytes else {
             throw StoreError(.noSpace, "Pinned entries and entries being written leave no room; try again later.")
         }
         let target = target(inFlight: writers.reserved + count)
-        while used > capacity - count || policy.used > target, let slot = useless.first(before: latestNow) {
-            evict(Slot(truncatingIfNeeded: slot), leaving: &leaving)
+        while used > capacity - count || policy.used > target, let slot = expiries.first(before: latestNow) {
+            evict(Slot(truncatingIfNeeded: slot))
         }
-        setPolicyCapacity(target, leaving: &leaving)
-        evictGuests(until: capacity - count, &leaving)
+        setPolicyCapacity(target)
+        evictProbation(until: capacity - count)
     }
 
     /// Begins to write an entry; there is room for its bytes so far.
@@ -276,30 +266,30 @@ extension MemoryLedger {
     }
 
     /// Evicts until at most `bytes` are held, as far as pins and writers allow.
-    mutating func trim(to bytes: Int, _ leaving: inout [Leaving]) {
-        while used > bytes, let slot = useless.first(before: latestNow) {
-            evict(Slot(truncatingIfNeeded: slot), leaving: &leaving)
+    mutating func trim(to bytes: Int) {
+        while used > bytes, let slot = expiries.first(before: latestNow) {
+            evict(Slot(truncatingIfNeeded: slot))
         }
-        evictGuests(until: bytes, &leaving)
+        evictProbation(until: bytes)
         if used > bytes {
             // In two steps, in case `bytes` is far below zero.
             let rest = max(0, bytes - (used - policy.used))
-            setPolicyCapacity(min(rest, policy.used), leaving: &leaving)
+            setPolicyCapacity(min(rest, policy.used))
         }
-        fit(&leaving)
+        fit()
     }
 
     /// Sets the policy's capacity to its current share.
-    mutating func fit(_ leaving: inout [Leaving]) {
-        setPolicyCapacity(target(inFlight: writers.reserved), leaving: &leaving)
-        evictGuests(until: capacity, &leaving)
+    mutating func fit() {
+        setPolicyCapacity(target(inFlight: writers.reserved))
+        evictProbation(until: capacity)
     }
 
     /// Evicts useless entries as long as the policy would have to evict something for `count` more bytes.
-    mutating func evictUseless(for count: Int, sparing spared: Slot, _ leaving: inout [Leaving]) {
-        while count > policy.capacity - policy.used, let slot = useless.first(before: latestNow) {
+    mutating func evictExpired(for count: Int, sparing spared: Slot) {
+        while count > policy.capacity - policy.used, let slot = expiries.first(before: latestNow) {
             if slot == Int(spared) { return }
-            evict(Slot(truncatingIfNeeded: slot), leaving: &leaving)
+            evict(Slot(truncatingIfNeeded: slot))
         }
     }
 
@@ -307,14 +297,14 @@ extension MemoryLedger {
         max(0, capacity - pinnedBytes - max(bytes, headroom.bytes))
     }
 
-    private mutating func setPolicyCapacity(_ bytes: Int, leaving: inout [Leaving]) {
+    private mutating func setPolicyCapacity(_ bytes: Int) {
         guard bytes != policy.capacity else { return }
         policy.setCapacity(bytes, victims: &victims)
-        settle(offered: nil, &leaving)
+        applyVictims(offered: nil)
     }
 
-    private mutating func evictGuests(until bytes: Int, _ leaving: inout [Leaving]) {
-        while used > bytes, let slot = guests.last { evict(slot, leaving: &leaving) }
+    private mutating func evictProbation(until bytes: Int) {
+        while used > bytes, let slot = probation.last { evict(slot) }
     }
 }
 

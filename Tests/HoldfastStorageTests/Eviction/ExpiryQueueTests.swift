@@ -7,11 +7,11 @@ import Testing
 @testable import HoldfastStorage
 
 @Suite("Useless entries, in order", .timeLimit(.minutes(20)))
-struct UselessQueueTests {
+struct ExpiryQueueTests {
     @Test("The queue agrees with a search over all slots", arguments: [1, 2, 3] as [UInt64])
     func useless(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
-        var queue = UselessQueue()
+        var queue = ExpiryQueue()
         var model: [Int: Int64] = [:]
         for _ in 0..<5_000 {
             let slot = Int.random(in: 0..<30, using: &generator)

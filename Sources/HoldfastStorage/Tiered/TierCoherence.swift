@@ -6,7 +6,7 @@
 /// While a key is being changed, from before the lower tier is touched until after the upper tier has dropped the key, lookups
 /// bypass the upper tier. So nobody who saw the change sees the old state afterward. The change also invalidates a promotion of
 /// the key that is in progress. See docs/decisions/storage/0014-tier-promotion.md.
-struct TierLedger: Sendable {
+struct TierCoherence: Sendable {
     /// The most promotions at once.
     static let maximumPromotions = 16
 
@@ -54,7 +54,7 @@ struct TierLedger: Sendable {
 
     /// Registers a promotion, unless the key is already being changed or promoted, or there are too many promotions.
     mutating func beginPromotion(of key: StoreKey, bytes count: Int) -> Bool {
-        guard trusts(key), promotions[key] == nil, promotions.count < TierLedger.maximumPromotions,
+        guard trusts(key), promotions[key] == nil, promotions.count < TierCoherence.maximumPromotions,
             count <= maximumBytes - bytes
         else { return false }
         promotions[key] = Promotion(bytes: count)

@@ -7,8 +7,8 @@ import Testing
 @testable import HoldfastStorage
 
 @Suite("What a reclaim carries, by density")
-struct CarryJudgeTests {
-    private typealias Candidate = CarryJudge.Candidate
+struct RetentionPolicyTests {
+    private typealias Candidate = RetentionPolicy.Candidate
 
     @Test(
         "The small log is reclaimed while it holds more than its share of the window's size",
@@ -21,7 +21,7 @@ struct CarryJudgeTests {
     )
     func log(small: Int, total: Int, window: Double, canTakeSmall: Bool, canTakeMain: Bool, expected: LogKind?) {
         for isMainDead in [false, true] {
-            let log = CarryJudge.log(
+            let log = RetentionPolicy.log(
                 small: small,
                 total: total,
                 window: window,
@@ -36,15 +36,17 @@ struct CarryJudgeTests {
 
     @Test("The threshold is where two fifths of the bytes do not reach it")
     func bar() {
-        #expect(CarryJudge.bar(of: []) == .min)
-        #expect(CarryJudge.bar(of: (0..<100).reversed().map { (score: $0, bytes: 10) }) == 39)
-        #expect(CarryJudge.bar(of: [(score: 5, bytes: .max), (score: 9, bytes: .max), (score: 7, bytes: -1)]) == 5)
-        #expect(CarryJudge.bar(of: [(score: 3, bytes: 1), (score: 1, bytes: 100)]) == 1)
+        #expect(RetentionPolicy.bar(of: []) == .min)
+        #expect(RetentionPolicy.bar(of: (0..<100).reversed().map { (score: $0, bytes: 10) }) == 39)
+        #expect(
+            RetentionPolicy.bar(of: [(score: 5, bytes: .max), (score: 9, bytes: .max), (score: 7, bytes: -1)]) == 5
+        )
+        #expect(RetentionPolicy.bar(of: [(score: 3, bytes: 1), (score: 1, bytes: 100)]) == 1)
     }
 
     @Test("What scores at least the threshold is carried, and so is what is pinned")
     func carries() {
-        var judge = CarryJudge(capacity: 1_000, segmentSize: 100)
+        var judge = RetentionPolicy(capacity: 1_000, segmentSize: 100)
         let candidates =
             [4, 9, 2, 5].map { Candidate(score: $0, recordBytes: 10) }
             + [Candidate(score: 0, recordBytes: 10, isPinned: true)]
@@ -58,25 +60,25 @@ struct CarryJudgeTests {
         arguments: [(83, 0, 2), (84, 0, 4), (84, 2, 2), (200, 0, 4), (0, 0, 2), (.max, .max, 4)]
     )
     func dead(recordBytes: Int, blobBytes: Int, carried: Int) {
-        var judge = CarryJudge(capacity: 1_000, segmentSize: 100)
+        var judge = RetentionPolicy(capacity: 1_000, segmentSize: 100)
         let candidates = [4, 9, 2, 5, 0].prefix(4).map { Candidate(score: $0, recordBytes: $0 == 9 ? 20 : 10) }
-        let verdicts = judge.carried(of: candidates, bar: 5, recordBytes: recordBytes, blobBytes: blobBytes)
-        #expect(verdicts.count { $0 } == carried)
+        let results = judge.carried(of: candidates, bar: 5, recordBytes: recordBytes, blobBytes: blobBytes)
+        #expect(results.count { $0 } == carried)
     }
 
     @Test("If everything fits into a sample, all is sampled; else as much as the sample, in proportion")
     func draws() {
         var random = PolicyRandom(seed: 3)
-        #expect(CarryJudge.draws(from: [], using: &random) == [])
-        #expect(CarryJudge.draws(from: [3, 0, 500, 9], using: &random) == [3, 0, 500, 9])
-        let draws = CarryJudge.draws(from: [1_000, 0, 3_000, 4_000], using: &random)
-        #expect(draws.reduce(0, +) == CarryJudge.sampleSize && draws[1] == 0)
+        #expect(RetentionPolicy.draws(from: [], using: &random) == [])
+        #expect(RetentionPolicy.draws(from: [3, 0, 500, 9], using: &random) == [3, 0, 500, 9])
+        let draws = RetentionPolicy.draws(from: [1_000, 0, 3_000, 4_000], using: &random)
+        #expect(draws.reduce(0, +) == RetentionPolicy.sampleSize && draws[1] == 0)
         #expect((32...96).contains(draws[0]) && (140...244).contains(draws[2]), "\(draws)")
     }
 
     @Test("Three quarters of what is reclaimed may be carried, four segments in advance, the best first")
     func credit() {
-        var judge = CarryJudge(capacity: 10_000, segmentSize: 100)
+        var judge = RetentionPolicy(capacity: 10_000, segmentSize: 100)
         let full = (0..<10).map { Candidate(score: $0, recordBytes: 10) }
         var counts: [Int] = []
         for _ in 0..<40 {
@@ -91,12 +93,12 @@ struct CarryJudgeTests {
 
     @Test("A blob alone in its segment may be carried, but not forever")
     func blobs() {
-        var judge = CarryJudge(capacity: 1_000, segmentSize: 10)
+        var judge = RetentionPolicy(capacity: 1_000, segmentSize: 10)
         let blob = Candidate(score: 1, recordBytes: 0, blobBytes: 300)
         let turns = (0..<20).map { _ in judge.carried(of: [blob], bar: 0, recordBytes: 0, blobBytes: 300)[0] }
         #expect(turns[0] && turns.contains(false))
         // Quarters of a byte count.
-        var small = CarryJudge(capacity: 4, segmentSize: 1)
+        var small = RetentionPolicy(capacity: 4, segmentSize: 1)
         let byte = Candidate(score: 1, recordBytes: 0, blobBytes: 1)
         let often = (0..<100).count { _ in small.carried(of: [byte], bar: 0, recordBytes: 0, blobBytes: 1)[0] }
         #expect((74...78).contains(often), "\(often)")
@@ -107,7 +109,7 @@ struct CarryJudgeTests {
     func givesBack(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
         let (capacity, segment) = (1 << 20, 1 << 12)
-        var judge = CarryJudge(capacity: capacity, segmentSize: segment)
+        var judge = RetentionPolicy(capacity: capacity, segmentSize: segment)
         var (records, blobs, kept, keptBlobs) = (0, 0, 0, 0)
         for _ in 0..<200 {
             let candidates = (0..<20).map { number in
@@ -130,12 +132,13 @@ struct CarryJudgeTests {
     @Test("Hits per byte decide, and between equal marks the key, by less than one step of a mark")
     func score() {
         #expect(
-            CarryJudge.score(weight: 0, bytes: 1 << 20, hash: 5) < CarryJudge.score(weight: 0, bytes: 1 << 4, hash: 5)
+            RetentionPolicy.score(weight: 0, bytes: 1 << 20, hash: 5)
+                < RetentionPolicy.score(weight: 0, bytes: 1 << 4, hash: 5)
         )
         for hash in 0..<1_000 as Range<UInt32> {
-            let score = CarryJudge.score(weight: 0, bytes: 1, hash: hash)
+            let score = RetentionPolicy.score(weight: 0, bytes: 1, hash: hash)
             #expect((0..<64).contains(score))
         }
-        #expect(CarryJudge.score(weight: .max, bytes: .max, hash: .max) > 0)
+        #expect(RetentionPolicy.score(weight: .max, bytes: .max, hash: .max) > 0)
     }
 }

@@ -7,24 +7,50 @@ extension DiskStore {
     public func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage {
         try engine.health.checkOpen()
         let engine = engine
-        let limit = max(1, limit)
-        var place = IndexPlace(cursor)
-        var listed: [ListedEntry] = []
-        while !place.isEnd {
-            let (from, wanted) = (place, min(limit - listed.count, Self.page))
-            let (rows, found) = try await engine.threads.run(.reads) { () throws(StoreError) in
-                let rows = engine.index.rows(from: from, limit: wanted)
-                var found: [ListedEntry] = []
-                for row in rows {
-                    if let entry = try engine.lookup.listed(row, shard: from.shard) { found.append(entry) }
-                }
-                return (rows, found)
+        return try await StorePage.gathered(after: cursor, limit: limit) { place, wanted throws(StoreError) in
+            try await engine.page(from: place, limit: wanted) { row throws(StoreError) in
+                try engine.lookup.listed(row, shard: place.shard)
             }
-            listed += found
-            place.pass(rows, limit: wanted)
-            if listed.count >= limit { return StorePage(listed: listed, next: place.isEnd ? nil : place.cursor) }
         }
-        return StorePage(listed: listed, next: nil)
+    }
+}
+
+extension DiskEngine {
+    /// Applies `work` to the next rows, on a read thread.
+    ///
+    /// - Returns: the results, and where the next page begins.
+    fileprivate func page<Value: Sendable>(
+        from place: IndexPosition,
+        limit: Int,
+        _ work: @escaping @Sendable (IndexRow) throws(StoreError) -> Value
+    ) async throws(StoreError) -> (values: [Value], next: IndexPosition) {
+        try await threads.run(.reads) { [index] () throws(StoreError) in
+            let rows = index.rows(from: place, limit: limit)
+            var values: [Value] = []
+            for row in rows { values.append(try work(row)) }
+            var next = place
+            next.pass(rows, limit: limit)
+            return (values, next)
+        }
+    }
+}
+
+extension StorePage {
+    /// Collects entries page by page; `page` gets the place and the most rows to look at, and returns nil for rows without an entry.
+    static func gathered(
+        after cursor: StoreCursor?,
+        limit: Int,
+        _ page: (IndexPosition, Int) async throws(StoreError) -> (values: [ListedEntry?], next: IndexPosition)
+    ) async throws(StoreError) -> StorePage {
+        let limit = max(1, limit)
+        var place = IndexPosition(cursor)
+        var listed: [ListedEntry] = []
+        while !place.isEnd, listed.count < limit {
+            let found = try await page(place, min(limit - listed.count, DiskStore.page))
+            listed += found.values.compactMap { $0 }
+            place = found.next
+        }
+        return StorePage(listed: listed, next: place.isEnd ? nil : place.cursor)
     }
 }
 
@@ -32,11 +58,10 @@ extension Lookup {
     /// What a list shows for a row; nil if its entry is gone.
     fileprivate func listed(_ row: IndexRow, shard: Int) throws(StoreError) -> ListedEntry? {
         guard let entry = try entry(of: row, shard: shard), let source = entry.source else { return nil }
-        let blob = source.header.hasBlob ? SpaceLedger.blocks(source.header.storedBlobBytes) : 0
         // The mark counts the put as one use.
         let weight = index.shards[shard].state.withLock { $0.frequencies.weight(row.mark) }
         let hits = max(0, DensityWeight.count(of: weight) - 1)
-        return ListedEntry(entry: entry, hits: hits, bytes: Int(row.place.units) * 16 + blob)
+        return ListedEntry(entry: entry, hits: hits, bytes: source.header.bytesTaken)
     }
 }
 
@@ -67,32 +92,19 @@ extension DiskStore {
         let before = engine.orders.last
         for shard in engine.index.shards {
             // An entry stored in one step has no row yet; it will have one in a moment.
-            try await settling(shard) { $0.isPut && $0.order <= before }
+            try await awaitPending(shard) { $0.isPut && $0.order <= before }
             let writers = shard.state.withLock { $0.writers.all }
-            let doomed = writers.filter { _, writer in
-                predicate(
-                    StoredEntry(
-                        key: writer.key,
-                        variant: writer.variant,
-                        version: .beingWritten,
-                        description: writer.description,
-                        bodyLength: 0,
-                        storedAt: now
-                    )
-                )
-            }
-            if !doomed.isEmpty {
-                shard.state.withLock { $0.writers.supersede(ids: Array(doomed.keys)) }
-                // No tombstone would remove their records after a crash, so this waits until they are off the disk again.
-                let ids = Set(doomed.keys)
-                try await settling(shard) { $0.writer.map(ids.contains) ?? false }
-            }
+            let ids = Set(writers.filter { predicate($0.entry(now: now)) }.map(\.id))
+            if ids.isEmpty { continue }
+            shard.state.withLock { $0.writers.supersede(ids: ids) }
+            // No tombstone would remove their records after a crash, so this waits until they are off the disk again.
+            try await awaitPending(shard) { $0.writer.map(ids.contains) ?? false }
         }
         return try await sweep { entry in entry.map(predicate) ?? false }
     }
 
     /// Waits until certain records are no longer being written.
-    private func settling(
+    private func awaitPending(
         _ shard: IndexShard,
         isMeant: @Sendable (PendingWrite) -> Bool
     ) async throws(StoreError) {
@@ -106,20 +118,16 @@ extension DiskStore {
     private func sweep(_ takes: (StoredEntry?) -> Bool) async throws(StoreError) -> Int {
         let engine = engine
         var count = 0
-        var place = IndexPlace()
+        var place = IndexPosition()
         while !place.isEnd {
-            let from = place
-            let page = try await engine.threads.run(.reads) { () throws(StoreError) -> [(IndexRow, Found?)] in
-                var page: [(IndexRow, Found?)] = []
-                for row in engine.index.rows(from: from, limit: Self.page) {
-                    page.append((row, try engine.lookup.current(row, shard: from.shard)))
-                }
-                return page
+            let shard = place.shard
+            let page = try await engine.page(from: place, limit: Self.page) { row throws(StoreError) in
+                (row: row, found: try engine.lookup.current(row, shard: shard))
             }
-            for (row, found) in page {
-                count += try await remove(found, row: row, shard: from.shard, takes: takes) ? 1 : 0
+            for (row, found) in page.values {
+                count += try await remove(found, row: row, shard: shard, takes: takes) ? 1 : 0
             }
-            place.pass(page.map(\.0), limit: Self.page)
+            place = page.next
         }
         engine.health.counters.entriesRemoved.add(count, ordering: .relaxed)
         return count
@@ -158,47 +166,35 @@ extension DiskStore: InspectableStore {
         _ progress: @escaping @Sendable (VerificationProgress) -> Void
     ) async throws(StoreError) -> VerificationReport {
         try engine.health.checkOpen()
+        let engine = engine
         var report = VerificationReport()
-        var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: engine.ledger.used)
-        var place = IndexPlace()
-        while !place.isEnd {
-            if Task.isCancelled { throw StoreError.verificationCancelled }
-            let (engine, from) = (engine, place)
-            let page = try await engine.threads.run(.reads) { () throws(StoreError) -> [(IndexRow, EntryCheck)] in
-                var page: [(IndexRow, EntryCheck)] = []
-                for row in engine.index.rows(from: from, limit: 32) {
-                    page.append((row, try engine.lookup.check(row, shard: from.shard)))
-                }
-                return page
+        try await report.verify(bytes: engine.quota.used, progress: progress) { place throws(StoreError) in
+            try await engine.page(from: place, limit: 32) { row throws(StoreError) in
+                try engine.lookup.check(row, shard: place.shard)
             }
-            for (_, check) in page { report.add(check, done: &done) }
-            place.pass(page.map(\.0), limit: 32)
-            progress(done)
         }
-        done.bytesTotal = done.bytesRead
-        progress(done)
         return report
     }
 
     @discardableResult
     public func compact() async throws(StoreError) -> CompactionReport {
         try engine.health.checkOpen()
-        let before = engine.ledger.used
+        let before = engine.quota.used
         var moved = 0
         // By number: a held segment keeps its bytes from being freed.
         for number in engine.log.ask({ $0.sealedSegments.map(\.number) }) {
-            if Task.isCancelled { throw Self.compactionCancelled }
+            if Task.isCancelled {
+                throw StoreError(
+                    .cancelled,
+                    "The task that compacted the store was cancelled; its work so far is kept."
+                )
+            }
             moved += try await engine.threads.run(.changes, isUrgent: true) { [engine] () throws(StoreError) in
                 try engine.reclaimer.compact(number)
             }
         }
-        return CompactionReport(bytesBefore: before, bytesAfter: engine.ledger.used, entriesMoved: moved)
+        return CompactionReport(bytesBefore: before, bytesAfter: engine.quota.used, entriesMoved: moved)
     }
-
-    private static let compactionCancelled = StoreError(
-        .cancelled,
-        "The task that compacted the store was cancelled; its work so far is kept."
-    )
 }
 
 /// The result of checking one entry.
@@ -214,13 +210,30 @@ struct EntryCheck: Sendable {
     var bytesRead: Int
 }
 
-extension StoreError {
-    static let verificationCancelled = StoreError(.cancelled, "The task that verified the store was cancelled.")
-}
-
 extension VerificationReport {
+    /// Checks entries page by page until the end.
+    mutating func verify(
+        bytes: Int,
+        progress: @Sendable (VerificationProgress) -> Void,
+        _ page: (IndexPosition) async throws(StoreError) -> (values: [EntryCheck], next: IndexPosition)
+    ) async throws(StoreError) {
+        var done = VerificationProgress(entries: 0, bytesRead: 0, bytesTotal: bytes)
+        var place = IndexPosition()
+        while !place.isEnd {
+            if Task.isCancelled {
+                throw StoreError(.cancelled, "The task that verified the store was cancelled.")
+            }
+            let found = try await page(place)
+            for check in found.values { add(check, done: &done) }
+            progress(done)
+            place = found.next
+        }
+        done.bytesTotal = done.bytesRead
+        progress(done)
+    }
+
     /// Counts the result of checking an entry.
-    mutating func add(_ check: EntryCheck, done: inout VerificationProgress) {
+    private mutating func add(_ check: EntryCheck, done: inout VerificationProgress) {
         done.entries += 1
         done.bytesRead += check.bytesRead
         switch check.outcome {
@@ -242,7 +255,7 @@ extension VerificationReport {
 extension Lookup {
     /// Reads one entry completely and checks it; removes a damaged one. Blocks.
     fileprivate func check(_ row: IndexRow, shard number: Int) throws(StoreError) -> EntryCheck {
-        var check = EntryCheck(outcome: .gone, bytesRead: Int(row.place.units) * Geometry.unit)
+        var check = EntryCheck(outcome: .gone, bytesRead: row.place.byteCount)
         let message = "The entry failed its checks and was removed; it will be fetched again when it is requested."
         let damagedBefore = counters.entriesCorrupt.load(ordering: .relaxed)
         var key: StoreKey?

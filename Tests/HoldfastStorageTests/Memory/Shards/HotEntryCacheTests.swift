@@ -8,7 +8,7 @@ import Testing
 @testable import HoldfastStorage
 
 @Suite("Copies of entries that several threads want at once", .timeLimit(.minutes(20)))
-struct HotCopiesTests {
+struct HotEntryCacheTests {
     private final class End: Sendable {
         let isReached = Atomic(false)
     }
@@ -25,13 +25,13 @@ struct HotCopiesTests {
             bodyLength: 1,
             storedAt: .at(0)
         )
-        let ticket = SlotTicket(slot: UInt32(number), life: 1)
-        return MemoryRecord(entry, held: HeldBody(ByteChunk([1]), ticket: ticket, in: owner)).entry
+        let handle = SlotHandle(slot: UInt32(number), life: 1)
+        return MemoryRecord(entry, held: ResidentBody(ByteChunk([1]), handle: handle, in: owner)).entry
     }
 
     @Test("A copy is valid for its key until its shard changes")
     func found() {
-        var copies = HotCopiesState()
+        var copies = HotEntryCacheState()
         copies.add(key, hash: 7, change: 3, entries: [entry(1)])
         let right = copies.lookUp(key, hash: 7, change: 3, now: .at(0))
         #expect(right?.entries == [entry(1)])
@@ -44,20 +44,20 @@ struct HotCopiesTests {
 
     @Test("A hit of the only variant is recorded; with several, none is before a body is opened")
     func notes() {
-        var copies = HotCopiesState()
+        var copies = HotEntryCacheState()
         copies.add(key, hash: 7, change: 0, entries: [entry(5)])
         copies.add(StoreKey("l"), hash: 1 << 16, change: 0, entries: [entry(1), entry(2)])
         _ = copies.lookUp(key, hash: 7, change: 0, now: .at(4))
         _ = copies.lookUp(StoreKey("l"), hash: 1 << 16, change: 0, now: .at(9))
-        var tickets: [SlotTicket] = []
-        let now = copies.drain { tickets.append($0) }
+        var handles: [SlotHandle] = []
+        let now = copies.drain { handles.append($0) }
         #expect(now == .at(9))
-        #expect(tickets == [SlotTicket(slot: 5, life: 1)])
+        #expect(handles == [SlotHandle(slot: 5, life: 1)])
     }
 
     @Test("A copy shares the fate of its original")
     func fate() throws {
-        var copies = HotCopiesState()
+        var copies = HotEntryCacheState()
         let shown = entry(1)
         copies.add(key, hash: 7, change: 0, entries: [shown])
         let found = copies.lookUp(key, hash: 7, change: 0, now: .at(0))
@@ -71,7 +71,7 @@ struct HotCopiesTests {
 
     @Test("Only a key that was found locked twice is copied, and outdated copies are dropped")
     func bound() {
-        var copies = HotCopiesState()
+        var copies = HotEntryCacheState()
         let worth = [7, 7, 8, 7].map { copies.isWorth($0) }
         #expect(worth == [false, true, false, false])
         copies.add(key, hash: 7, change: 0, entries: [entry(1)])
@@ -88,7 +88,7 @@ struct HotCopiesTests {
     func changes(round: Int) async throws {
         let store = MemoryStore(capacity: 1 << 20)
         let end = End()
-        weak var first: HeldBody?
+        weak var first: ResidentBody?
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<3 {
                 group.addTask { [key] in
@@ -135,7 +135,7 @@ struct HotCopiesTests {
     @Test("Copies are valid until their shard changes, and are then dropped with their contents")
     func changesOneByOne() async throws {
         let store = MemoryStore(capacity: 1 << 20)
-        weak var first: HeldBody?
+        weak var first: ResidentBody?
         do {
             let stored = try await store.put("k", [1])
             first = stored.held

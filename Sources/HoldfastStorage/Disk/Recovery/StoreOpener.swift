@@ -14,13 +14,13 @@ struct OpenedStore {
     let suspectBefore: UInt64
     let index: ShardedIndex
     let slots: SegmentSlots
-    let ledger: SpaceLedger
+    let quota: SpaceQuota
     let log: LogState
     let orders: SequenceAllocator
     let blobs: BlobFiles
     let lockFile: OpenFile
-    let owed: [PendingTombstones.Note]
-    let pins: PinBook
+    let pendingTombstones: [Tombstone]
+    let pins: PinRegistry
     let hashing: KeyHashing
     let seal: (any StoreSeal)?
     let threads: IOThreads
@@ -28,7 +28,7 @@ struct OpenedStore {
 }
 
 /// Opens a directory: prepares it, reads its contents, and continues where the last process left off. Blocks.
-struct StoreOpening: Sendable {
+struct StoreOpener: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
     let capacity: Int
@@ -67,7 +67,7 @@ struct StoreOpening: Sendable {
         guard found.nextOrder < Self.highestOrder, found.nextSegment < Self.highestOrder else {
             throw StoreError(.corrupt, "The numbers in \(layout.root) are not those of a store; remove the directory.")
         }
-        let left = found.void.reduce(opened.leftover) { $0.addingSaturated(SpaceLedger.blocks($1.size)) }
+        let left = found.void.reduce(opened.leftover) { $0.addingSaturated(SpaceQuota.blocks($1.size)) }
         let rows = max(
             SpaceBudget.rows(geometry: fresh),
             found.segments.count,
@@ -75,23 +75,23 @@ struct StoreOpening: Sendable {
         )
         let begun = left.addingSaturated(found.blobBlocks).addingSaturated(SpaceBudget.overhead(rows: rows))
         let used = found.segments.reduce(begun) {
-            $0.addingSaturated(SpaceLedger.blocks($1.fileSize))
+            $0.addingSaturated(SpaceQuota.blocks($1.fileSize))
         }
         // Segments keep their size as long as it suits the capacity, so that their files can be reused.
         let keepsSize =
             content.format.segmentSize <= 2 * fresh.segmentSize
             && 2 * content.format.segmentSize >= fresh.segmentSize
         let geometry = keepsSize ? Geometry(capacity: capacity, segmentSize: content.format.segmentSize) : fresh
-        let ledger = SpaceLedger(budget: SpaceBudget(geometry: geometry, limits: limits), used: used)
+        let quota = SpaceQuota(budget: SpaceBudget(geometry: geometry, limits: limits), used: used)
         // The last store kept that much free for carrying, so this is no more than it could use.
-        ledger.setCeiling(used.addingSaturated(2 * content.format.segmentSize))
+        quota.setCeiling(used.addingSaturated(2 * content.format.segmentSize))
         var log = LogState(segmentSize: geometry.segmentSize, capacity: geometry.capacity)
         log.highestNumber = found.nextSegment - 1
         let slots = SegmentSlots()
-        let segments = SegmentOpening(
+        let segments = SegmentOpener(
             layout: layout,
             files: files,
-            ledger: ledger,
+            quota: quota,
             seed: content.format.hashSeed,
             epoch: content.format.epoch,
             geometry: geometry,
@@ -99,25 +99,22 @@ struct StoreOpening: Sendable {
         )
         let bootIdentity = Array(files.bootIdentity.prefix(StoreFormat.bootIdentityLimit))
         // What must not be forgotten is made durable before anything is changed that proves it.
-        do throws(FileSystemError) {
-            let failure = try opened.manifest.write { format in
+        let failure = try disk(
+            try opened.manifest.write { format in
                 format.isClean = false
                 format.segmentSize = geometry.segmentSize
                 format.suspectBefore = found.suspectBefore
                 format.nextOrder = found.nextOrder
                 format.bootIdentity = bootIdentity
             }
-            if let failure { throw failure }
-            try opened.manifest.replaceList(found.segments.map { segments.row($0) })
-        } catch {
-            throw StoreError(disk: error)
-        }
-        let all = try segments.open(found.segments, slots)
-        try segments.sealUnsealed(found.segments, all: all, log: &log)
+        )
+        if let failure { throw StoreError(disk: failure) }
+        try disk(try opened.manifest.replaceList(found.segments.map { segments.row($0) }))
+        try segments.add(found.segments, slots: slots, to: &log)
         let kept = recovery.sweep(found.void)
-        ledger.release(
-            found.void.reduce(0) { $0.addingSaturated(SpaceLedger.blocks($1.size)) }
-                - kept.reduce(0) { $0.addingSaturated(SpaceLedger.blocks($1.size)) }
+        quota.release(
+            found.void.reduce(0) { $0.addingSaturated(SpaceQuota.blocks($1.size)) }
+                - kept.reduce(0) { $0.addingSaturated(SpaceQuota.blocks($1.size)) }
         )
         segments.reopenNewest(&log)
         // Blobs take their numbers from the orders, so orders continue above both.
@@ -133,15 +130,13 @@ struct StoreOpening: Sendable {
             suspectBefore: found.suspectBefore,
             index: index,
             slots: slots,
-            ledger: ledger,
+            quota: quota,
             log: log,
             orders: SequenceAllocator(last: last, marks: found.marks, hashing: hashing),
-            blobs: BlobFiles(files: files, layout: layout, ledger: ledger),
+            blobs: BlobFiles(files: files, layout: layout, quota: quota),
             lockFile: opened.lock,
-            owed: found.owed.map {
-                .init(kind: .variantTombstone, order: $0.order, primary: $0.primary, variant: $0.variant)
-            },
-            pins: PinBook(capacity: ledger.budget.pinned),
+            pendingTombstones: found.missingTombstones,
+            pins: PinRegistry(capacity: quota.budget.pinned),
             hashing: hashing,
             seal: seal,
             threads: threads,
@@ -151,10 +146,10 @@ struct StoreOpening: Sendable {
 }
 
 /// Adds the segments that recovery found to the log. Blocks.
-struct SegmentOpening {
+struct SegmentOpener {
     let layout: StoreLayout
     let files: any FileSystem
-    let ledger: SpaceLedger
+    let quota: SpaceQuota
     let seed: UInt64
     let epoch: UInt64
     let geometry: Geometry
@@ -175,42 +170,23 @@ struct SegmentOpening {
         )
     }
 
-    /// Opens the files, each in the slot of its position.
-    func open(
-        _ found: [RecoveredStore.Segment],
-        _ slots: SegmentSlots
-    ) throws(StoreError) -> [Segment] {
-        var all: [Segment] = []
-        for segment in found {
-            do {
-                guard let slot = slots.take() else { throw StoreError.noSpace }
-                let file = SegmentFile(
-                    try files.open(layout.segment(segment.number), .readWrite),
-                    bytes: SpaceLedger.blocks(segment.fileSize),
-                    files: files,
-                    ledger: ledger
-                )
-                let opened = Segment(header(segment), slot: slot, file: file)
-                slots.put(opened)
-                all.append(opened)
-            } catch let error as FileSystemError {
-                throw StoreError(disk: error)
-            } catch let error as StoreError {
-                throw error
-            } catch {
-                throw StoreError(.io, "A segment of \(layout.root) cannot be opened.", cause: error)
-            }
-        }
-        return all
-    }
-
-    /// Adds all segments to the log, and writes the missing tables of those that a crash left without one.
-    func sealUnsealed(
-        _ found: [RecoveredStore.Segment],
-        all: [Segment],
-        log: inout LogState
+    /// Adds all segments to the log, each in the slot of its position, and writes the missing tables of those that a crash left
+    /// without one.
+    func add(
+        _ all: [RecoveredStore.Segment],
+        slots: SegmentSlots,
+        to log: inout LogState
     ) throws(StoreError) {
-        for (segment, found) in zip(all, found) {
+        for found in all {
+            guard let slot = slots.take() else { throw StoreError.noSpace }
+            let file = SegmentFile(
+                try disk(try files.open(layout.segment(found.number), .readWrite)),
+                bytes: SpaceQuota.blocks(found.fileSize),
+                files: files,
+                quota: quota
+            )
+            let segment = Segment(header(found), slot: slot, file: file)
+            slots.put(segment)
             var entry = LogState.Sealed(
                 segment: segment,
                 blobBytes: found.blobBytes,
@@ -227,19 +203,15 @@ struct SegmentOpening {
                     seed: seed
                 )
                 let size = found.tail + table.count
-                let growth = SpaceLedger.blocks(size) - segment.size
-                do throws(FileSystemError) {
-                    if growth <= 0 || ledger.grant(growth, for: .reclaimer) {
-                        try files.write(ByteChunk(table), to: segment.file.open, at: found.tail)
-                        try files.truncate(segment.file.open, to: size)
-                        segment.file.resized(to: SpaceLedger.blocks(size))
-                        if growth < 0 { ledger.release(-growth) }
-                        try manifest.note(segment.number, is: .sealed)
-                    } else {
-                        (entry.rows, entry.blobs) = (found.rows, found.blobRows)
-                    }
-                } catch {
-                    throw StoreError(disk: error)
+                let growth = SpaceQuota.blocks(size) - segment.size
+                if growth <= 0 || quota.grant(growth, for: .reclaimer) {
+                    try disk(try files.write(ByteChunk(table), to: segment.file.open, at: found.tail))
+                    try disk(try files.truncate(segment.file.open, to: size))
+                    segment.file.resized(to: SpaceQuota.blocks(size))
+                    if growth < 0 { quota.release(-growth) }
+                    try disk(try manifest.note(segment.number, is: .sealed))
+                } else {
+                    (entry.rows, entry.blobs) = (found.rows, found.blobRows)
                 }
             }
             log.enter(entry)
@@ -253,13 +225,13 @@ struct SegmentOpening {
                 let table = try? SegmentFileReader(files: files, seed: seed).table(of: newest.segment)
             else { continue }
             let growth = geometry.segmentSize - newest.segment.size
-            guard ledger.grant(growth, for: .caller) else { continue }
+            guard quota.grant(growth, for: .caller) else { continue }
             do {
                 // From now on, its table may be overwritten.
                 try manifest.note(newest.segment.number, is: .open)
                 try files.allocate(newest.segment.file.open, size: geometry.segmentSize)
             } catch {
-                ledger.release(growth)
+                quota.release(growth)
                 continue
             }
             newest.segment.file.resized(to: geometry.segmentSize)
@@ -284,25 +256,15 @@ struct SegmentFileReader: Sendable {
     ///
     /// - Throws: `.corrupt` if it is damaged.
     func table(of segment: Segment) throws(StoreError) -> (rows: [TableRow], blobs: [BlobRow], offset: Int) {
-        let size: Int
-        let last: [UInt8]
-        do {
-            size = try files.size(of: segment.file.open)
-            let start = max(0, size - SegmentTable.footerSize)
-            last = try files.read(segment.file.open, from: start, count: SegmentTable.footerSize)
-        } catch {
-            throw StoreError(disk: error)
-        }
+        let file = segment.file.open
+        let size = try disk(try files.size(of: file))
+        let start = max(0, size - SegmentTable.footerSize)
+        let last = try disk(try files.read(file, from: start, count: SegmentTable.footerSize))
         guard let footer = SegmentTable.footer(last, segment: segment.number, seed: seed), footer.fileSize == size
         else {
             throw StoreError.damaged
         }
-        let bytes: [UInt8]
-        do {
-            bytes = try files.read(segment.file.open, from: footer.tableOffset, count: footer.tableLength)
-        } catch {
-            throw StoreError(disk: error)
-        }
+        let bytes = try disk(try files.read(file, from: footer.tableOffset, count: footer.tableLength))
         guard let table = SegmentTable.decode(bytes, footer: footer, seed: seed) else { throw StoreError.damaged }
         return (table.rows, table.blobs, footer.tableOffset)
     }

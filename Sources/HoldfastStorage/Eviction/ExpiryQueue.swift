@@ -5,7 +5,7 @@
 ///
 /// A slot whose instant changes is added again, and its older item is skipped when it comes up. The heap is rebuilt when such items
 /// outnumber the rest.
-struct UselessQueue: Sendable {
+struct ExpiryQueue: Sendable {
     private struct Item: Sendable {
         let instant: StoreInstant
         let slot: Int

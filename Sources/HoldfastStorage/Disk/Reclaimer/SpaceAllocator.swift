@@ -5,21 +5,21 @@ internal import Synchronization
 
 /// Makes room for callers: with new segments while the reclaimer's reserve stays complete, otherwise by reclaiming. For the thread
 /// of changes.
-final class RoomMaker: Sendable {
+final class SpaceAllocator: Sendable {
     private let log: Log
     private let reclaimer: Reclaimer
     private let remover: Remover
-    private let trials: SharedTrials
-    private let pins: PinBook
+    private let tuner: SharedWindowTuner
+    private let pins: PinRegistry
     private let blobs: BlobFiles
     private let threads: IOThreads
     private let health: StoreHealth
     /// Whether room is being made for the next blob.
     private let isMakingRoom = Atomic<Bool>(false)
 
-    init(_ opened: OpenedStore, log: Log, reclaimer: Reclaimer, remover: Remover, trials: SharedTrials) {
+    init(_ opened: OpenedStore, log: Log, reclaimer: Reclaimer, remover: Remover, tuner: SharedWindowTuner) {
         (pins, blobs, threads, health) = (opened.pins, opened.blobs, opened.threads, opened.health)
-        (self.log, self.reclaimer, self.remover, self.trials) = (log, reclaimer, remover, trials)
+        (self.log, self.reclaimer, self.remover, self.tuner) = (log, reclaimer, remover, tuner)
     }
 
     /// Ensures that an open segment has room, and reserves it before anyone else can.
@@ -28,21 +28,19 @@ final class RoomMaker: Sendable {
     ///   - reserve: takes the room; it runs at once and must do no more than that.
     /// - Throws: `.noSpace` if pinned entries and those being written or read leave none; the error of the file system.
     func withRoom<Value>(
-        _ destination: LogState.Destination,
-        length: Int,
-        hasBlob: Bool,
+        _ request: LogState.Request,
         _ reserve: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         try health.checkOpen()
         log.sealFull()
         // Another caller may have made room meanwhile.
-        let isThere = log.setAside(destination, length: length, hasBlob: hasBlob)
-        defer { log.endTurn(destination) }
-        if !isThere { try makeRoom(destination) }
+        let isThere = log.claim(request)
+        defer { log.releaseClaim(request.destination) }
+        if !isThere { try makeRoom(request.destination) }
         defer {
             if !isThere {
                 log.sealFull()
-                remover.payDebts()
+                remover.writePendingTombstones()
                 threads.later(.changes) { [self] in makeSpare() }
             }
         }
@@ -62,7 +60,7 @@ final class RoomMaker: Sendable {
     /// Makes a segment in advance for the small log, if there is space for it.
     func makeSpare() {
         // In a store with few segments, an empty one costs more hits than it saves time.
-        guard log.ledger.capacity / log.geometry.segmentSize >= 32, !health.isClosed,
+        guard log.quota.capacity / log.geometry.segmentSize >= 32, !health.isClosed,
             log.ask({ $0.spare == nil })
         else { return }
         guard let segment = try? createForCallers(.small, isAhead: true) else { return }
@@ -76,11 +74,11 @@ final class RoomMaker: Sendable {
     ///   - isAhead: whether nobody waits for it: then a full device is no reason to evict.
     private func createForCallers(_ kind: LogKind, isAhead: Bool = false) throws(StoreError) -> Segment {
         let size = log.geometry.segmentSize
-        var search = RoomSearch(segments: log.ask { $0.numbers.count })
-        if log.ledger.used > log.ledger.capacity / 2 { trials.begin() }
+        var search = ReclaimAttempts(segments: log.ask { $0.numbers.count })
+        if log.quota.used > log.quota.capacity / 2 { tuner.begin() }
         while true {
             var isDeviceFull = false
-            if log.ledger.grant(size, for: .caller) {
+            if log.quota.grant(size, for: .caller) {
                 do throws(StoreError) {
                     return try log.create(kind)
                 } catch {
@@ -88,7 +86,7 @@ final class RoomMaker: Sendable {
                     isDeviceFull = error.code == .noSpace && error.cause != nil
                     guard isDeviceFull, !isAhead, log.ask({ $0.victim != nil }) else { throw error }
                 }
-            } else if let refusal = log.ledger.refusal(wanted: 0, pinned: pins.sum, read: blobs.readBytes) {
+            } else if let refusal = log.quota.refusal(wanted: 0, pinned: pins.sum, read: blobs.readBytes) {
                 throw refusal
             }
             if let recycled = try search.next(reclaimer, recyclingFor: kind, isDeviceFull: isDeviceFull) {
@@ -104,28 +102,30 @@ final class RoomMaker: Sendable {
     func makeRoomForBlob(_ bytes: Int, isDeviceFull: Bool = false) throws(StoreError) {
         try health.checkOpen()
         blobs.retryLeftovers()
-        remover.settleReleases()
-        var search = RoomSearch(segments: log.ask { $0.numbers.count })
-        var owes = isDeviceFull
-        while owes || !log.ledger.hasRoom(bytes, for: .caller) {
+        remover.removePendingBlobs()
+        var search = ReclaimAttempts(segments: log.ask { $0.numbers.count })
+        var hasPendingTombstones = isDeviceFull
+        while hasPendingTombstones || !log.quota.hasRoom(bytes, for: .caller) {
             if log.discardSpare() {
-                owes = false
+                hasPendingTombstones = false
                 continue
             }
-            if !owes, let refusal = log.ledger.refusal(wanted: bytes, pinned: pins.sum, read: blobs.readBytes) {
+            if !hasPendingTombstones,
+                let refusal = log.quota.refusal(wanted: bytes, pinned: pins.sum, read: blobs.readBytes)
+            {
                 throw refusal
             }
-            if owes, log.ask({ $0.victim == nil }) { throw StoreError.noSpace }
-            _ = try search.next(reclaimer, recyclingFor: nil, isDeviceFull: owes)
-            owes = false
-            remover.settleReleases()
+            if hasPendingTombstones, log.ask({ $0.victim == nil }) { throw StoreError.noSpace }
+            _ = try search.next(reclaimer, recyclingFor: nil, isDeviceFull: hasPendingTombstones)
+            hasPendingTombstones = false
+            remover.removePendingBlobs()
         }
     }
 
     /// Makes room for the next blob in the background, if there is little; nobody waits for that.
     func makeRoomForBlobSoon(_ bytes: Int) {
-        let bytes = min(2 * bytes, log.ledger.capacity / 64)
-        guard log.ledger.capacity / log.geometry.segmentSize >= 32, !log.ledger.hasRoom(bytes, for: .caller),
+        let bytes = min(2 * bytes, log.quota.capacity / 64)
+        guard log.quota.capacity / log.geometry.segmentSize >= 32, !log.quota.hasRoom(bytes, for: .caller),
             !isMakingRoom.exchange(true, ordering: .acquiringAndReleasing)
         else { return }
         let isTaken = threads.later(.changes) { [self] in
@@ -159,8 +159,8 @@ final class RoomMaker: Sendable {
 
 /// A search for room: reclaims segment after segment until its caller has what it needs.
 ///
-/// At first, the entries that ``CarryJudge`` chooses are carried. Once every segment has been tried, only pinned ones are.
-struct RoomSearch {
+/// At first, the entries that ``RetentionPolicy`` chooses are carried. Once every segment has been tried, only pinned ones are.
+struct ReclaimAttempts {
     private let segments: Int
     private var turns = 0
 

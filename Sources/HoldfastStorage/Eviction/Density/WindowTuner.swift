@@ -3,30 +3,30 @@
 
 /// Chooses the window's part of the capacity with small simulated caches, each with a different window, over a sample of the keys.
 ///
-/// Four trials of ``DensityTinyLFUPolicy``'s rules run beside the real cache on the same keys, so that their hits compare fairly;
-/// the window of the one with the most recent hits is used. A change in the requests shows in all four at once, while hill climbing
-/// on the real cache would need many steps and could mistake the change for its own effect. At most 2,048 keys, whatever the
-/// cache's size.
-package struct WindowTrials: Sendable {
+/// Four miniature caches with ``DensityTinyLFUPolicy``'s rules run beside the real cache on the same keys, so that their hits
+/// compare fairly; the window of the one with the most recent hits is used. A change in the requests shows in all four at once,
+/// while hill climbing on the real cache would need many steps and could mistake the change for its own effect. At most 2,048
+/// keys, whatever the cache's size.
+package struct WindowTuner: Sendable {
     /// The parts of the capacity that are tried.
     package static let shares = [0.01, 0.10, 0.30, 0.70]
-    /// The entries that a trial is meant to hold; up to twice as many before the sample is halved.
+    /// The entries that a miniature cache is meant to hold; up to twice as many before the sample is halved.
     private static let entries = 128
     private static let mostKeys = 2_048
-    /// The weight of a trial's hits after a quarter of ``entries``: half after four times as many sampled requests.
+    /// The weight of a cache's hits after a quarter of ``entries``: half after four times as many sampled requests.
     private static let fading = 0.9576
 
-    private var keys = TrialKeys()
-    private var trials = WindowTrials.shares.indices.map { WindowTrial(index: $0) }
-    private var hits = WindowTrials.shares.map { _ in 0.0 }
+    private var keys = SampledKeys()
+    private var caches = WindowTuner.shares.indices.map { MiniatureCache(index: $0) }
+    private var hits = WindowTuner.shares.map { _ in 0.0 }
     private var random: PolicyRandom
     private let beta: Int
     /// Each step drops half of the sampled keys.
-    package private(set) var rarity: UInt32 = 0
+    package private(set) var samplingShift: UInt32 = 0
     private var requests = 0
     private var best = 1
 
-    /// The trials of a new cache; `beta` in 1/1024.
+    /// A tuner of a new cache; `beta` in 1/1024.
     package init(beta: Int, seed: UInt64) {
         self.beta = beta
         random = PolicyRandom(seed: ~seed)
@@ -35,14 +35,14 @@ package struct WindowTrials: Sendable {
     /// The window's part of the capacity.
     package var share: Double { Self.shares[best] }
     /// The bytes of memory used.
-    package var bytes: Int { keys.bytes + trials.reduce(0) { $0 + $1.bytes } }
+    package var bytes: Int { keys.bytes + caches.reduce(0) { $0 + $1.bytes } }
 
-    /// Whether the trials see the key with this hash.
-    package func samples(_ hash: UInt32) -> Bool { Self.samples(hash, rarity: rarity) }
+    /// Whether the tuner samples the key with this hash.
+    package func samples(_ hash: UInt32) -> Bool { Self.samples(hash, samplingShift: samplingShift) }
 
-    /// Whether trials of this ``rarity`` see the key with this hash; with 32 they see none.
-    package static func samples(_ hash: UInt32, rarity: UInt32) -> Bool {
-        rarity < 32 && (hash &* 0x9E37_79B1) >> (32 - rarity) == 0
+    /// Whether a tuner with this ``samplingShift`` samples the key with this hash; with 32 it samples none.
+    package static func samples(_ hash: UInt32, samplingShift: UInt32) -> Bool {
+        samplingShift < 32 && (hash &* 0x9E37_79B1) >> (32 - samplingShift) == 0
     }
 
     /// The number of entries in the full cache, estimated from the held ones and their bytes.
@@ -61,28 +61,25 @@ package struct WindowTrials: Sendable {
         fit(expected)
         guard samples(hash) else { return }
         let id = keys.note(hash, size: UInt32(clamping: size), weight: weight, now: now)
-        for index in trials.indices {
+        for index in caches.indices {
             switch keys[id].place(index) {
             case .main, .usedInWindow: hits[index] += 1
             case .window:
                 hits[index] += 1
-                keys.setPlace(id, trial: index, place: .usedInWindow)
+                keys.setPlace(id, cache: index, place: .usedInWindow)
             case .absent:
-                let bytes = capacity >> Int(rarity)
-                trials[index].insert(
-                    id,
-                    capacity: bytes,
-                    window: Int(Self.shares[index] * Double(bytes)),
+                let request = MiniatureCache.Request(
+                    id: id,
+                    capacity: capacity >> Int(samplingShift),
                     beta: beta,
-                    now: now,
-                    keys: &keys,
-                    random: &random
+                    now: now
                 )
+                caches[index].insert(request, window: Self.shares[index], keys: &keys, random: &random)
             }
         }
         keys.release(id)
         requests += 1
-        if requests >= max(64, expected >> Int(rarity) / 4) { choose() }
+        if requests >= max(64, expected >> Int(samplingShift) / 4) { choose() }
     }
 
     private mutating func choose() {
@@ -91,28 +88,28 @@ package struct WindowTrials: Sendable {
         for index in hits.indices { hits[index] *= Self.fading }
     }
 
-    /// Starts again if the sample is too small or too large for the cache's entries, or if the trials hold too many keys.
+    /// Starts again if the sample is too small or too large for the cache's entries, or if the caches hold too many keys.
     ///
-    /// A cache may hold few entries although many keys are seen, because its owner removes them. Then the trials start again with
+    /// A cache may hold few entries although many keys are seen, because its owner removes them. Then they start again with
     /// the same sample: a smaller one would be too small for the entries at the next request.
     private mutating func fit(_ expected: Int) {
-        let held = expected >> Int(rarity)
+        let held = expected >> Int(samplingShift)
         let isFew = held < Self.entries / 4
-        if isFew, rarity > 0 {
-            rarity -= 1
+        if isFew, samplingShift > 0 {
+            samplingShift -= 1
         } else if held > 2 * Self.entries || keys.count > Self.mostKeys {
-            if !isFew, rarity < 31 { rarity += 1 }
+            if !isFew, samplingShift < 31 { samplingShift += 1 }
         } else {
             return
         }
-        keys = TrialKeys()
-        trials = Self.shares.indices.map { WindowTrial(index: $0) }
+        keys = SampledKeys()
+        caches = Self.shares.indices.map { MiniatureCache(index: $0) }
     }
 }
 
-/// One of the small caches of ``WindowTrials``: which of the sampled keys it would hold with its window size.
-struct WindowTrial: Sendable {
-    /// Keys examined for one victim; fewer than in the real cache, and the same for all trials.
+/// One of the small caches of ``WindowTuner``: which of the sampled keys it would hold with its window size.
+struct MiniatureCache: Sendable {
+    /// Keys examined for one victim; fewer than in the real cache, and the same for all of them.
     private static let samples = 4
     /// A key that would need more victims is not admitted.
     private static let mostVictims = 16
@@ -124,61 +121,47 @@ struct WindowTrial: Sendable {
     private var windowUsed = 0
     private var used = 0
 
-    /// A trial that stores its keys' places under `index`.
+    /// A cache that stores its keys' places under `index`.
     init(index: Int) { self.index = index }
 
     /// The bytes of memory used.
     var bytes: Int { (window.capacity + main.capacity) * 2 }
 
-    /// Admits a key that was requested and is not held.
-    mutating func insert(
-        _ id: UInt16,
-        capacity: Int,
-        window windowCapacity: Int,
-        beta: Int,
-        now: UInt32,
-        keys: inout TrialKeys,
-        random: inout PolicyRandom
-    ) {
+    /// A request for a key, and what every step for it needs.
+    struct Request {
+        let id: UInt16
+        /// The bytes of the cache.
+        let capacity: Int
+        let beta: Int
+        let now: UInt32
+    }
+
+    /// Admits a key that was requested and is not held; `window` is the window's part of the capacity.
+    mutating func insert(_ request: Request, window: Double, keys: inout SampledKeys, random: inout PolicyRandom) {
+        let (id, capacity) = (request.id, request.capacity)
+        let windowCapacity = Int(window * Double(capacity))
         let size = Int(keys[id].size)
         guard size <= capacity else { return }
         used += size
         if size <= windowCapacity {
-            keys.setPlace(id, trial: index, place: .window)
-            window.append(id)
+            keys.setPlace(id, cache: index, place: .window)
+            self.window.append(id)
             windowUsed += size
         } else {
-            admit(
-                id,
-                isUsed: false,
-                current: id,
-                capacity: capacity,
-                beta: beta,
-                now: now,
-                keys: &keys,
-                random: &random
-            )
+            admit(id, isUsed: false, request: request, keys: &keys, random: &random)
         }
-        while windowUsed > windowCapacity, head < window.count {
-            let oldest = window[head]
+        while windowUsed > windowCapacity, head < self.window.count {
+            let oldest = self.window[head]
             head += 1
             if head >= 64 {
-                window.removeFirst(head)
+                self.window.removeFirst(head)
                 head = 0
             }
             windowUsed -= Int(keys[oldest].size)
-            admit(
-                oldest,
-                isUsed: keys[oldest].place(index) == .usedInWindow,
-                current: id,
-                capacity: capacity,
-                beta: beta,
-                now: now,
-                keys: &keys,
-                random: &random
-            )
+            let isUsed = keys[oldest].place(index) == .usedInWindow
+            admit(oldest, isUsed: isUsed, request: request, keys: &keys, random: &random)
         }
-        while used > capacity, let least = drawLeast(below: main.count, beta, now: now, keys: keys, random: &random) {
+        while used > capacity, let least = drawLeast(below: main.count, request: request, keys: keys, random: &random) {
             main.swapAt(least.index, main.count - 1)
             let victim = main.removeLast()
             drop(victim, current: id, keys: &keys)
@@ -188,60 +171,56 @@ struct WindowTrial: Sendable {
     private mutating func admit(
         _ id: UInt16,
         isUsed: Bool,
-        current: UInt16,
-        capacity: Int,
-        beta: Int,
-        now: UInt32,
-        keys: inout TrialKeys,
+        request: Request,
+        keys: inout SampledKeys,
         random: inout PolicyRandom
     ) {
-        let score = keys[id].score(beta, now: now)
+        let score = keys[id].score(request.beta, now: request.now)
         var end = main.count
-        var missing = used - capacity
+        var missing = used - request.capacity
         while missing > 0 {
             guard main.count - end < Self.mostVictims,
-                let least = drawLeast(below: end, beta, now: now, keys: keys, random: &random),
+                let least = drawLeast(below: end, request: request, keys: keys, random: &random),
                 isUsed || least.score < score
-            else { return drop(id, current: current, keys: &keys) }
+            else { return drop(id, current: request.id, keys: &keys) }
             end -= 1
             main.swapAt(least.index, end)
             missing -= Int(keys[main[end]].size)
         }
-        while main.count > end { drop(main.removeLast(), current: current, keys: &keys) }
-        keys.setPlace(id, trial: index, place: .main)
+        while main.count > end { drop(main.removeLast(), current: request.id, keys: &keys) }
+        keys.setPlace(id, cache: index, place: .main)
         main.append(id)
     }
 
     private func drawLeast(
         below end: Int,
-        _ beta: Int,
-        now: UInt32,
-        keys: TrialKeys,
+        request: Request,
+        keys: SampledKeys,
         random: inout PolicyRandom
     ) -> (index: Int, score: Int)? {
         guard end > 0 else { return nil }
         var least = (index: 0, score: Int.max)
         for _ in 0..<Self.samples {
             let candidate = random.next(below: end)
-            let score = keys[main[candidate]].score(beta, now: now)
+            let score = keys[main[candidate]].score(request.beta, now: request.now)
             if score < least.score { least = (candidate, score) }
         }
         return least
     }
 
-    /// The key of the current request stays listed, because the other trials may still admit it.
-    private mutating func drop(_ id: UInt16, current: UInt16, keys: inout TrialKeys) {
+    /// The key of the current request stays listed, because the other caches may still admit it.
+    private mutating func drop(_ id: UInt16, current: UInt16, keys: inout SampledKeys) {
         used -= Int(keys[id].size)
-        keys.setPlace(id, trial: index, place: .absent)
+        keys.setPlace(id, cache: index, place: .absent)
         if id != current { keys.release(id) }
     }
 }
 
-/// A key that a trial of ``WindowTrials`` holds.
-struct TrialKey: Sendable {
+/// A key that a miniature cache of ``WindowTuner`` holds.
+struct SampledKey: Sendable {
     let hash: UInt32
     let size: UInt32
-    /// The weight of the frequency as ``DensityWeight`` packs it; in the lowest bits, 2 bits for the place in each of four trials.
+    /// The weight of the frequency as ``DensityWeight`` packs it; in the lowest bits, 2 bits for the place in each of four caches.
     private var bits: UInt32
 
     init(hash: UInt32, size: UInt32, weight: Int32, now: UInt32) {
@@ -250,17 +229,17 @@ struct TrialKey: Sendable {
         bits = DensityWeight.pack(weight, at: now, over: 0)
     }
 
-    /// Whether no trial holds the key.
+    /// Whether no cache holds the key.
     var isFree: Bool { bits & 0xFF == 0 }
 
-    /// Where a trial has the key.
-    func place(_ trial: Int) -> DensityEntry.Place {
-        DensityEntry.Place(rawValue: bits >> UInt32(2 * trial) & 3) ?? .absent
+    /// Where a cache has the key.
+    func place(_ cache: Int) -> DensityEntry.Place {
+        DensityEntry.Place(rawValue: bits >> UInt32(2 * cache) & 3) ?? .absent
     }
 
-    /// Stores where a trial has the key.
-    mutating func setPlace(_ trial: Int, place: DensityEntry.Place) {
-        bits = bits & ~(3 << UInt32(2 * trial)) | place.rawValue << UInt32(2 * trial)
+    /// Stores where a cache has the key.
+    mutating func setPlace(_ cache: Int, place: DensityEntry.Place) {
+        bits = bits & ~(3 << UInt32(2 * cache)) | place.rawValue << UInt32(2 * cache)
     }
 
     /// Stores the weight of the frequency.
@@ -274,9 +253,9 @@ struct TrialKey: Sendable {
     }
 }
 
-/// The keys that the trials hold, found by hash: an open-addressing table, every step O(1).
-struct TrialKeys: Sendable {
-    private var keys: [TrialKey] = []
+/// The keys that the miniature caches hold, found by hash: an open-addressing table, every step O(1).
+struct SampledKeys: Sendable {
+    private var keys: [SampledKey] = []
     private var free: [UInt16] = []
     /// The number of a key plus 1; 0 if there is none.
     private var table = [UInt16](repeating: 0, count: 256)
@@ -284,14 +263,14 @@ struct TrialKeys: Sendable {
     /// The number of held keys.
     var count: Int { keys.count - free.count }
     /// The bytes of memory used.
-    var bytes: Int { keys.capacity * MemoryLayout<TrialKey>.stride + (free.capacity + table.capacity) * 2 }
+    var bytes: Int { keys.capacity * MemoryLayout<SampledKey>.stride + (free.capacity + table.capacity) * 2 }
 
     /// The key with a number.
-    subscript(_ id: UInt16) -> TrialKey { keys[Int(id)] }
+    subscript(_ id: UInt16) -> SampledKey { keys[Int(id)] }
 
-    /// Stores where a trial has a key.
-    mutating func setPlace(_ id: UInt16, trial: Int, place: DensityEntry.Place) {
-        keys[Int(id)].setPlace(trial, place: place)
+    /// Stores where a cache has a key.
+    mutating func setPlace(_ id: UInt16, cache: Int, place: DensityEntry.Place) {
+        keys[Int(id)].setPlace(cache, place: place)
     }
 
     /// The number of the key with this hash, assigned if it has none; sets its weight.
@@ -305,7 +284,7 @@ struct TrialKeys: Sendable {
             }
             index = (index + 1) & (table.count - 1)
         }
-        let key = TrialKey(hash: hash, size: size, weight: weight, now: now)
+        let key = SampledKey(hash: hash, size: size, weight: weight, now: now)
         let id = free.popLast() ?? UInt16(truncatingIfNeeded: keys.count)
         if id == keys.count { keys.append(key) } else { keys[Int(id)] = key }
         table[index] = id + 1
@@ -313,7 +292,7 @@ struct TrialKeys: Sendable {
         return id
     }
 
-    /// Removes a key that no trial holds.
+    /// Removes a key that no cache holds.
     mutating func release(_ id: UInt16) {
         guard keys[Int(id)].isFree else { return }
         free.append(id)

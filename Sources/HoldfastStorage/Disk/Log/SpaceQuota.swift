@@ -68,11 +68,13 @@ struct SpaceBudget: Sendable, Hashable {
 /// Counts the bytes on the disk against the capacity: nothing is written there unless it was granted first.
 ///
 /// A removed file that someone still reads stays counted until its last descriptor is closed.
-final class SpaceLedger: Sendable {
+final class SpaceQuota: Sendable {
     /// Who asks for bytes.
-    enum Party: Sendable {
+    enum Requester: Sendable {
         /// Puts, bodies and removals: they leave the reclaimer its reserve.
         case caller
+        /// A body that is being written; otherwise like ``caller``.
+        case body
         /// The reclaimer, which releases more than it takes.
         case reclaimer
     }
@@ -96,7 +98,7 @@ final class SpaceLedger: Sendable {
 
     var capacity: Int { budget.capacity }
 
-    /// A ledger that starts with the bytes already on the disk.
+    /// A quota that starts with the bytes already on the disk.
     init(budget: SpaceBudget, used: Int) {
         self.budget = budget
         state = Mutex(State(used: used, ceiling: budget.capacity))
@@ -117,37 +119,28 @@ final class SpaceLedger: Sendable {
 
     /// The bytes to remove until the capacity is kept and the reclaimer has its reserve; at most 0 if both is true.
     var excess: Int {
-        state.withLock { $0.used + max(0, budget.reserve - $0.roomAhead) - budget.capacity }
+        state.withLock { $0.used.addingSaturated(max(0, budget.reserve - $0.roomAhead) - budget.capacity) }
     }
 
-    /// Grants bytes, unless the party may not have that many.
-    func grant(_ count: Int, for party: Party) -> Bool {
+    /// Grants bytes, unless the requester may not have that many.
+    func grant(_ count: Int, for requester: Requester) -> Bool {
         state.withLock { state in
-            guard fits(count, for: party, state: state) else { return false }
+            guard fits(count, for: requester, state: state) else { return false }
             state.used += max(0, count)
+            if requester == .body { state.uncommitted += max(0, count) }
             return true
         }
     }
 
     /// Whether this many bytes would be granted.
-    func hasRoom(_ count: Int, for party: Party) -> Bool {
-        state.withLock { fits(count, for: party, state: $0) }
+    func hasRoom(_ count: Int, for requester: Requester) -> Bool {
+        state.withLock { fits(count, for: requester, state: $0) }
     }
 
-    private func fits(_ count: Int, for party: Party, state: State) -> Bool {
-        let reserve = party == .caller ? max(0, budget.reserve - state.roomAhead) : 0
+    private func fits(_ count: Int, for requester: Requester, state: State) -> Bool {
+        let reserve = requester != .reclaimer ? max(0, budget.reserve - state.roomAhead) : 0
         let (sum, overflow) = state.used.addingReportingOverflow(max(0, count))
         return !overflow && sum <= state.ceiling - reserve
-    }
-
-    /// Grants bytes for a body that is being written.
-    func grantBody(_ count: Int) -> Bool {
-        state.withLock { state in
-            guard fits(count, for: .caller, state: state) else { return false }
-            state.used += max(0, count)
-            state.uncommitted += max(0, count)
-            return true
-        }
     }
 
     /// Records that a body has its entry, or is given up, so that it is no longer being written.
@@ -219,7 +212,7 @@ extension Int {
 }
 
 /// Which entries are pinned, by identity, and their weights; there are few, since each is a person's wish.
-final class PinBook: Sendable {
+final class PinRegistry: Sendable {
     private struct State {
         var weights: [EntryIdentity: Int]
         var sum: Int

@@ -8,9 +8,9 @@ internal import Synchronization
 /// An entry's score is its frequency divided by its bytes^0.1, as in density TinyLFU. The bar is where 40 % of the bytes of a
 /// sample of all entries do not reach it; entries below are evicted. So a pass over the main log frees about that share whatever
 /// the load, and what is copied stays in proportion to what is put. A credit, not the segment, limits how much a reclaim may carry:
-/// three quarters of everything reclaimed so far, less what was carried. One judge serves a store for as long as it is open.
+/// three quarters of everything reclaimed so far, less what was carried. One policy serves a store for as long as it is open.
 /// Figures are in docs/decisions/storage/0016-disk-eviction.md.
-package struct CarryJudge: Sendable {
+package struct RetentionPolicy: Sendable {
     /// How many entries to draw for a bar.
     static let sampleSize = 512
     /// The percentage of the bytes of a sample that do not reach above the bar.
@@ -22,7 +22,7 @@ package struct CarryJudge: Sendable {
 
     /// An entry of the segment being reclaimed that its row still points to.
     package struct Candidate: Sendable, Hashable {
-        /// The value of ``CarryJudge/score(weight:bytes:)``.
+        /// The value of ``RetentionPolicy/score(weight:bytes:)``.
         var score: Int
         /// The bytes of its record, which carrying copies.
         var recordBytes: Int
@@ -45,7 +45,7 @@ package struct CarryJudge: Sendable {
     private var recordCredit: Double
     private var blobCredit: Double
 
-    /// A judge that has reclaimed nothing, for a store with this capacity.
+    /// A policy that has reclaimed nothing, for a store with this capacity.
     package init(capacity: Int, segmentSize: Int) {
         recordReach = 4 * Double(max(0, segmentSize))
         blobReach = Double(max(0, capacity)) / 2
@@ -72,7 +72,7 @@ package struct CarryJudge: Sendable {
     /// - Parameters:
     ///   - small: the bytes of the small log's segments, including the one being written.
     ///   - total: the bytes of both logs.
-    ///   - window: the window share with the most hits, see ``WindowTrials/share``.
+    ///   - window: the window share with the most hits, see ``WindowTuner/share``.
     ///   - isMainDead: whether the main log's oldest segment is mostly dead, see ``isMostlyDead(live:recordBytes:blobBytes:)``.
     package static func log(
         small: Int,
@@ -172,13 +172,13 @@ package struct CarryJudge: Sendable {
     }
 }
 
-/// The trials that find the small log's share: every lookup asks whether they sample its key, which costs no lock, and few keys are
+/// The tuner that finds the small log's share: every lookup asks whether it samples its key, which costs no lock, and few keys are
 /// sampled.
 ///
-/// They begin once the store is half full; nothing is reclaimed before.
-final class SharedTrials: Sendable {
+/// It begins once the store is half full; nothing is reclaimed before.
+final class SharedWindowTuner: Sendable {
     private struct State {
-        var trials: WindowTrials
+        var tuner: WindowTuner
         /// How many entries the store holds when it is full.
         var expected = 0
         /// How many more requests until ``expected`` is outdated.
@@ -188,22 +188,22 @@ final class SharedTrials: Sendable {
     }
 
     private let state: Mutex<State>
-    /// ``WindowTrials/rarity``; 32 before they begin.
-    private let rarity = Atomic<UInt32>(32)
+    /// ``WindowTuner/samplingShift``; 32 before it begins.
+    private let samplingShift = Atomic<UInt32>(32)
 
-    init(seed: UInt64) { state = Mutex(State(trials: WindowTrials(beta: CarryJudge.beta, seed: seed))) }
+    init(seed: UInt64) { state = Mutex(State(tuner: WindowTuner(beta: RetentionPolicy.beta, seed: seed))) }
 
-    /// See ``WindowTrials/share``.
-    var share: Double { state.withLock { $0.trials.share } }
+    /// See ``WindowTuner/share``.
+    var share: Double { state.withLock { $0.tuner.share } }
 
     /// Begins, unless already begun.
     func begin() {
-        _ = rarity.compareExchange(expected: 32, desired: 0, ordering: .relaxed)
+        _ = samplingShift.compareExchange(expected: 32, desired: 0, ordering: .relaxed)
     }
 
     /// Whether the key with this hash is sampled.
     func samples(_ hash: UInt32) -> Bool {
-        WindowTrials.samples(hash, rarity: rarity.load(ordering: .relaxed))
+        WindowTuner.samples(hash, samplingShift: samplingShift.load(ordering: .relaxed))
     }
 
     /// Whether it is time for ``expect(_:)``.
@@ -214,13 +214,13 @@ final class SharedTrials: Sendable {
         state.withLock { ($0.expected, $0.life) = (entries, 16) }
     }
 
-    /// Records a request for a sampled key; see ``WindowTrials/note(_:size:weight:now:capacity:expected:)``.
+    /// Records a request for a sampled key; see ``WindowTuner/note(_:size:weight:now:capacity:expected:)``.
     func note(_ hash: UInt32, size: Int, weight: Int32, capacity: Int) {
         state.withLock { state in
             state.life -= 1
-            let stands = Double(UInt64(1) << UInt64(state.trials.rarity))
+            let stands = Double(UInt64(1) << UInt64(state.tuner.samplingShift))
             state.time += stands / Double(KeyFrequencies.halfLife * max(1, state.expected))
-            state.trials.note(
+            state.tuner.note(
                 hash,
                 size: size,
                 weight: weight,
@@ -228,7 +228,7 @@ final class SharedTrials: Sendable {
                 capacity: capacity,
                 expected: state.expected
             )
-            rarity.store(state.trials.rarity, ordering: .relaxed)
+            samplingShift.store(state.tuner.samplingShift, ordering: .relaxed)
         }
     }
 }

@@ -16,7 +16,7 @@ package enum ThreadStripe {
 }
 
 /// A sum that threads can add to at the same time without waiting for each other.
-final class StripedCount: Sendable {
+final class StripedCounter: Sendable {
     /// A number followed by a hundred bytes of padding, so that no two share a cache line.
     private struct Stripe: ~Copyable, Sendable {
         let sum = Atomic(0)
@@ -51,7 +51,7 @@ struct ReadBuffer: Sendable {
     /// The most hits held.
     static let size = 64
 
-    private var tickets = [SlotTicket](repeating: .none, count: Self.size)
+    private var handles = [SlotHandle](repeating: .none, count: Self.size)
 
     /// The hits held.
     private(set) var count = 0
@@ -59,27 +59,27 @@ struct ReadBuffer: Sendable {
     /// Notes a hit, or drops it.
     ///
     /// - Returns: whether this is a good moment to pass the hits on: when half full, and now and then from there on.
-    mutating func note(_ ticket: SlotTicket) -> Bool {
+    mutating func note(_ handle: SlotHandle) -> Bool {
         guard count < Self.size else { return true }
-        tickets[count] = ticket
+        handles[count] = handle
         count += 1
         return count >= Self.size / 2 && count % (Self.size / 8) == 0
     }
 
     /// Passes the hits to `body` in order, and clears them.
-    mutating func drain(_ body: (SlotTicket) -> Void) {
-        for index in 0..<count { body(tickets[index]) }
+    mutating func drain(_ body: (SlotHandle) -> Void) {
+        for index in 0..<count { body(handles[index]) }
         count = 0
     }
 }
 
-/// An entry's slot and which of the slot's lives it belongs to, so that tickets of earlier lives are recognized.
-struct SlotTicket: Sendable, Hashable {
+/// An entry's slot and which of the slot's lives it belongs to, so that handles of earlier lives are recognized.
+struct SlotHandle: Sendable, Hashable {
     /// The slot.
     let slot: UInt32
     /// Which life of the slot, from 1.
     let life: UInt32
 
     /// Stands for no slot.
-    static let none = SlotTicket(slot: 0, life: 0)
+    static let none = SlotHandle(slot: 0, life: 0)
 }
