@@ -3,7 +3,6 @@
 
 #if AsyncHTTPClient
     public import AsyncHTTPClient
-    internal import Foundation
     public import Holdfast
     public import HoldfastSemantics
     internal import Logging
@@ -11,10 +10,7 @@
     internal import NIOHTTP1
 
     #if canImport(FoundationNetworking)
-        internal import FoundationNetworking
-    #endif
-
-    #if canImport(FoundationNetworking)
+        internal import Foundation
         public import FoundationNetworking
     #else
         public import Foundation

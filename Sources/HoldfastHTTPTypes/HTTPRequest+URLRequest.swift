@@ -2,17 +2,14 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if HTTPTypes
-    internal import Foundation
+    public import Foundation
     public import HTTPTypes
     public import Holdfast
     internal import HoldfastSemantics
 
     #if canImport(FoundationNetworking)
         // On Linux, Foundation has URLRequest in a separate module.
-        internal import Foundation
         public import FoundationNetworking
-    #else
-        public import Foundation
     #endif
 
     extension HTTPRequest {
@@ -52,14 +49,6 @@
             )
         }
     }
-
-    #if canImport(FoundationNetworking)
-        // On Linux, Foundation has URLRequest in a separate module.
-        public import Foundation
-        public import FoundationNetworking
-    #else
-        public import Foundation
-    #endif
 
     extension URLRequest {
         /// Creates a URLRequest, as URLSession and `Pipeline` take it.
