@@ -65,7 +65,7 @@
         /// What an error means by itself.
         static func meaning(of error: any Error) -> FailureMeaning {
             if let error = error as? HTTPClientError { return ofClient[error.shortDescription] ?? .unknown }
-            return below(error) ?? .unknown
+            return meaning(ofLower: error) ?? .unknown
         }
 
         private static let ofClient: [String: FailureMeaning] = {
@@ -105,7 +105,7 @@
 
     extension ClientFailure {
         /// What an error of the layers below the client means; nil if it is not one of them.
-        static func below(_ error: any Error) -> FailureMeaning? {
+        static func meaning(ofLower error: any Error) -> FailureMeaning? {
             switch error {
             case let error as NIOConnectionError: ofConnecting(error)
             case let error as NIOSSLError: ofTLS(error)
@@ -114,7 +114,7 @@
             case let error as IOError: ofSocket(error)
             case let error as ChannelError: ofChannel(error)
             case let error as HTTPParserError: ofParsing(error)
-            case let error as NIOHTTP2Errors.StreamError: below(error.baseError)
+            case let error as NIOHTTP2Errors.StreamError: meaning(ofLower: error.baseError)
             case let error as any NIOHTTP2Error: ofHTTP2(error)
             default: ofName("\(String(reflecting: type(of: error)))")
             }

@@ -28,7 +28,7 @@ extension HTTPCache {
         _ selection: CacheSelection,
         now: Timestamp = SystemClock().timestamp
     ) async throws(StoreError) -> Int? {
-        endExchanges(of: selection)
+        guard endExchanges(of: selection) else { return 0 }
         storedElsewhere.forgetAll()
         if case .tag(let tag) = selection.form { return try await writer.purge(.tag(tag), now: now) }
         let isSelected = predicate(of: selection, now: now)
@@ -61,7 +61,7 @@ extension HTTPCache {
         _ selection: CacheSelection,
         now: Timestamp = SystemClock().timestamp
     ) async throws(StoreError) -> Int {
-        endExchanges(of: selection)
+        guard endExchanges(of: selection) else { return 0 }
         let isSelected = predicate(of: selection, now: now)
         var count = 0
         var failure: StoreError?
@@ -77,11 +77,17 @@ extension HTTPCache {
     }
 
     /// From now on no exchange that has begun stores what is selected.
-    private func endExchanges(of selection: CacheSelection) {
-        guard case .uri(let target) = selection.form else { return writer.invalidations.noteAll() }
-        guard let target = target.map(options.keyTarget) else { return }
+    ///
+    /// - Returns: false if nothing can be selected, because it is no URI of HTTP.
+    private func endExchanges(of selection: CacheSelection) -> Bool {
+        guard case .uri(let uri) = selection.form else {
+            writer.invalidations.noteAll()
+            return true
+        }
+        guard let target = uri.map(options.keyTarget) else { return false }
         // It is not known yet under which other URIs a response in progress may be stored that answers this one.
         if holdsSearchVariance { writer.invalidations.noteAll() } else { writer.invalidations.note(target) }
+        return true
     }
 
     /// The current selected entries.

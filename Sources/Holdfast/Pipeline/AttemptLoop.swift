@@ -60,6 +60,7 @@ struct AttemptLoop: Exchanging {
             context.conditions == nil,
             context.deadline == nil
         else { return try await exchange(request, after: nil, records: [], context: &context) }
+        try Task.checkCancellation()
         context.attempt = 1
         context.wantsNewConnection = false
         var records: [AttemptRecord] = []
@@ -372,7 +373,6 @@ extension AttemptLoop {
         let request = prepared.request
         let start = context.clock.now
         do {
-            try Task.checkCancellation()
             let end = limit.map { start.advanced(by: $0) }
             context.attemptDeadline = earlier(of: context.deadline, and: end)
             context.attemptIsCut = context.attemptDeadline.map { $0 != end } ?? false

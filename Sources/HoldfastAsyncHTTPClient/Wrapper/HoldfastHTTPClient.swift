@@ -201,7 +201,8 @@
             case .badRequest: return error.cause ?? error
             default: break
             }
-            guard let cause = error.cause, cause is HTTPClientError || ClientFailure.below(cause) != nil else {
+            guard let cause = error.cause, cause is HTTPClientError || ClientFailure.meaning(ofLower: cause) != nil
+            else {
                 return error
             }
             return cause

@@ -42,7 +42,7 @@
             }
             var (status, text) =
                 ProxyRefusal.answers[error.code] ?? (.badGateway, "the exchange with the origin failed")
-            if error.code == .badRequest, let fault = ProxyRefusal.fault(below: error) {
+            if error.code == .badRequest, let fault = ProxyRefusal.fault(in: error) {
                 // The client's own content is at fault, and the server refuses it with this.
                 (status, text) = (fault.status, fault.message)
             } else if let fault = error.cause as? MessageFault, fault.isOverLimit {
@@ -59,7 +59,7 @@
         }
 
         /// What was wrong with the content of the request, however many errors are wrapped around it.
-        private static func fault(below error: ServiceError) -> MessageFault? {
+        private static func fault(in error: ServiceError) -> MessageFault? {
             var error = error
             while let cause = error.cause as? ServiceError { error = cause }
             return error.cause as? MessageFault

@@ -29,9 +29,6 @@
             scanner = HeadScanner(limits: limits, rules: .response)
         }
 
-        /// Whether a part of a head has arrived.
-        var isMidway: Bool { !held.isEmpty }
-
         /// Consumes the next bytes.
         ///
         /// - Returns: the head once it is complete, and how many of `bytes` belong to it; nil if more are needed, and

@@ -267,8 +267,9 @@
     extension RedisReply {
         /// What a refusal means, and what to do; nil if nothing was refused.
         ///
-        /// `.badConfiguration` and `.readOnly` last until the server or the address is changed, `.temporarilyUnavailable` passes, `.noSpace`
-        /// needs room, and `.corrupt` is only about this command. A script's refusal may follow text of the server's own.
+        /// `.badConfiguration` and `.readOnly` last until the server or the address is changed, `.temporarilyUnavailable`
+        /// passes, `.noSpace` needs room, and `.corrupt` is only about this command. A script's refusal may follow text of the
+        /// server's own.
         var refusal: StoreError? { errorText.map(RedisReply.refusal(for:)) }
 
         static func refusal(for text: String) -> StoreError {

@@ -51,8 +51,6 @@
 
         /// Bytes received so far.
         var count: Int { state.withLock { $0.tailStart + $0.tail.count } }
-        /// Chunks that the server has.
-        var chunkCount: Int { state.withLock { $0.sent } }
         /// The bytes that are not in a chunk.
         var tail: [UInt8] { state.withLock { $0.tail } }
 

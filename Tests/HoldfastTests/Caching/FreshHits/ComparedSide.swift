@@ -134,7 +134,7 @@ struct ComparedAnswer: Equatable, Sendable {
     var error: String?
     var sends = 0
     /// Whether it was a fresh hit, judged by facts alone; not compared.
-    var isReady = false
+    var isByFacts = false
 
     var text: String { String(decoding: body, as: UTF8.self) }
 
@@ -153,7 +153,7 @@ struct ComparedAnswer: Equatable, Sendable {
         let made = response.makeHTTPURLResponse()
         let fields = made?.allHeaderFields.map { "\($0.key): \($0.value)" }.sorted() ?? []
         foundation = "\(made?.statusCode ?? 0) \(made?.url?.absoluteString ?? "") \(fields)"
-        isReady = response.source == .fresh && !(response.storedOrigin is StoredOrigin)
+        isByFacts = response.source == .fresh && !(response.storedOrigin is StoredOrigin)
     }
 
     static func == (left: ComparedAnswer, right: ComparedAnswer) -> Bool {

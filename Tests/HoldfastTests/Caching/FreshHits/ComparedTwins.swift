@@ -18,7 +18,7 @@ final class ComparedTwins {
     let short: ComparedSide
     let long: ComparedSide
     /// How many answers were ready.
-    private(set) var readyCount = 0
+    private(set) var byFactsCount = 0
 
     init(_ setting: ComparedSetting) {
         short = ComparedSide(setting, answersFreshHits: true)
@@ -53,8 +53,8 @@ final class ComparedTwins {
         let seen = await short.ask(request, body: body, options)
         let expected = await long.ask(request, body: body, options)
         #expect(seen == expected, "\(note)", sourceLocation: sourceLocation)
-        #expect(!expected.isReady, "\(note)", sourceLocation: sourceLocation)
-        if seen.isReady { readyCount += 1 }
+        #expect(!expected.isByFacts, "\(note)", sourceLocation: sourceLocation)
+        if seen.isByFacts { byFactsCount += 1 }
         return seen
     }
 
@@ -68,7 +68,7 @@ final class ComparedTwins {
         await ask(request, options, note: "first", sourceLocation: sourceLocation)
         await ask(request, options, note: "second", sourceLocation: sourceLocation)
         let seen = await ask(request, options, note: "third", sourceLocation: sourceLocation)
-        #expect(seen.isReady, "the third answer is not ready", sourceLocation: sourceLocation)
+        #expect(seen.isByFacts, "the third answer is not ready", sourceLocation: sourceLocation)
         return seen
     }
 

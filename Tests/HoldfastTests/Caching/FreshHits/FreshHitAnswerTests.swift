@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ready answers: what the request says", .timeLimit(.minutes(20)))
+@Suite("Fresh hits: what the request says", .timeLimit(.minutes(20)))
 struct FreshHitAnswerTests {
     @Test("The third of equal plain requests is answered at once, with any hooks", arguments: ComparedChain.allCases)
     func plain(_ chain: ComparedChain) async {
@@ -39,8 +39,8 @@ struct FreshHitAnswerTests {
     func fields(_ fields: [String: String]) async {
         let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60", "ETag": "\"v1\""] }
         await twins.warm()
-        #expect(await !twins.ask(.get("http://origin.example/a", fields)).isReady)
-        #expect(await !twins.ask(.get("http://origin.example/a", fields)).isReady)
+        #expect(await !twins.ask(.get("http://origin.example/a", fields)).isByFacts)
+        #expect(await !twins.ask(.get("http://origin.example/a", fields)).isByFacts)
         twins.expectSameCounts()
     }
 
@@ -60,7 +60,7 @@ struct FreshHitAnswerTests {
         #expect(seen.fields["X-Call"] == "0")
         for other in [[:], ["Authorization": "Bearer b"], ["Cookie": "a=c"], ["Cookie": "a=b", "Authorization": "x"]] {
             let seen = await twins.ask(.get("http://origin.example/a", other))
-            #expect(!seen.isReady && seen.text != "1", "\(other)")
+            #expect(!seen.isByFacts && seen.text != "1", "\(other)")
         }
         #expect(await twins.ask(personal).text == "1")
         twins.expectSameCounts()
@@ -72,7 +72,7 @@ struct FreshHitAnswerTests {
         var (alice, bob) = (CallOptions(), CallOptions())
         (alice.principal, bob.principal) = ("alice", "")
         await twins.warm(.get(), alice)
-        #expect(await twins.ask(.get("http://origin.example/a", ["Authorization": "t"]), alice).isReady)
+        #expect(await twins.ask(.get("http://origin.example/a", ["Authorization": "t"]), alice).isByFacts)
         #expect(await twins.ask(.get(), bob).text == "2")
         #expect(await twins.ask(.get()).text == "3")
         twins.expectSameCounts()
@@ -85,7 +85,7 @@ struct FreshHitAnswerTests {
         options.principal = "alice"
         for cookie in ["a=1", "a=1", "a=1", "a=2", "a=2", "a=1"] {
             let seen = await twins.ask(.get("http://origin.example/a", ["Cookie": cookie]), options)
-            #expect(!seen.isReady)
+            #expect(!seen.isByFacts)
             #expect(seen.text == (cookie == "a=1" ? "1" : "2"))
         }
     }
@@ -98,12 +98,12 @@ struct FreshHitAnswerTests {
             ("no-store", false), ("max-age=0", false), ("no-transform, x=y", true), ("", true), ("max-age=\"9\"", true),
         ]
     )
-    func directives(_ value: String, _ isReady: Bool) async {
+    func directives(_ value: String, _ isByFacts: Bool) async {
         let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=60"] }
         await twins.warm()
         twins.advance(.seconds(5))
         let seen = await twins.ask(.get("http://origin.example/a", ["Cache-Control": value]))
-        #expect(seen.isReady == isReady)
+        #expect(seen.isByFacts == isByFacts)
         twins.expectSameCounts()
     }
 
@@ -112,7 +112,7 @@ struct FreshHitAnswerTests {
         let twins = ComparedTwins()
         await twins.warm()
         let seen = await twins.ask(.get("http://origin.example/a", ["X-Trace": "1", "Accept": "text/html"]))
-        #expect(seen.isReady)
+        #expect(seen.isByFacts)
         #expect(seen.presented == ["Accept": "text/html", "X-Trace": "1"])
     }
 
@@ -123,7 +123,7 @@ struct FreshHitAnswerTests {
             ("lower case", false), ("other target", false), ("accepted", true), ("principal", false), ("reload", false),
         ]
     )
-    func options(_ kind: String, _ isReady: Bool) async throws {
+    func options(_ kind: String, _ isByFacts: Bool) async throws {
         let twins = ComparedTwins()
         await twins.warm()
         var options = CallOptions()
@@ -144,7 +144,7 @@ struct FreshHitAnswerTests {
         }
         let request = options.exactHead?.makeRequest() ?? .get("http://origin.example/a")
         let seen = await twins.ask(request, options, note: kind)
-        #expect(seen.isReady == isReady)
+        #expect(seen.isByFacts == isByFacts)
         twins.expectSameCounts(note: kind)
     }
 
@@ -175,15 +175,15 @@ struct FreshHitAnswerTests {
         func request(_ fields: [String: String]) -> URLRequest { .get("http://origin.example/a", fields) }
         let german = ["X-Tenant": "a", "Accept-Language": "de, en"]
         await twins.warm(request(german))
-        #expect(await twins.ask(request(["x-tenant": "a", "ACCEPT-LANGUAGE": "de, en"])).isReady)
+        #expect(await twins.ask(request(["x-tenant": "a", "ACCEPT-LANGUAGE": "de, en"])).isByFacts)
         for other in [
             ["X-Tenant": "a"], ["X-Tenant": "b", "Accept-Language": "de, en"], [:],
             ["X-Tenant": "", "Accept-Language": "de, en"], ["X-Tenant": "a", "Accept-Language": "fr"],
         ] {
-            #expect(await !twins.ask(request(other)).isReady, "\(other)")
+            #expect(await !twins.ask(request(other)).isByFacts, "\(other)")
         }
         // By now there are several variants.
-        #expect(await twins.ask(request(german)).isReady)
+        #expect(await twins.ask(request(german)).isByFacts)
         twins.expectSameCounts()
     }
 
@@ -193,9 +193,9 @@ struct FreshHitAnswerTests {
         func request(_ codings: String) -> URLRequest { .get("http://origin.example/a", ["Accept-Encoding": codings]) }
         await twins.warm(request("gzip, br"))
         let other = await twins.ask(request("br,gzip"))
-        #expect(!other.isReady && other.text == "1")
-        #expect(await !twins.ask(request("br,gzip")).isReady)
-        #expect(await twins.ask(request("gzip, br")).isReady)
+        #expect(!other.isByFacts && other.text == "1")
+        #expect(await !twins.ask(request("br,gzip")).isByFacts)
+        #expect(await twins.ask(request("gzip, br")).isByFacts)
     }
 
     @Test("Values that are equal in Unicode but not in bytes are different, as on the full path")
@@ -205,7 +205,7 @@ struct FreshHitAnswerTests {
         await twins.warm(request("caf\u{E9}"))
         let other = await twins.ask(request("cafe\u{301}"))
         #expect(other.text == "2")
-        #expect(!other.isReady)
+        #expect(!other.isByFacts)
     }
 
     @Test("The same applies to a field that the transport adds")
@@ -225,7 +225,7 @@ struct FreshHitAnswerTests {
         for _ in 0..<3 { await twins.ask(both) }
         for value in ["a", "b"] {
             let seen = await twins.ask(.get("http://origin.example/a", ["X-Tenant": value]))
-            #expect(!seen.isReady)
+            #expect(!seen.isByFacts)
         }
         twins.expectSameCounts()
     }
@@ -238,7 +238,7 @@ struct FreshHitAnswerTests {
         #expect(await twins.ask().text == "2")
         twins.setImplicit(["Cookie": "session=1"])
         let other = await twins.ask()
-        #expect(!other.isReady && other.text == "1")
+        #expect(!other.isByFacts && other.text == "1")
         twins.setImplicit(["X-Other": "1"])
         #expect(await twins.ask().text == "1")
         twins.setImplicit([:])
@@ -252,7 +252,7 @@ struct FreshHitAnswerTests {
         twins.setImplicit(["Cache-Control": "max-age=30"])
         await twins.warm()
         twins.advance(.seconds(30))
-        #expect(await twins.ask().isReady)
+        #expect(await twins.ask().isByFacts)
         twins.advance(.seconds(1))
         #expect(await twins.ask().text == "2")
         twins.expectSameCounts()
@@ -272,7 +272,7 @@ struct FreshHitAnswerTests {
     func methods(_ method: String) async {
         let twins = ComparedTwins()
         await twins.warm()
-        #expect(await !twins.ask(.request(method, "http://origin.example/a")).isReady)
+        #expect(await !twins.ask(.request(method, "http://origin.example/a")).isByFacts)
         await twins.ask()
         twins.expectSameCounts()
     }
@@ -281,8 +281,8 @@ struct FreshHitAnswerTests {
     func head() async {
         let twins = ComparedTwins()
         await twins.ask()
-        for _ in 0..<3 { #expect(await !twins.ask(.request("HEAD", "http://origin.example/a")).isReady) }
-        #expect(await twins.ask().isReady)
+        for _ in 0..<3 { #expect(await !twins.ask(.request("HEAD", "http://origin.example/a")).isByFacts) }
+        #expect(await twins.ask().isByFacts)
     }
 
     @Test(
@@ -297,7 +297,7 @@ struct FreshHitAnswerTests {
         await twins.warm()
         var request = URLRequest.get()
         request.cachePolicy = policy
-        #expect(await !twins.ask(request).isReady)
+        #expect(await !twins.ask(request).isByFacts)
         await twins.ask()
         twins.expectSameCounts()
     }
@@ -308,11 +308,11 @@ struct FreshHitAnswerTests {
         await twins.warm()
         var request = URLRequest.get()
         request.httpBody = Data("x".utf8)
-        #expect(await !twins.ask(request).isReady)
-        #expect(await !twins.ask(.get(), body: .bytes(ByteChunk([1]))).isReady)
+        #expect(await !twins.ask(request).isByFacts)
+        #expect(await !twins.ask(.get(), body: .bytes(ByteChunk([1]))).isByFacts)
         request.httpBody = nil
         request.httpBodyStream = InputStream(data: Data("x".utf8))
-        #expect(await !twins.ask(request).isReady)
+        #expect(await !twins.ask(request).isByFacts)
         await twins.ask()
         twins.expectSameCounts()
     }
@@ -324,9 +324,9 @@ struct FreshHitAnswerTests {
         twins.setEdit(["X-Tenant": "b"])
         #expect(await twins.ask().text == "2")
         twins.setEdit(["Authorization": "Bearer a"])
-        #expect(await !twins.ask().isReady)
+        #expect(await !twins.ask().isByFacts)
         twins.setEdit(["Cache-Control": "no-cache"])
-        #expect(await !twins.ask().isReady)
+        #expect(await !twins.ask().isByFacts)
         twins.expectSameCounts()
     }
 }

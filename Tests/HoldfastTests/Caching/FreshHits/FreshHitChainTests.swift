@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ready answers: what is around the cache", .timeLimit(.minutes(20)))
+@Suite("Fresh hits: what is around the cache", .timeLimit(.minutes(20)))
 struct FreshHitChainTests {
     @Test("Options that affect the cache send a call along the full path", arguments: ComparedChain.allCases)
     func concerningOptions(_ chain: ComparedChain) async throws {
@@ -24,16 +24,16 @@ struct FreshHitChainTests {
             change(&options)
             return await twins.ask(.get("http://origin.example/a", ["X-Key": "k"]), options)
         }
-        #expect(await !ask { $0.cache = .revalidate }.isReady)
-        #expect(await !ask { $0.cache = .noStore }.isReady)
-        #expect(await !ask { $0.cache = .maxStale(.seconds(1)) }.isReady)
-        #expect(await !ask { $0.cache.minFresh = .seconds(61) }.isReady)
-        #expect(await !ask { $0.principal = "alice" }.isReady)
-        #expect(await !ask { $0.credentialFields = ["X-Key"] }.isReady)
-        #expect(await !ask { $0.cachesContent = .raw }.isReady)
+        #expect(await !ask { $0.cache = .revalidate }.isByFacts)
+        #expect(await !ask { $0.cache = .noStore }.isByFacts)
+        #expect(await !ask { $0.cache = .maxStale(.seconds(1)) }.isByFacts)
+        #expect(await !ask { $0.cache.minFresh = .seconds(61) }.isByFacts)
+        #expect(await !ask { $0.principal = "alice" }.isByFacts)
+        #expect(await !ask { $0.credentialFields = ["X-Key"] }.isByFacts)
+        #expect(await !ask { $0.cachesContent = .raw }.isByFacts)
         let exact = try ExactRequestHead(method: .get, origin: "http://origin.example", requestTarget: "/b")
         // It is another request's.
-        #expect(await ask { $0.exactHead = exact }.isReady)
+        #expect(await ask { $0.exactHead = exact }.isByFacts)
         twins.expectSameCounts()
     }
 
@@ -47,10 +47,10 @@ struct FreshHitChainTests {
         options.timeout = .seconds(9)
         options.retryRules = RetryRules.none
         options.prepare = [{ request, _ in request.setValue("1", forHTTPHeaderField: "X-Prepared") }]
-        #expect(await twins.ask(.get(), options).isReady)
+        #expect(await twins.ask(.get(), options).isByFacts)
         var bare = CallOptions()
         bare.usesAuthorization = false
-        #expect(await twins.ask(.get(), bare).isReady)
+        #expect(await twins.ask(.get(), bare).isByFacts)
         twins.expectSameCounts()
     }
 
@@ -82,7 +82,7 @@ struct FreshHitChainTests {
         await twins.warm()
         var options = CallOptions()
         options.acceptance = .successful
-        for _ in 0..<3 { #expect(await twins.ask(.get(), options).isReady) }
+        for _ in 0..<3 { #expect(await twins.ask(.get(), options).isByFacts) }
         twins.expectSameCounts()
     }
 

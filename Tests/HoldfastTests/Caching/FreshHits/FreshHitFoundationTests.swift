@@ -12,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ready answers: the Foundation form of the head", .timeLimit(.minutes(20)))
+@Suite("Fresh hits: the Foundation form of the head", .timeLimit(.minutes(20)))
 struct FreshHitFoundationTests {
     let twins = ComparedTwins { _, _ in ["Cache-Control": "max-age=600", "X-A": "1"] }
 

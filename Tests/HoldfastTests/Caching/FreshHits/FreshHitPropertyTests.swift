@@ -14,7 +14,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ready answers: any history has the same results on the short and the full path", .timeLimit(.minutes(20)))
+@Suite("Fresh hits: any history has the same results on the short and the full path", .timeLimit(.minutes(20)))
 struct FreshHitPropertyTests {
     private static let stepCount = 120
     private static let historyCount = max(30, UInt64(History.steps(percent: 1, among: 10 * stepCount)))
@@ -59,7 +59,7 @@ struct FreshHitPropertyTests {
             if seen.source == .fresh { hits += 1 }
         }
         twins.expectSameCounts(note: "seed \(seed), \(chain)")
-        return (calls, hits, twins.readyCount)
+        return (calls, hits, twins.byFactsCount)
     }
 
     @Test("In memory", arguments: ComparedChain.allCases, [0, 100] as [UInt64])

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ready answers: the rules of the cache and of HTTP", .timeLimit(.minutes(20)))
+@Suite("Fresh hits: the rules of the cache and of HTTP", .timeLimit(.minutes(20)))
 struct FreshHitRulesTests {
     private static func options(_ change: (inout CacheOptions) -> Void) -> CacheOptions {
         var options = CacheOptions()
@@ -58,7 +58,7 @@ struct FreshHitRulesTests {
         for step in 1...5 {
             twins.advance(.milliseconds(700))
             let seen = await twins.ask()
-            #expect(seen.isReady)
+            #expect(seen.isByFacts)
             #expect(seen.fields["Age"] == "\(7 + step * 700 / 1_000)")
             #expect(seen.fields["Retry-After"] == "\(93 - step * 700 / 1_000)")
         }
@@ -74,7 +74,7 @@ struct FreshHitRulesTests {
             twins.advance(.milliseconds(290))
             await twins.ask()
         }
-        #expect(twins.readyCount > 25)
+        #expect(twins.byFactsCount > 25)
     }
 
     @Test("With a lifetime of the cache's own the Age is still the response's", arguments: [0, 600])
@@ -88,7 +88,7 @@ struct FreshHitRulesTests {
             twins.advance(.milliseconds(290))
             await twins.ask()
         }
-        #expect(twins.readyCount > 25)
+        #expect(twins.byFactsCount > 25)
         twins.advance(.milliseconds(300))
         await twins.ask()
         twins.advance(.milliseconds(1))
@@ -119,7 +119,7 @@ struct FreshHitRulesTests {
         await twins.ask()
         twins.setClock(by: .seconds(-3_600))
         let seen = await twins.ask()
-        #expect(seen.isReady)
+        #expect(seen.isByFacts)
         #expect(seen.fields["Age"] == "5")
         twins.setClock(by: .seconds(7_200))
         #expect(await twins.ask().text == "2")
@@ -134,7 +134,7 @@ struct FreshHitRulesTests {
     )
     func unready(_ cacheControl: String) async {
         let twins = ComparedTwins { _, _ in ["Cache-Control": cacheControl, "ETag": "\"v\""] }
-        for _ in 0..<4 { #expect(await !twins.ask().isReady) }
+        for _ in 0..<4 { #expect(await !twins.ask().isByFacts) }
         twins.expectSameCounts()
     }
 
@@ -144,9 +144,9 @@ struct FreshHitRulesTests {
         let seen = await twins.warm()
         #expect(seen.decision?.freshnessLeft == 60)
         let personal = URLRequest.get("http://origin.example/a", ["Authorization": "Bearer a"])
-        #expect(await !twins.ask(personal).isReady)
-        #expect(await twins.ask(personal).isReady)
-        #expect(await twins.ask().isReady)
+        #expect(await !twins.ask(personal).isByFacts)
+        #expect(await twins.ask(personal).isByFacts)
+        #expect(await twins.ask().isByFacts)
         twins.expectSameCounts()
     }
 
@@ -161,10 +161,10 @@ struct FreshHitRulesTests {
         for round in 0..<4 {
             let seen = await twins.ask(request)
             // The first has the digest of its cookie made; what it got is found then.
-            #expect(seen.isReady == (round >= 1))
+            #expect(seen.isByFacts == (round >= 1))
             #expect(seen.text == (mayBorrow ? "1" : "2"))
         }
-        #expect(await twins.ask().isReady)
+        #expect(await twins.ask().isByFacts)
         // Once there is one of its own, that one answers.
         await twins.ask(.get("http://origin.example/a", ["Cookie": "a=b", "Cache-Control": "no-cache"]))
         for _ in 0..<4 { #expect(await twins.ask(request).text == (mayBorrow ? "2" : "3")) }
@@ -181,12 +181,12 @@ struct FreshHitRulesTests {
         let request = URLRequest.get("http://origin.example/a", isImplicit ? [:] : ["Cookie": "AWSALB=1"])
         for round in 0..<4 {
             let seen = await twins.ask(request)
-            #expect(seen.isReady == (round >= 1))
+            #expect(seen.isByFacts == (round >= 1))
             #expect(seen.text == "1")
         }
         twins.setImplicit([:])
-        #expect(await twins.ask().isReady)
-        #expect(await twins.ask(request).isReady)
+        #expect(await twins.ask().isByFacts)
+        #expect(await twins.ask(request).isByFacts)
         twins.expectSameCounts()
     }
 
@@ -205,7 +205,7 @@ struct FreshHitRulesTests {
         #expect(await twins.ask(.get("http://origin.example/a?u=1")).text == "2")
         // Other paths are not concerned, once something is stored for them that answers no other query.
         await twins.ask(.get("http://origin.example/b"))
-        #expect(await !twins.ask(.get("http://origin.example/b")).isReady)
+        #expect(await !twins.ask(.get("http://origin.example/b")).isByFacts)
         twins.expectSameCounts()
     }
 
@@ -216,7 +216,7 @@ struct FreshHitRulesTests {
             let seen = await twins.ask(.get(url))
             #expect(seen.text == "1")
             #expect(await twins.ask(.get(url)).url?.absoluteString == url)
-            #expect(await twins.ask(.get(url)).isReady)
+            #expect(await twins.ask(.get(url)).isByFacts)
         }
         twins.expectSameCounts()
     }
@@ -236,7 +236,7 @@ struct FreshHitRulesTests {
         for round in 0..<6 {
             let seen = await twins.ask()
             #expect(seen.fields["Cache-Status"]?.hasPrefix("test") == true)
-            #expect(seen.isReady == (round > 0))
+            #expect(seen.isByFacts == (round > 0))
             twins.advance(.milliseconds(700))
         }
     }
@@ -248,10 +248,10 @@ struct FreshHitRulesTests {
         let recorders = [HitRateRecorder(), HitRateRecorder()]
         twins.short.cache.record(with: recorders[0])
         twins.long.cache.record(with: recorders[1])
-        for _ in 0..<3 { #expect(await !twins.ask().isReady) }
+        for _ in 0..<3 { #expect(await !twins.ask().isByFacts) }
         twins.short.cache.record(with: nil)
         twins.long.cache.record(with: nil)
-        #expect(await twins.ask().isReady)
+        #expect(await twins.ask().isByFacts)
         #expect(recorders.map(\.requestsSeen) == [3, 3])
     }
 }

@@ -13,7 +13,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Ready answers: what happens to their entry", .timeLimit(.minutes(20)))
+@Suite("Fresh hits: what happens to their entry", .timeLimit(.minutes(20)))
 struct FreshHitStoreTests {
     /// The stores that give bodies without suspending.
     enum Store: String, CaseIterable, Sendable {
@@ -32,7 +32,7 @@ struct FreshHitStoreTests {
     /// Asks until what is promoted is above and ready.
     private static func settle(_ twins: ComparedTwins, _ request: URLRequest = .get()) async {
         for _ in 0..<6 { await twins.ask(request) }
-        #expect(await twins.ask(request).isReady)
+        #expect(await twins.ask(request).isByFacts)
     }
 
     @Test("A reload replaces it", arguments: Store.allCases)
@@ -59,12 +59,12 @@ struct FreshHitStoreTests {
         let url = try #require(URLRequest.get().url)
         for selection in [CacheSelection.url(url), .tag("t"), .all, .path(url), .olderThan(.seconds(0))] {
             for _ in 0..<7 { await twins.ask(.get(), tagged) }
-            #expect(await twins.ask().isReady)
+            #expect(await twins.ask().isByFacts)
             twins.advance(.seconds(1))
             let before = twins.short.transport.sent.count
             try await twins.change { try await $0.cache.remove(selection, now: $0.clock.timestamp) }
             let seen = await twins.ask(.get(), tagged)
-            #expect(!seen.isReady)
+            #expect(!seen.isByFacts)
             #expect(seen.sends == before + 1)
         }
         twins.expectSameCounts()
@@ -76,7 +76,7 @@ struct FreshHitStoreTests {
         await Self.settle(twins)
         try await twins.change { try await $0.cache.markStale(.all, now: $0.clock.timestamp) }
         let seen = await twins.ask()
-        #expect(!seen.isReady)
+        #expect(!seen.isByFacts)
         #expect(seen.text == "2")
         twins.expectSameCounts()
     }
@@ -86,7 +86,7 @@ struct FreshHitStoreTests {
         let twins = ComparedTwins { _, number in number == 0 ? ["Cache-Control": "max-age=60"] : [:] }
         await twins.warm()
         try await twins.change { try await $0.cache.markStale(.all, now: $0.clock.timestamp) }
-        for _ in 0..<3 { #expect(await !twins.ask().isReady) }
+        for _ in 0..<3 { #expect(await !twins.ask().isByFacts) }
     }
 
     @Test("Pinning and unpinning change nothing in the answer", arguments: Store.allCases)
@@ -137,7 +137,7 @@ struct FreshHitStoreTests {
         await Self.settle(twins)
         await twins.change { (($0.cache.store as? TieredStore)?.upper as? MemoryStore)?.trim(to: 0) }
         let seen = await twins.ask()
-        #expect(!seen.isReady)
+        #expect(!seen.isByFacts)
         #expect(seen.text == "1")
         await Self.settle(twins)
     }
@@ -165,7 +165,7 @@ struct FreshHitStoreTests {
         await twins.warm()
         twins.advance(.milliseconds(59_999))
         let last = await twins.ask()
-        #expect(last.isReady)
+        #expect(last.isByFacts)
         #expect(last.decision == CacheDecision(.hit, reason: .fresh, age: 59, freshnessLeft: 1))
         twins.advance(.milliseconds(1))
         #expect(await twins.ask().text == "2")
@@ -178,7 +178,7 @@ struct FreshHitStoreTests {
         await twins.ask(.get("http://origin.example/a", ["X-Tenant": "b"]))
         for tenant in ["a", "b", "a"] {
             let seen = await twins.ask(.get("http://origin.example/a", ["X-Tenant": tenant]))
-            #expect(seen.isReady)
+            #expect(seen.isByFacts)
             #expect(seen.text == (tenant == "a" ? "1" : "2"))
         }
     }
@@ -192,7 +192,7 @@ struct FreshHitStoreTests {
         let requests = [["X-Tenant": "a"], [:], ["X-Tenant": "a", "X-Other": "b"], ["X-Other": "b"]]
             .map { URLRequest.get("http://origin.example/a", $0) }
         for request in requests + requests + requests { await twins.ask(request) }
-        #expect(await !twins.ask(requests[2]).isReady)
+        #expect(await !twins.ask(requests[2]).isByFacts)
         twins.expectSameCounts()
     }
 
@@ -204,7 +204,7 @@ struct FreshHitStoreTests {
         await twins.warm()
         await twins.change { ($0.cache.store as? DoubtingStore)?.doubts.set(true) }
         let seen = await twins.ask()
-        #expect(!seen.isReady)
+        #expect(!seen.isByFacts)
         #expect(seen.sends == 2)
     }
 
@@ -218,14 +218,14 @@ struct FreshHitStoreTests {
             return fields
         }
         for _ in 0..<3 { await twins.ask() }
-        #expect(await twins.ask().isReady)
+        #expect(await twins.ask().isByFacts)
         #expect(twins.short.transport.sent.count == 1)
     }
 
     @Test("A store whose bodies suspend makes nothing ready")
     func suspending() async {
         let twins = ComparedTwins(.lone, store: StoreMaker { FaultyStore() })
-        for _ in 0..<5 { #expect(await !twins.ask().isReady) }
+        for _ in 0..<5 { #expect(await !twins.ask().isByFacts) }
         twins.expectSameCounts()
     }
 
