@@ -46,7 +46,14 @@ public struct CachingHook: ServiceHook {
             case .serve(let stored):
                 response = stored
             case .serveAndRefresh(let stored, let fetchRequest):
-                refresh(fetchRequest, context: context)
+                // A refused response is removed and requested once more, so its refresh would be a second request for the same.
+                if let verdict = context.verdict {
+                    await verdict.whenDecided { [self, context] isAccepted in
+                        if isAccepted { refresh(fetchRequest, context: context) }
+                    }
+                } else {
+                    refresh(fetchRequest, context: context)
+                }
                 response = stored
             case .fetch(let fetchRequest):
                 switch try await result(of: fetchRequest, context: &context) {

@@ -76,6 +76,34 @@ struct RefusedEntryTests {
         }
     }
 
+    @Test("A stale response is revalidated in the background once its caller has accepted it, and never if it is refused")
+    func staleIsRefreshedOnceAccepted() async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=5, stale-while-revalidate=60"]
+        let bench = CacheBench(["first", "second", "third"].map { .respond(200, fields, body: $0) })
+        try await bench.load()
+        bench.clock.advance(by: .seconds(6))
+        var options = CallOptions()
+        options.acceptance = Acceptance { [transport = bench.transport] response in
+            let bytes = try await response.body.collect()
+            response.body = ResponseBody(bytes)
+            if bytes == ByteChunk(copying: "first".utf8) {
+                #expect(transport.sent.count == 1)
+                throw Refused(reason: "first")
+            }
+        }
+        #expect(try await bench.load(.get(), options) == .network("second"))
+        await bench.pipeline.drain()
+        #expect(bench.sends == 2)
+        #expect(bench.cache.statistics.backgroundRevalidations == 0)
+        bench.clock.advance(by: .seconds(6))
+        let stale = try await bench.load(.get(), options)
+        #expect(stale.source == .stale && stale.body == "second")
+        await bench.pipeline.drain()
+        #expect(bench.sends == 3)
+        #expect(bench.cache.statistics.backgroundRevalidations == 1)
+        #expect(try await bench.load(.get(), options) == .fresh("third"))
+    }
+
     @Test("A refused stored response is not fetched again if the call may not send")
     func refusedOnlyIfCached() async throws {
         let bench = CacheBench([.respond(200, ["Cache-Control": "max-age=60"], body: "bad")])

@@ -24,7 +24,7 @@ enum ComparedStep: Sendable {
     case edit([String: String])
 
     /// - Parameter mayRefuse: whether callers may refuse answers. What they send then would race with a revalidation in the
-    ///   background of what they refuse.
+    ///   background, by a pipeline below that knows nothing of the refusal, of what they refuse.
     static func random(mayRefuse: Bool, using random: inout SeededGenerator) -> ComparedStep {
         switch Int.random(in: 0..<80, using: &random) {
         case 0...4: .advance(.milliseconds([300, 999, 5_000, 9_000, 45_000][Int.random(in: 0..<5, using: &random)]))
@@ -97,7 +97,7 @@ enum ComparedStep: Sendable {
         case 2: options.credentialFields = ["X-Tenant"]
         case 3, 4: options.tags = [pick(["t", "u"], using: &random)]
         case 5: options.operationName = "op"
-        case 6: options.acceptance = .successful
+        case 6 where mayRefuse: options.acceptance = .successful
         case 7 where mayRefuse:
             // Refuses most of what is given, by what it says.
             options.acceptance = Acceptance { response in
