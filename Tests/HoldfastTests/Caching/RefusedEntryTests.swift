@@ -76,7 +76,7 @@ struct RefusedEntryTests {
         }
     }
 
-    @Test("A stale response is revalidated in the background once its caller has accepted it, and never if it is refused")
+    @Test("A stale response is revalidated in the background once its caller has accepted it, not if it is refused")
     func staleIsRefreshedOnceAccepted() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=5, stale-while-revalidate=60"]
         let bench = CacheBench(["first", "second", "third"].map { .respond(200, fields, body: $0) })
