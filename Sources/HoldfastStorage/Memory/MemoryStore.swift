@@ -199,6 +199,8 @@ public final class MemoryStore: CacheStore {
         return try shared.withLock { shared throws(StoreError) in
             if shared.isClosed { throw StoreError.closed }
             for noted in MemoryShards.ReadBufferID.all { shared.drain(noted, of: shards) }
+            // What a use has evicted is gone for `body` too.
+            applyEvictions(&shared)
             if let now { shared.accounting.latestNow = now }
             defer { gone = takeRemoved(&shared) }
             return try body(&shared)

@@ -49,6 +49,35 @@ struct MemoryPolicyTests {
         #expect(try await store.get("a").map(\.variant) == [StoreKey("1")])
     }
 
+    /// What may be asked of an entry that another one's use is about to evict.
+    enum Change: CaseIterable {
+        case purge, remove, invalidate, pin, describe
+    }
+
+    @Test("A change finds no entry that the uses noted before it have evicted", arguments: Change.allCases)
+    func usesFirst(_ change: Change) async throws {
+        let store = Self.picky(10_000, entrySize: 9_000)
+        let body = [UInt8](repeating: 1, count: 4_000)
+        try await store.put("kept", body)
+        let kept = try await store.put("kept", body)
+        try await store.put("declined", body)
+        // The policy hears of this with the next change; it then keeps this one in the place of the other.
+        _ = try await store.get("declined")
+        switch change {
+        case .purge: #expect(try await store.purge(.all, now: .at(0)) == 1)
+        case .remove: try await store.remove(kept)
+        case .invalidate: try await store.invalidate(kept.key)
+        case .pin: #expect(try await !store.setPinned(true, kept))
+        case .describe:
+            let described = try await store.replaceDescription(of: kept, with: EntryDescription("m"), now: .at(0))
+            #expect(described == nil)
+        }
+        let statistics = store.statistics
+        #expect(statistics.entriesEvicted == 1)
+        #expect(statistics.entriesRemoved == (change == .purge ? 1 : 0))
+        #expect(statistics.entryCount == (change == .purge ? 0 : 1))
+    }
+
     @Test("A reader continues when the policy does not keep the entry it reads")
     func follower() async throws {
         let store = Self.picky(10_000, entrySize: 9_000)

@@ -166,12 +166,7 @@ struct StoreHistories {
 
         /// Changes the description or the pin of what is there, or of what was.
         func change() async {
-            guard let number = known.keys.randomElement(using: &generator), let known = known[number]?.values.first
-            else {
-                return
-            }
-            let (entry, name) = (known.entry, Name(key: number, variant: 0))
-            _ = name
+            guard let number = anyKnown(), let entry = first(number) else { return }
             if generator.once(in: 3) {
                 let pinned = generator.once(in: 3)
                 guard (try? await store.setPinned(pinned, entry)) == true else { return }
@@ -236,7 +231,7 @@ struct StoreHistories {
             let count = try await store.purge(selection, now: .at(now))
             let removed = store.statistics.entriesRemoved - before.entriesRemoved
             if count != removed || before.entryCount - removed != store.statistics.entryCount {
-                fault("purged \(removed)")
+                fault("purge of \(selection) gave \(count ?? -1), from \(before) to \(store.statistics)")
             }
             for number in known.keys { known[number] = known[number]?.filter { !takes($0.value.entry) } }
             // Which writers a purge meets by their descriptions is asked elsewhere; here none of them goes on.
