@@ -52,7 +52,7 @@
         ///     detected. If that fails, coded responses are returned but not stored by any cache.
         public init(client: HTTPClient, undoesContentCoding: Bool? = nil) {
             traits = undoesContentCoding.map { ClientTraits(undoesCodings: $0) } ?? ClientTraits(of: client)
-            if var configuration = ClientTraits.configuration(of: client), !ClientTraits.handsUpRedirects(configuration)
+            if var configuration = ClientTraits.configuration(of: client), !ClientTraits.returnsRedirects(configuration)
             {
                 configuration.redirectConfiguration = .disallow
                 configuration.refuseStatusesBelow100()

@@ -44,7 +44,7 @@
         }
 
         /// Whether clients with this configuration are known not to follow redirects.
-        static func handsUpRedirects(_ configuration: HTTPClient.Configuration) -> Bool {
+        static func returnsRedirects(_ configuration: HTTPClient.Configuration) -> Bool {
             let mode = Mirror(reflecting: configuration.redirectConfiguration).children.first { $0.label == "mode" }?
                 .value
             return mode.map { "\($0)" == "disallow" } ?? false

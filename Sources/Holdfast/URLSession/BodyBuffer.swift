@@ -47,18 +47,13 @@ struct BodyBuffer {
     /// Finds the place of `chunk`; bytes are placed in the order in which they arrived.
     mutating func place(_ chunk: ByteChunk) -> Placement {
         if reserved == 0 && chunk.count <= memoryLimit - bytesInMemory {
-            keep(chunk)
+            chunks.append(chunk)
+            bytesInMemory += chunk.count
             return .memory
         }
         guard chunk.count <= diskLimit - reserved else { return .refused }
         defer { reserved += chunk.count }
         return .spill(offset: reserved)
-    }
-
-    /// Takes `chunk` into memory regardless of the limit, for bytes that are in memory anyway.
-    mutating func keep(_ chunk: ByteChunk) {
-        chunks.append(chunk)
-        bytesInMemory += chunk.count
     }
 
     /// That many of the bytes for which ``place(_:)`` returned an offset have been written.

@@ -101,17 +101,12 @@ struct SessionFields: Sendable {
 
     /// Whether the session may send other cookies than ``fields(for:withStoredCookies:)`` and the request say.
     ///
-    /// Stored ones replace a Cookie field of the request: always on Linux, possibly on Apple systems. Foundation on Linux also
-    /// sends them if a request wants none.
+    /// On Apple systems, stored ones may replace a Cookie field of the request.
     func mayReplaceCookies(of request: URLRequest) -> Bool {
-        #if canImport(Darwin)
-            guard request.httpShouldHandleCookies else { return false }
-        #endif
+        guard request.httpShouldHandleCookies, request.value(forHTTPHeaderField: "Cookie") != nil else { return false }
         var bare = request
         bare.setValue(nil, forHTTPHeaderField: "Cookie")
-        bare.httpShouldHandleCookies = true
         return cookie(for: bare) != nil
-            && (request.value(forHTTPHeaderField: "Cookie") != nil || !request.httpShouldHandleCookies)
     }
 
     /// The Basic credentials that libcurl makes from the user information in a URL; Apple's URLSession waits for a challenge.

@@ -153,13 +153,6 @@ final class URLSessionExchange: Sendable {
         }
     }
 
-    /// A whole body has arrived at once.
-    func received(whole data: Data) {
-        guard !data.isEmpty else { return }
-        let chunk = ByteChunk(copying: data)
-        perform(state.withLock { $0.keep(chunk) })
-    }
-
     /// Whether the connection had been used before.
     func receivedConnectionReuse(_ isReused: Bool) {
         state.withLock { $0.connectionReused = isReused }
@@ -364,15 +357,6 @@ struct ExchangeState {
         case .spill(let offset): return .spill(offset: offset, spillFile)
         case .refused: return .refused
         }
-    }
-
-    /// Takes bytes regardless of the limit.
-    mutating func keep(_ chunk: ByteChunk) -> [Action] {
-        guard case .running = transfer else { return [] }
-        progress = .bytesReceived
-        receivedBytes += chunk.count
-        buffer.keep(chunk)
-        return serveReader()
     }
 
     /// Bytes were written to `file`.

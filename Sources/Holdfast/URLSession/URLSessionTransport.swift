@@ -77,27 +77,36 @@ public final class URLSessionTransport: Transport {
         waitsForConnectivity = URLSessionTransport.waitsForConnectivity(own)
     }
 
-    /// A transport over an existing session, which is neither copied nor invalidated; its cache, if it has one, still works
-    /// below the pipeline.
+    /// A transport over an existing session, which is not invalidated; its cache, if it has one, still works below the pipeline on
+    /// Apple systems.
     ///
     /// On Apple systems, bodies are streamed through a delegate of each task. The session's own delegate is still asked about
-    /// certificates and proxies, but not called for anything else. On Linux, Foundation passes neither head nor body to a
-    /// task's delegate, so a response is returned when it has arrived completely, in memory; the bodies of redirects and of a
-    /// 401 with a Basic challenge are lost, and the session's stored cookies replace a Cookie field of the request. Do not
-    /// invalidate the session while the transport is in use.
-    ///
+    /// certificates and proxies, but not called for anything else. Do not invalidate the session while the transport is in use.
     /// The session adds its `httpAdditionalHeaders` to everything that it sends. If a redirect leads to another origin, those
-    /// that may hold a credential are overridden in the request: on Linux with a blank value, which makes libcurl leave out the
-    /// field; on Apple systems with an empty value, which is sent instead.
-    public init(session: URLSession, limits: Limits = Limits()) {
-        self.session = session
-        bridge = nil
-        let configuration = session.configuration
-        sessionFields = SessionFields(configuration)
-        self.limits = limits
-        requestTimeout = configuration.timeoutIntervalForRequest
-        waitsForConnectivity = URLSessionTransport.waitsForConnectivity(configuration)
+    /// that may hold a credential are overridden in the request with an empty value.
+    ///
+    /// On Linux, this is ``init(configuration:limits:)`` with the session's configuration, so requests have connections of their
+    /// own: Foundation passes neither head nor body to a task's delegate there, and its lookup in the session's cache, which
+    /// never has a response, ends the process if a task is cancelled meanwhile.
+    public convenience init(session: URLSession, limits: Limits = Limits()) {
+        #if canImport(Darwin)
+            self.init(over: session, limits: limits)
+        #else
+            self.init(configuration: session.configuration, limits: limits)
+        #endif
     }
+
+    #if canImport(Darwin)
+        private init(over session: URLSession, limits: Limits) {
+            self.session = session
+            bridge = nil
+            let configuration = session.configuration
+            sessionFields = SessionFields(configuration)
+            self.limits = limits
+            requestTimeout = configuration.timeoutIntervalForRequest
+            waitsForConnectivity = URLSessionTransport.waitsForConnectivity(configuration)
+        }
+    #endif
 
     deinit {
         invalidate()
@@ -130,10 +139,9 @@ public final class URLSessionTransport: Transport {
         }
         try request.checkHead()
         let upload = try await prepare(request, body: body, context: context)
-        let isDownload = context.options.isDownload
         var limits = limits
         // It becomes a file anyway.
-        if isDownload, limits.bodyOnDisk > 0 { limits.bodyOnDisk = .max }
+        if context.options.isDownload, limits.bodyOnDisk > 0 { limits.bodyOnDisk = .max }
         let idleLimit = idleLimit(of: request)
         let exchange = URLSessionExchange(
             upload,
@@ -144,7 +152,7 @@ public final class URLSessionTransport: Transport {
         )
         let presented = presentedFields(of: upload.request, context)
         let isIdempotent = context.options.isIdempotent ?? RequestMethod(request).isIdempotent
-        let task = try makeTask(for: upload, isIdempotent: isIdempotent, isDownload: isDownload, exchange)
+        let task = try makeTask(for: upload, isIdempotent: isIdempotent, exchange)
         let watches = watch(exchange, idleLimit: idleLimit, context: context)
         defer {
             for watch in watches { watch.cancel() }
@@ -164,7 +172,7 @@ public final class URLSessionTransport: Transport {
     private func presentedFields(of request: URLRequest, _ context: CallContext) -> HeaderFields {
         var own = HeaderFields(request.allHTTPHeaderFields ?? [:])
         if bridge == nil, context.isForeignHop {
-            own.removeAll { $0.value == URLSessionTransport.suppressingValue && sessionFields.binds($0.name) }
+            own.removeAll { $0.value == URLSessionTransport.overridingValue && sessionFields.binds($0.name) }
         }
         return sessionFields.fields(
             for: request,
@@ -174,14 +182,8 @@ public final class URLSessionTransport: Transport {
         .merging(own)
     }
 
-    /// The value of a field that a session must not add to a request: on Linux, one that libcurl treats as none.
-    private static var suppressingValue: String {
-        #if canImport(Darwin)
-            ""
-        #else
-            " "
-        #endif
-    }
+    /// The value of a field that somebody else's session must not add to a request.
+    private static let overridingValue = ""
 
     /// The request with the fields that our own session does not add itself, and without those that a foreign one would add to a
     /// hop to another origin.
@@ -189,7 +191,7 @@ public final class URLSessionTransport: Transport {
         var request = request
         let bound = sessionFields.bound.isEmpty ? HeaderFields() : sessionFields.boundFields(for: request)
         #if !canImport(Darwin)
-            if bridge != nil, let cookie = sessionFields.cookie(for: request) {
+            if let cookie = sessionFields.cookie(for: request) {
                 request.setValue(cookie, forHTTPHeaderField: "Cookie")
             }
         #endif
@@ -197,7 +199,7 @@ public final class URLSessionTransport: Transport {
             for line in bound { request.setValue(line.value, forHTTPHeaderField: line.name.rawName) }
         } else if bridge == nil, context.isForeignHop {
             for line in bound {
-                request.setValue(URLSessionTransport.suppressingValue, forHTTPHeaderField: line.name.rawName)
+                request.setValue(URLSessionTransport.overridingValue, forHTTPHeaderField: line.name.rawName)
             }
         }
         return request
@@ -208,7 +210,7 @@ public final class URLSessionTransport: Transport {
         #if canImport(Darwin)
             false
         #else
-            bridge != nil
+            true
         #endif
     }
 
@@ -240,7 +242,6 @@ public final class URLSessionTransport: Transport {
     private func makeTask(
         for upload: RequestUpload,
         isIdempotent: Bool,
-        isDownload: Bool,
         _ exchange: URLSessionExchange
     ) throws -> URLSessionTask {
         #if !canImport(Darwin)
@@ -249,8 +250,7 @@ public final class URLSessionTransport: Transport {
         #endif
         // Making a task traps once the session is invalidated, so a lock separates the two; neither does I/O.
         let task: URLSessionTask? = isInvalidated.withLock { isInvalidated in
-            isInvalidated
-                ? nil : rawTask(for: upload, isIdempotent: isIdempotent, isDownload: isDownload, exchange)
+            isInvalidated ? nil : rawTask(for: upload, isIdempotent: isIdempotent, exchange)
         }
         guard let task else {
             throw ServiceError(
@@ -360,23 +360,16 @@ extension URLSessionTransport {
     func rawTask(
         for upload: RequestUpload,
         isIdempotent: Bool,
-        isDownload: Bool,
         _ exchange: URLSessionExchange
     ) -> URLSessionTask {
-        guard let bridge else {
-            #if !canImport(Darwin)
-                // A foreign session returns content in one piece.
-                if isDownload { return unsharedTask(for: upload, exchange: exchange, queue: DelegateQueue()) }
-            #endif
-            return foreignTask(for: upload, exchange)
-        }
         #if !canImport(Darwin)
-            if !upload.hasContent, !isIdempotent {
-                return unsharedTask(for: upload, exchange: exchange, queue: session.delegateQueue)
-            }
+            if !upload.hasContent, !isIdempotent { return unsharedTask(for: upload, exchange: exchange) }
         #endif
         let task = delegatedTask(for: upload)
-        bridge.attach(exchange, to: task)
+        let own = bridge ?? URLSessionBridge()
+        own.attach(exchange, to: task)
+        // The session of somebody else has a delegate of its own.
+        if bridge == nil { task.delegate = own }
         return task
     }
 
@@ -390,39 +383,18 @@ extension URLSessionTransport {
         #endif
     }
 
-    private func foreignTask(for upload: RequestUpload, _ exchange: URLSessionExchange) -> URLSessionTask {
-        let bridge = URLSessionBridge()
-        #if canImport(Darwin)
-            let task = delegatedTask(for: upload)
-        #else
-            // On Linux, a task's delegate is told about neither head nor body.
-            let task = session.dataTask(with: upload.streamedRequest) { data, response, error in
-                if let response { exchange.received(response) }
-                if let data { exchange.received(whole: data) }
-                exchange.receivedEnd(error)
-            }
-        #endif
-        bridge.attach(exchange, to: task)
-        task.delegate = bridge
-        return task
-    }
-
     #if !canImport(Darwin)
         /// A task on its own connection.
         ///
         /// If a reused connection breaks before a response, libcurl sends a request without content a second time by itself,
         /// whatever the method; on a new connection, it does not. Whether something may be sent twice is for the pipeline to
         /// decide.
-        private func unsharedTask(
-            for upload: RequestUpload,
-            exchange: URLSessionExchange,
-            queue: OperationQueue
-        ) -> URLSessionTask {
+        private func unsharedTask(for upload: RequestUpload, exchange: URLSessionExchange) -> URLSessionTask {
             let bridge = URLSessionBridge()
             let single = URLSession(
                 configuration: session.configuration,
                 delegate: bridge,
-                delegateQueue: queue
+                delegateQueue: session.delegateQueue
             )
             let task = single.dataTask(with: upload.streamedRequest)
             bridge.attach(exchange, to: task)

@@ -77,8 +77,7 @@ public struct WebServiceProxy: Sendable {
 
     /// Creates a proxy of the service at `baseURL` that sends through an existing session.
     ///
-    /// The session is neither copied nor invalidated, and its cache, if it has one, stays active below this one; see
-    /// `URLSessionTransport(session:)`. The other parameters are those of
+    /// The session is not invalidated; `URLSessionTransport(session:)` says how it is used. The other parameters are those of
     /// ``init(transport:baseURL:cache:retrierFactory:hooks:requestHooks:configuration:)``.
     public init(
         session: URLSession,

@@ -247,7 +247,7 @@ extension TransportConformance {
                         let response = try await transport.send(origin.url("/\(status)"), method: method)
                         run.equal(response.status.rawValue, to: status, for: "the status")
                         run.equal(response.fields["Location"], to: "/there", for: "Location with \(status)")
-                        let expected = run.capabilities.handsUpRedirectBodies ? "moved" : ""
+                        let expected = run.capabilities.returnsRedirectBodies ? "moved" : ""
                         run.equal(try await response.text(), to: expected, for: "the body with \(status) to \(method)")
                     }
                 }
@@ -258,7 +258,7 @@ extension TransportConformance {
                 let response = try await run.transport().send(origin.url("/"))
                 run.equal(response.status, to: 302, for: "the status")
                 let body = try await response.text()
-                let isRight = body == "where" || body.isEmpty && !run.capabilities.handsUpBodiesWithoutLocation
+                let isRight = body == "where" || body.isEmpty && !run.capabilities.returnsBodiesWithoutLocation
                 run.check(isRight, or: "the body is \(body)")
                 run.equal(origin.requests.count, to: 1, for: "requests")
             },
@@ -272,7 +272,7 @@ extension TransportConformance {
                 run.equal(response.status, to: 401, for: "the status")
                 run.equal(response.fields["WWW-Authenticate"], to: challenge, for: "the challenge")
                 let body = try await response.text()
-                let isRight = body == "who" || body.isEmpty && !run.capabilities.handsUpChallengeBodies
+                let isRight = body == "who" || body.isEmpty && !run.capabilities.returnsChallengeBodies
                 run.check(isRight, or: "the body is \(body)")
                 run.equal(origin.requests.count, to: 1, for: "requests")
                 run.equal(

@@ -40,11 +40,11 @@ public struct TransportCapabilities: Sendable {
     /// Whether an unknown content coding ends the exchange with `.unsupported`. If not, the content is returned encoded.
     public var refusesUnknownContentCodings = false
     /// Whether redirects have their body. If not, the body is missing.
-    public var handsUpRedirectBodies = true
+    public var returnsRedirectBodies = true
     /// Whether a response with a redirect status but no Location has its body. If not, the body is missing.
-    public var handsUpBodiesWithoutLocation = true
+    public var returnsBodiesWithoutLocation = true
     /// Whether a 401 with a Basic challenge has its body. If not, the body is missing.
-    public var handsUpChallengeBodies = true
+    public var returnsChallengeBodies = true
     /// Whether it sends content in a GET. If not, it refuses with `.unsupported` and sends nothing.
     public var sendsContentInGET = true
     /// Whether an exchange uses the connection of an earlier one that was read to its end.
@@ -55,7 +55,7 @@ public struct TransportCapabilities: Sendable {
     /// The best possible.
     public init() {}
 
-    /// What a `URLSessionTransport` with its own session can do on this platform; see `docs/clients/urlsession.md`.
+    /// What a `URLSessionTransport` can do on this platform; see `docs/clients/urlsession.md`.
     public static var urlSession: TransportCapabilities {
         var capabilities = TransportCapabilities()
         capabilities.readAhead = .spills(memory: URLSessionTransport.Limits().bodyInMemory)
@@ -73,20 +73,7 @@ public struct TransportCapabilities: Sendable {
             capabilities.undoesContentCodings = ["gzip", "deflate", "br", "zstd"]
             capabilities.refusesUnknownContentCodings = true
             capabilities.reportsConnectionReuse = false
-            capabilities.handsUpBodiesWithoutLocation = false
-        #endif
-        return capabilities
-    }
-
-    /// What a `URLSessionTransport` with somebody else's session can do on this platform.
-    public static var urlSessionOfOthers: TransportCapabilities {
-        var capabilities = urlSession
-        #if !canImport(Darwin)
-            // On Linux, a task's delegate gets only redirects and challenges.
-            capabilities.readAhead = .whole
-            capabilities.handsUpRedirectBodies = false
-            capabilities.handsUpChallengeBodies = false
-            capabilities.reportsInterim = false
+            capabilities.returnsBodiesWithoutLocation = false
         #endif
         return capabilities
     }

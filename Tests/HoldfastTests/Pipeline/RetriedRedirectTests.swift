@@ -128,7 +128,7 @@ struct RetriedRedirectTests {
         ]
             as [(String, Int?, StopReason?)]
     )
-    func handsUp(_ wait: String, _ seconds: Int?, _ reason: StopReason?) async throws {
+    func returned(_ wait: String, _ seconds: Int?, _ reason: StopReason?) async throws {
         let transport = ScriptedTransport([Self.moved("/b", wait), .respond(200)])
         var options = CallOptions()
         options.timeout = seconds.map { .seconds($0) }

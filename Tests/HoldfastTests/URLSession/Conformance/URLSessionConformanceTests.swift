@@ -41,8 +41,7 @@ extension TransportSubject {
     }
 
     /// A transport over a session that was made elsewhere.
-    static let urlSessionOfOthers = TransportSubject("URLSessionTransport(session:)", capabilities: .urlSessionOfOthers)
-    {
+    static let urlSessionOfOthers = TransportSubject("URLSessionTransport(session:)", capabilities: .urlSession) {
         URLSessionTransport(session: URLSession(configuration: .ephemeral))
     }
 
