@@ -217,6 +217,7 @@ public final class MemoryStore: CacheStore {
 
     /// Removes from the shards what was evicted.
     private func applyEvictions(_ shared: inout SharedMemoryState) {
+        if shared.accounting.evictions.isEmpty { return }
         for eviction in shared.accounting.evictions {
             let record = changeShard(of: eviction.hash) { $0.remove(eviction.handle, hash: eviction.hash) }
             if let record { shared.gone.append(record) }
