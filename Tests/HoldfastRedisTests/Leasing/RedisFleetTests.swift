@@ -72,7 +72,9 @@
             origin.gate.increment()
             for call in calls + others { #expect(try await call.value == Array("one".utf8)) }
             #expect(origin.asked.count == 1)
-            #expect(fleet[1].1.statistics.reasons[.filledElsewhere] == 50)
+            // A call that began after the fill had ended has found the response in the store.
+            let (statistics, waited) = (fleet[1].1.statistics, fleet[1].1.statistics.reasons[.filledElsewhere] ?? 0)
+            #expect(waited >= 1 && waited + statistics.hits == 50)
         }
 
         @Test("If Redis is killed while one process waits for the other, all calls of both get a response")
