@@ -77,8 +77,7 @@ public final class URLSessionTransport: Transport {
         waitsForConnectivity = URLSessionTransport.waitsForConnectivity(own)
     }
 
-    /// A transport over an existing session, which is not invalidated; its cache, if it has one, still works below the pipeline on
-    /// Apple systems.
+    /// A transport over an existing session, which is not invalidated; on Apple systems its cache, if it has one, still works.
     ///
     /// On Apple systems, bodies are streamed through a delegate of each task. The session's own delegate is still asked about
     /// certificates and proxies, but not called for anything else. Do not invalidate the session while the transport is in use.
