@@ -24,7 +24,7 @@
             switch event.name {
             case .callEnded: callEnded(event)
             case .attemptEnded: attemptEnded(event)
-            case .retryScheduled, .retriesStopped: judged(event)
+            case .retryScheduled, .retriesStopped: retryDecided(event)
             case .resendScheduled: add("holdfast.resends", labels: ["cause"], values: [code(event.detail)])
             case .redirected:
                 add("holdfast.redirects", labels: ["server.address"], values: [host(event)])
@@ -105,7 +105,7 @@
             }
         }
 
-        private func judged(_ event: ServiceEvent) {
+        private func retryDecided(_ event: ServiceEvent) {
             let isStopped = event.name == .retriesStopped
             add(
                 "holdfast.retry.decisions",

@@ -95,7 +95,7 @@ extension Path {
             Path("hit-uniform") { (index: Int) async throws -> Bool in
                 try await uniform.send(urls[index * 1_999 % urls.count]).status == .ok
             },
-            sends("hit-judged-in-full", pipeline: longHit, request: tolerant),
+            sends("hit-decided-in-full", pipeline: longHit, request: tolerant),
             // Each URL is called once unobserved and once counted. The second time it would be found, so every other request is
             // a new one.
             Path("miss-stored", turns: 200) { (index: Int) async throws -> Bool in

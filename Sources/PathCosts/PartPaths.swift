@@ -16,7 +16,7 @@ extension Path {
     ]
 
     /// Decisions: pure functions.
-    static var judgements: [Path] {
+    static var decisions: [Path] {
         let url = "https://api.example.com/v1/articles/12345?lang=en&fields=title,body"
         let responseFields = Sample.responseFields
         let instant = Timestamp(millisecondsSinceEpoch: 1_700_000_000_000)
@@ -46,8 +46,8 @@ extension Path {
             Path("cache-key") { _ in !CacheKey(method: .get, target: target).framed.isEmpty },
             Path("cache-control") { _ in CacheControl(responseFields).maxAge == 3600 },
             Path("http-date") { _ in HTTPDate(date, receivedAt: instant) != nil },
-            Path("reuse-judgement") { _ in
-                let judgement = ReuseJudgement(
+            Path("reuse-decision") { _ in
+                let decision = ReasonedReuseDecision(
                     request: request,
                     candidates: [stored],
                     directive: .default,
@@ -55,12 +55,12 @@ extension Path {
                     options: options,
                     secret: [1, 2, 3]
                 )
-                return judgement.selected == 0
+                return decision.selected == 0
             },
-            Path("retry-judgement") { index in
+            Path("retry-decision") { index in
                 var (history, random) = (RetryHistory(), SplitMix(seed: UInt64(index)))
-                let judgement = RetryRules.default.judge(failed, history: &history, using: &random)
-                return judgement.serverDelay == .seconds(1)
+                let decision = RetryRules.default.decideWithReasons(failed, history: &history, using: &random)
+                return decision.serverDelay == .seconds(1)
             },
             Path("backoff-delay") { index in
                 var random = SplitMix(seed: UInt64(index))

@@ -32,7 +32,7 @@ enum Program {
         var named = CommandLine.arguments.dropFirst()
         let once = named.first == "--once"
         if once { named.removeFirst() }
-        let paths = Path.controls + Path.judgements + Path.stores + disks + Path.calls(on: line)
+        let paths = Path.controls + Path.decisions + Path.stores + disks + Path.calls(on: line)
         for path in paths where named.isEmpty || named.contains(path.name) {
             print(path.name, path.turns, path.measure(once ? 1 : path.turns, on: line))
             // What is released at the end belongs to no path.

@@ -45,20 +45,20 @@ struct CrashTests {
             let scratch = try ScratchDirectory()
             defer { scratch.remove() }
             directories += 1
-            var judge = CrashJudge(mayEvict: arm.mayEvict)
-            while kills < wanted, judge.bytesWritten < arm.bytesPerDirectory, judge.findings.isEmpty {
+            var check = CrashCheck(mayEvict: arm.mayEvict)
+            while kills < wanted, check.bytesWritten < arm.bytesPerDirectory, check.findings.isEmpty {
                 round += 1
-                try await self.round(round, arm, scratch.store, &judge, &generator)
+                try await self.round(round, arm, scratch.store, &check, &generator)
                 kills += 1
                 // Else the next child finds what this one left, and surveys it itself: no clean close comes between.
-                if judge.findings.isEmpty, kills == wanted || Int.random(in: 0..<3, using: &generator) == 0 {
-                    try await survey(arm, scratch.store, &judge)
+                if check.findings.isEmpty, kills == wanted || Int.random(in: 0..<3, using: &generator) == 0 {
+                    try await survey(arm, scratch.store, &check)
                 }
             }
-            puts += judge.putsDone
+            puts += check.putsDone
             let place: Comment = "CRASH_SEED=\(Self.seed), \(arm.testDescription), round \(round)"
-            #expect(judge.findings.isEmpty, "\(place): \(judge.findings.joined(separator: "; "))")
-            if !judge.findings.isEmpty { return }
+            #expect(check.findings.isEmpty, "\(place): \(check.findings.joined(separator: "; "))")
+            if !check.findings.isEmpty { return }
         }
         #expect(puts > wanted, "the children did some work")
         print(
@@ -71,7 +71,7 @@ struct CrashTests {
         _ round: UInt64,
         _ arm: Arm,
         _ directory: String,
-        _ judge: inout CrashJudge,
+        _ check: inout CrashCheck,
         _ generator: inout SeededGenerator
     ) async throws {
         let arguments = ["run", directory, "\(arm.capacity)", "\(generator.next())", "\(round)"]
@@ -90,17 +90,17 @@ struct CrashTests {
             return (log + child.remainingLines(), wasAlive)
         }
         for text in log {
-            judge.read(CrashLine(text) ?? .wrong("unreadable line \(text)"))
+            check.read(CrashLine(text) ?? .wrong("unreadable line \(text)"))
         }
-        judge.crash()
+        check.crash()
         #expect(wasAlive, "CRASH_SEED=\(Self.seed), round \(round): the child ended by itself after \(log.suffix(3))")
     }
 
     /// Opens the store in this process, has what lies in it judged, and closes it cleanly.
-    private func survey(_ arm: Arm, _ directory: String, _ judge: inout CrashJudge) async throws {
+    private func survey(_ arm: Arm, _ directory: String, _ check: inout CrashCheck) async throws {
         let now = StoreInstant(milliseconds: 1)
         let store = try await DiskStore.open(directory: directory, capacity: arm.capacity, now: now)
-        for line in await CrashSurvey.lines(of: store, now: now) { judge.read(line) }
+        for line in await CrashSurvey.lines(of: store, now: now) { check.read(line) }
         await store.close()
     }
 }

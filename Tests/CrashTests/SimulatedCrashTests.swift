@@ -16,7 +16,7 @@ struct SimulatedCrashTests {
 
     /// A store, what it works on, and what it acknowledged before the world stopped.
     private struct Run {
-        var judge: CrashJudge
+        var check: CrashCheck
         var files: SimulatedFileSystem
         /// Steps of the file system that the run took.
         var steps = 0
@@ -39,8 +39,8 @@ struct SimulatedCrashTests {
     ) async throws {
         let whole = try await run(arm, seed: CrashTests.seed, stop: nil, rounds: 1)
         #expect(
-            whole.judge.findings.isEmpty && whole.judge.putsDone > 5 && whole.steps > 60,
-            "\(whole.judge.findings)"
+            whole.check.findings.isEmpty && whole.check.putsDone > 5 && whole.steps > 60,
+            "\(whole.check.findings)"
         )
         var generator = SeededGenerator(seed: CrashTests.seed)
         for round in 0..<max(1, CrashTests.rounds) {
@@ -50,7 +50,7 @@ struct SimulatedCrashTests {
                 Bool.random(using: &generator) ? .stop(after: step) : .stop(within: step)
             var run = try await run(arm, seed: seed, stop: stop, rounds: UInt64(round))
             run.files = crash(run, &generator)
-            run.judge.crash()
+            run.check.crash()
             if Bool.random(using: &generator) {
                 // It dies again while it opens.
                 run.files.plan(.stop(within: Int.random(in: 0..<60, using: &generator)))
@@ -65,11 +65,11 @@ struct SimulatedCrashTests {
                 if losesPower {
                     if case .wrong(let text) = line, !text.hasSuffix(": corrupt") { wrong.append(text) }
                 } else {
-                    run.judge.read(line)
+                    run.check.read(line)
                 }
             }
             await store.close()
-            wrong += run.judge.findings
+            wrong += run.check.findings
             #expect(wrong.isEmpty, "CRASH_SEED=\(CrashTests.seed) \(arm.testDescription) round \(round): \(wrong)")
             if !wrong.isEmpty { return }
         }
@@ -89,7 +89,7 @@ struct SimulatedCrashTests {
         let files = SimulatedFileSystem()
         if let stop { files.plan(stop) } else { files.plan() }
         let log = Log(files: files)
-        var run = Run(judge: CrashJudge(mayEvict: arm.mayEvict), files: files)
+        var run = Run(check: CrashCheck(mayEvict: arm.mayEvict), files: files)
         if let store = try? await open(arm, files) {
             let print = CrashLog { text in log.note(text) }
             var worker = CrashWorker(number: 0, store: store, log: print, seed: seed, firstStamp: rounds << 40)
@@ -97,7 +97,7 @@ struct SimulatedCrashTests {
             run.steps = files.stepCount
             await store.close()
         }
-        for text in log.lines { run.judge.read(CrashLine(text.dropLast()) ?? .wrong("unreadable line \(text)")) }
+        for text in log.lines { run.check.read(CrashLine(text.dropLast()) ?? .wrong("unreadable line \(text)")) }
         return run
     }
 

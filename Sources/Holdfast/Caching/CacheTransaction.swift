@@ -60,7 +60,7 @@ final class FetchRequest: Sendable {
     init(
         _ request: URLRequest,
         lookup: CacheLookup,
-        judgement: ReuseJudgement,
+        reuse: ReasonedReuseDecision,
         candidates: [CacheCandidate],
         offered: [LoadedResponse] = [],
         completion: Completion? = nil
@@ -68,10 +68,10 @@ final class FetchRequest: Sendable {
         self.request = request
         self.completion = completion
         self.lookup = lookup
-        reason = judgement.reason
+        reason = reuse.reason
         self.offered = offered
-        staleCandidate = judgement.selected.map { candidates[$0] }
-        staleAllowance = judgement.staleAllowance
+        staleCandidate = reuse.selected.map { candidates[$0] }
+        staleAllowance = reuse.staleAllowance
         entries = candidates.map(\.entry)
         nominated = Array(Set(candidates.flatMap(\.stored.nominated.names))).sorted()
     }

@@ -116,8 +116,8 @@ public struct CachingHook: ServiceHook {
         var candidates = lookup.bypassReason == nil ? stored : []
         var hasLookedAgain = false
         while true {
-            let judgement = judge(lookup, candidates: candidates, context: context)
-            if !judgement.decision.isReuse {
+            let reuse = decide(lookup, candidates: candidates, context: context)
+            if !reuse.decision.isReuse {
                 // Borrowed responses are used only while fresh. A date would ask the origin about another principal's response; a
                 // strong tag identifies the same bytes for everyone.
                 let count = candidates.count
@@ -127,12 +127,12 @@ public struct CachingHook: ServiceHook {
                 cache.writer.begin(&lookup.generation, for: lookup.key.target)
             }
             // A call that is answered at once does not end here, so its lookup need not be kept.
-            if !judgement.decision.isReuse || cache.options.cacheName != nil {
+            if !reuse.decision.isReuse || cache.options.cacheName != nil {
                 context.transaction = CacheTransaction(lookup)
             }
-            guard let index = judgement.decision.selectedCandidate else {
+            guard let index = reuse.decision.selectedCandidate else {
                 return try withoutStored(
-                    judgement,
+                    reuse,
                     candidates: candidates,
                     request: request,
                     lookup: lookup,
@@ -142,7 +142,7 @@ public struct CachingHook: ServiceHook {
             if let loaded = await load(candidates[index], context: context) {
                 return await withStored(
                     loaded,
-                    judgement: judgement,
+                    reuse: reuse,
                     candidates: candidates,
                     request: request,
                     lookup: lookup,
@@ -168,30 +168,30 @@ public struct CachingHook: ServiceHook {
         lookup.generation = cache.generation(of: lookup.key.target)
         cache.writer.begin(&lookup.generation, for: lookup.key.target)
         let candidates = await candidates(for: lookup, context)
-        let judgement = judge(lookup, candidates: candidates, context: context)
+        let reuse = decide(lookup, candidates: candidates, context: context)
         var offered: [LoadedResponse] = []
-        if let index = judgement.decision.selectedCandidate,
+        if let index = reuse.decision.selectedCandidate,
             let loaded = await load(candidates[index], context: context)
         {
             var indices = [index]
-            if case .revalidate(let all) = judgement.decision { indices = all }
+            if case .revalidate(let all) = reuse.decision { indices = all }
             offered = await offer(indices, selected: loaded, candidates: candidates, context: context)
         }
         return FetchRequest(
             fetchRequest.request,
             lookup: lookup,
-            judgement: judgement,
+            reuse: reuse,
             candidates: candidates,
             offered: offered
         )
     }
 
-    private func judge(
+    private func decide(
         _ lookup: CacheLookup,
         candidates: [CacheCandidate],
         context: CallContext
-    ) -> ReuseJudgement {
-        ReuseJudgement(
+    ) -> ReasonedReuseDecision {
+        ReasonedReuseDecision(
             request: lookup.head,
             lookup.cacheControl,
             candidates: candidates.map(\.stored),
@@ -207,7 +207,7 @@ public struct CachingHook: ServiceHook {
     /// Answers from the selected stored response, or asks the origin to confirm or complete it.
     private func withStored(
         _ selected: LoadedResponse,
-        judgement: ReuseJudgement,
+        reuse: ReasonedReuseDecision,
         candidates: [CacheCandidate],
         request: URLRequest,
         lookup: CacheLookup,
@@ -217,7 +217,7 @@ public struct CachingHook: ServiceHook {
             FetchRequest(
                 request,
                 lookup: lookup,
-                judgement: judgement,
+                reuse: reuse,
                 candidates: candidates,
                 offered: await offer(indices, selected: selected, candidates: candidates, context: context)
             )
@@ -227,12 +227,12 @@ public struct CachingHook: ServiceHook {
                 selected,
                 to: lookup,
                 request: request,
-                reason: judgement.reason,
+                reason: reuse.reason,
                 kind: kind,
                 context: context
             )
         }
-        switch judgement.decision {
+        switch reuse.decision {
         case .reuse(_, _, false) where lookup.history.isFilled:
             return .serve(answerFilled(selected, to: lookup, request: request, context: context))
         case .reuse(_, _, let isStale):
@@ -246,7 +246,7 @@ public struct CachingHook: ServiceHook {
                 FetchRequest(
                     request,
                     lookup: lookup,
-                    judgement: judgement,
+                    reuse: reuse,
                     candidates: candidates,
                     completion: Completion(loaded: selected, missing: missing, fields: fields)
                 )
@@ -272,13 +272,13 @@ public struct CachingHook: ServiceHook {
 
     /// Sends the request, unless nothing may be sent (RFC 9111 §5.2.1.7).
     private func withoutStored(
-        _ judgement: ReuseJudgement,
+        _ reuse: ReasonedReuseDecision,
         candidates: [CacheCandidate],
         request: URLRequest,
         lookup: CacheLookup,
         context: CallContext
     ) throws -> Decision {
-        guard case .unsatisfiable(let reason) = judgement.decision else {
+        guard case .unsatisfiable(let reason) = reuse.decision else {
             if let reason = lookup.bypassReason {
                 return bypass(reason, metrics: lookup.metrics, context: context)
             }
@@ -286,7 +286,7 @@ public struct CachingHook: ServiceHook {
                 FetchRequest(
                     request,
                     lookup: lookup,
-                    judgement: judgement,
+                    reuse: reuse,
                     candidates: candidates
                 )
             )

@@ -13,8 +13,8 @@ private import Synchronization
 /// Fresh hits of plain requests: a GET without content, conditions, range and directives of the caller, for which one whole response
 /// is stored that certainly has the request's nominated values and is fresh.
 ///
-/// They are judged by the facts that are stored with the response (``ResponseFacts``), and nothing is decoded. The result is always
-/// that of the full judgement; if anything is in doubt, that decides, about the entries that were found here.
+/// They are decided by the facts that are stored with the response (``ResponseFacts``), and nothing is decoded. The result is always
+/// that of the full decision; if anything is in doubt, that decides, about the entries that were found here.
 extension CachingHook {
     /// The answer to a plain request, if it is a fresh hit.
     ///
@@ -37,7 +37,7 @@ extension CachingHook {
         else { return nil }
         var response = hit.response
         if context.isObserved, let decision = response.cacheDecision { explain(decision, context: context) }
-        // Only a caller that judges responses can reject one, and that of an outer pipeline cannot be seen from here.
+        // Only a caller that checks responses can reject one, and that of an outer pipeline cannot be seen from here.
         if context.options.acceptance != nil || context.returnsRedirects {
             response.storedOrigin = EntryOrigin(hook: self, entry: hit.entry, context: context)
         }
@@ -282,7 +282,7 @@ private struct PlainTarget {
     /// The number of the rule that determines the keys; −1 if there is none.
     let rule: Int
 
-    /// Nil if the target needs the full judgement.
+    /// Nil if the target needs the full decision.
     ///
     /// - Parameter spelled: as it is spelled in the request. The targets of keys are canonical, so that nothing is found for another
     ///   spelling, and what is found proves that this one is canonical.

@@ -22,7 +22,7 @@ public final class HTTPCache: Sendable {
     let partitions = PartitionNames()
     /// Of the target list (``ResponseFacts``).
     let targetsHash: UInt64
-    /// Whether fresh hits of plain requests are judged by facts alone; only tests that compare them with the full judgement say no.
+    /// Whether fresh hits of plain requests are decided by facts alone; only tests that compare them with the full decision say no.
     let answersFreshHits: Bool
     /// Changes the store; nothing else does.
     let writer: CacheWriter

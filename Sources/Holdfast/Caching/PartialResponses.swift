@@ -200,7 +200,7 @@ extension CachingHook {
                 joined,
                 writer: writer,
                 background: context.background,
-                judge: { received, isWhole in
+                ending: { received, isWhole in
                     if network.isInconsistent { return .abandon }
                     if isWhole, received == entry.bodyLength { return .commit }
                     // Fewer bytes than before are not worth replacing it.
@@ -236,7 +236,7 @@ extension CachingHook {
         delivered: @escaping @Sendable (Int) -> Void
     ) async -> ResponseOutcome {
         let (stored, tags, options) = (entry.stored, entry.description.tags, cache.options)
-        let judge: @Sendable (Int, Bool) -> StoringBody.Ending = { received, isWhole in
+        let ending: @Sendable (Int, Bool) -> StoringBody.Ending = { received, isWhole in
             guard let ended = part.ended(after: Int64(received), isWhole: isWhole) else { return .abandon }
             if ended == part { return .commit }
             var cut = stored.withFields(of: ended.storedHead, options)
@@ -265,7 +265,7 @@ extension CachingHook {
             let count = response.body.length ?? 0
             delivered(count)
             var reason: CacheReason?
-            switch judge(count, true) {
+            switch ending(count, true) {
             case .commit: reason = await finish(writer, nil)
             case .commitAs(let description): reason = await finish(writer, description)
             case .abandon:
@@ -284,7 +284,7 @@ extension CachingHook {
             CountedBody(source, delivered: delivered),
             writer: writer,
             background: context.background,
-            judge: judge,
+            ending: ending,
             finish: finish,
             fail: { [self] error in await storingFailed(error, entry: entry, of: received, in: context) }
         )

@@ -229,7 +229,7 @@ extension CachingHook {
             CountedBody(source, delivered: delivered),
             writer: writer,
             background: context.background,
-            judge: { received, isWhole in
+            ending: { received, isWhole in
                 // An incomplete response must not be used as a complete one (RFC 9111 §3.3).
                 if isWhole, expected.map({ $0 == received }) ?? true { return .commit }
                 // A complete stale response is worth more than a part of a newer one that nobody waits for.

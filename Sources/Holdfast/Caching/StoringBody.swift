@@ -19,7 +19,7 @@ final class StoringBody: ByteSource {
 
     private let upstream: any ByteSource
     private let writer: any EntryWriter
-    private let judge: @Sendable (_ received: Int, _ isWhole: Bool) -> Ending
+    private let ending: @Sendable (_ received: Int, _ isWhole: Bool) -> Ending
     private let finish: @Sendable (any EntryWriter, EntryDescription?) async -> CacheReason?
     private let fail: @Sendable (StoreError) async -> Void
     private let background: BackgroundTasks
@@ -33,21 +33,21 @@ final class StoringBody: ByteSource {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - judge: decides what happens to the entry, given the number of received bytes and whether the body ended properly.
+    ///   - ending: decides what happens to the entry, given the number of received bytes and whether the body ended properly.
     ///   - finish: commits the writer; called at most once.
     ///   - fail: called with the store failure that ended the storing.
     init(
         _ upstream: any ByteSource,
         writer: any EntryWriter,
         background: BackgroundTasks,
-        judge: @escaping @Sendable (_ received: Int, _ isWhole: Bool) -> Ending,
+        ending: @escaping @Sendable (_ received: Int, _ isWhole: Bool) -> Ending,
         finish: @escaping @Sendable (any EntryWriter, EntryDescription?) async -> CacheReason?,
         fail: @escaping @Sendable (StoreError) async -> Void
     ) {
         self.upstream = upstream
         self.writer = writer
         self.background = background
-        self.judge = judge
+        self.ending = ending
         self.finish = finish
         self.fail = fail
     }
@@ -122,7 +122,7 @@ final class StoringBody: ByteSource {
     /// Keeps what can be completed later of a body whose reader has left.
     private func leave(after received: Int?) {
         guard let received else { return }
-        switch judge(received, false) {
+        switch ending(received, false) {
         case .commit, .abandon: giveUp()
         case .commitAs(let description):
             state.withLock { $0.isGivenUp = true }
@@ -142,7 +142,7 @@ final class StoringBody: ByteSource {
 
     private func end(isWhole: Bool) async {
         guard let received = stopStoring() else { return }
-        switch judge(received, isWhole) {
+        switch ending(received, isWhole) {
         case .commit: _ = await finish(writer, nil)
         case .commitAs(let description):
             state.withLock { $0.isGivenUp = true }

@@ -19,7 +19,7 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
         guard !context.options.areDefault, let acceptance = context.options.acceptance else {
             return try await next.exchange(request, context: &context)
         }
-        let first = try await judged(request, acceptance: acceptance, context: &context)
+        let first = try await checked(request, acceptance: acceptance, context: &context)
         switch first {
         case .success(let response): return response
         case .failure(let refusal):
@@ -30,7 +30,7 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
             context.options.cache.reload = true
             context.exchange = nil
             context.forgetHookStates(from: firstHookBelow)
-            return try await judged(request, acceptance: acceptance, context: &context).mapError(\.error).get()
+            return try await checked(request, acceptance: acceptance, context: &context).mapError(\.error).get()
         }
     }
 
@@ -39,7 +39,7 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
         let response: Response?
     }
 
-    private func judged(
+    private func checked(
         _ request: URLRequest,
         acceptance: Acceptance,
         context: inout CallContext
@@ -58,15 +58,15 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
             await verdict.decide(error.isLeaving)
             throw error
         }
-        let unjudged = response
+        let unchecked = response
         do {
-            try await acceptance.judge(&response)
+            try await acceptance.check(&response)
             await verdict.decide(true)
             return .success(response)
         } catch {
             await verdict.decide(false)
             if error.isCancellation { throw error }
-            return .failure(Refusal(error: error, response: unjudged))
+            return .failure(Refusal(error: error, response: unchecked))
         }
     }
 }

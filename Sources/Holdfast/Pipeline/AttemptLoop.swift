@@ -391,8 +391,8 @@ extension AttemptLoop {
             arrive(&response, request: request, context: &context)
             context.options.cookies?.keep(received: response)
             if context.isObserved { response.body = response.body.announcingEnd(to: context) }
-            if context.options.acceptance?.judgesAttempts == true {
-                try await judge(&response, context: context)
+            if context.options.acceptance?.checksAttempts == true {
+                try await check(&response, context: context)
             }
             records.append(record(of: response, error: nil, start: start, context: context))
             response.attempts = records
@@ -405,11 +405,11 @@ extension AttemptLoop {
     }
 
     /// Lets the caller's acceptance say whether the attempt was a success.
-    private func judge(_ response: inout Response, context: CallContext) async throws {
+    private func check(_ response: inout Response, context: CallContext) async throws {
         let isOwnPart = context.conditions?.asksPart == true && response.status == .partialContent
         guard let acceptance = context.options.acceptance, response.status.isSuccessful, !isOwnPart else { return }
         do {
-            try await acceptance.judge(&response)
+            try await acceptance.check(&response)
         } catch var error as ServiceError {
             // Whatever happened in the acceptance, this request was answered.
             error.progress = max(error.progress ?? .headReceived, .headReceived)

@@ -141,7 +141,7 @@ public struct CallOptions: Sendable {
         if parts.isSame(as: CallOptions.defaults) { return false }
         let parts = parts.value
         return parts.rulesInForce != nil || parts.retrierFactory != nil || !parts.prepare.isEmpty
-            || parts.acceptance?.judgesAttempts ?? false || parts.cookies != nil
+            || parts.acceptance?.checksAttempts ?? false || parts.cookies != nil
     }
 
     /// Whether any of them affects the lookup in a cache.

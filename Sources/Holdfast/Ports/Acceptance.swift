@@ -8,22 +8,22 @@ private import Synchronization
 /// of scope `.call` sees one final outcome, and a cache keeps only accepted responses.
 public struct Acceptance: Sendable {
     /// Checks the final response, and throws to reject it; may read the body if it puts another one in its place.
-    public let judge: @Sendable (_ response: inout Response) async throws -> Void
+    public let check: @Sendable (_ response: inout Response) async throws -> Void
 
     /// Whether each attempt is checked, so that a bad 2xx can be retried; false by default.
-    public var judgesAttempts = false
+    public var checksAttempts = false
 
     /// Checks the result of a background refresh (RFC 5861 §3) before it replaces the stored response that answered the call;
-    /// if it throws, the stored one stays. Nil by default, and `judge` for ``statuses(_:)``.
+    /// if it throws, the stored one stays. Nil by default, and `check` for ``statuses(_:)``.
     ///
     /// Runs after the call or concurrently with the rest of it, so it must not touch the call's state. It is not called for a
     /// 304 or a redirect, nor if a `.message` hook above the cache implements `onSuccess`, which might change the response
     /// before it is checked. Responses that it did not see are checked when they answer a call.
-    public var judgeRefresh: (@Sendable (_ response: inout Response) async throws -> Void)?
+    public var checkRefresh: (@Sendable (_ response: inout Response) async throws -> Void)?
 
     /// An acceptance that calls a closure.
-    public init(_ judge: @escaping @Sendable (_ response: inout Response) async throws -> Void) {
-        self.judge = judge
+    public init(_ check: @escaping @Sendable (_ response: inout Response) async throws -> Void) {
+        self.check = check
     }
 
     /// Accepts responses whose status is in `statuses`, and rejects others with `.unacceptableStatus`.
@@ -33,7 +33,7 @@ public struct Acceptance: Sendable {
                 throw ServiceError.unacceptableStatus(response, expected: statuses)
             }
         }
-        acceptance.judgeRefresh = acceptance.judge
+        acceptance.checkRefresh = acceptance.check
         return acceptance
     }
 

@@ -26,19 +26,19 @@ public protocol RetrierFactory: Sendable {
     /// Whether each attempt's content is checked, so that the retrier is asked if it cannot be decoded; false by default: such
     /// a call fails at once.
     ///
-    /// Used by the typed calls of HoldfastServices; other calls set ``Acceptance/judgesAttempts``.
-    var judgesAttempts: Bool { get }
+    /// Used by the typed calls of HoldfastServices; other calls set ``Acceptance/checksAttempts``.
+    var checksAttempts: Bool { get }
 }
 
 extension RetrierFactory {
     public var governor: RetryGovernor? { nil }
-    public var judgesAttempts: Bool { false }
+    public var checksAttempts: Bool { false }
 }
 
 /// A retrier factory made of a closure.
 public struct AnyRetrierFactory: RetrierFactory {
     public let governor: RetryGovernor?
-    public let judgesAttempts: Bool
+    public let checksAttempts: Bool
     private let make: @Sendable (URLRequest) -> any Retrier
 
     /// A factory that calls `make` for each call that fails.
@@ -46,15 +46,15 @@ public struct AnyRetrierFactory: RetrierFactory {
     /// - Parameters:
     ///   - governor: limits the retries of all calls by its budgets and gates, and each call to five more attempts than its
     ///     rules allow; nil, the default: only the retrier itself, and a maximum of a hundred sends, limit them.
-    ///   - judgesAttempts: as ``RetrierFactory/judgesAttempts``; false by default.
+    ///   - checksAttempts: as ``RetrierFactory/checksAttempts``; false by default.
     ///   - make: makes the retrier of one call.
     public init(
         governor: RetryGovernor? = nil,
-        judgesAttempts: Bool = false,
+        checksAttempts: Bool = false,
         _ make: @escaping @Sendable (URLRequest) -> any Retrier
     ) {
         self.governor = governor
-        self.judgesAttempts = judgesAttempts
+        self.checksAttempts = checksAttempts
         self.make = make
     }
 

@@ -70,15 +70,15 @@ public final class BackoffRetrier: Retrier {
     /// - Parameters:
     ///   - strategy: the waits and rules.
     ///   - retryCondition: must also be true for a retry that the rules allow; nil: no condition.
-    ///   - judgesAttempts: whether content that a typed call cannot decode is a failed attempt, so that the rules see it as a
-    ///     ``ServiceError`` with code `.decodingFailed`; false by default (``RetrierFactory/judgesAttempts``). Equal concurrent
+    ///   - checksAttempts: whether content that a typed call cannot decode is a failed attempt, so that the rules see it as a
+    ///     ``ServiceError`` with code `.decodingFailed`; false by default (``RetrierFactory/checksAttempts``). Equal concurrent
     ///     calls then do not share an exchange.
     ///   - connectivity: says whether the machine is online, for `rules.waitsForConnectivity`.
     ///   - makeGenerator: makes the source of jitter; seeded in tests.
     public static func factory(
         strategy: Strategy = .exponential(),
         retryCondition: (@Sendable (FailedAttempt) async -> Bool)? = nil,
-        judgesAttempts: Bool = false,
+        checksAttempts: Bool = false,
         connectivity: (any Connectivity)? = nil,
         makeGenerator: @escaping @Sendable () -> any RandomNumberGenerator & Sendable = {
             SystemRandomNumberGenerator()
@@ -95,7 +95,7 @@ public final class BackoffRetrier: Retrier {
             retryCondition: retryCondition,
             makeGenerator: makeGenerator,
             governor: governor,
-            judgesAttempts: judgesAttempts
+            checksAttempts: checksAttempts
         )
     }
 
@@ -135,7 +135,7 @@ public final class BackoffRetrier: Retrier {
         let retryCondition: (@Sendable (FailedAttempt) async -> Bool)?
         let makeGenerator: @Sendable () -> any RandomNumberGenerator & Sendable
         public let governor: RetryGovernor?
-        public let judgesAttempts: Bool
+        public let checksAttempts: Bool
 
         public func create(for request: URLRequest) -> any Retrier {
             BackoffRetrier(strategy: strategy, retryCondition: retryCondition, generator: makeGenerator())

@@ -107,7 +107,7 @@ public final class ChainRetrier: Retrier {
         }
 
         /// Whether any member's is true; the others are then asked about such failures as well.
-        public var judgesAttempts: Bool { factories.contains(where: \.judgesAttempts) }
+        public var checksAttempts: Bool { factories.contains(where: \.checksAttempts) }
     }
 }
 

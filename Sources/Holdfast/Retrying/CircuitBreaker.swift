@@ -16,7 +16,7 @@ private import Synchronization
 /// Each origin (scheme, host and port) has a circuit, which follows `CircuitRules`: it opens when the share of failures is
 /// reached, refuses attempts for a while, lets probes through, and closes when they succeed. A refused attempt fails at once
 /// with ``ServiceError`` `.circuitOpen` and progress `.notSent`; ``ServiceError/retryAfter`` says when the next one may be
-/// sent. An attempt is judged by its response head: errors, 500, 502, 503, 504, unknown server errors and missed deadlines are
+/// sent. An attempt is classified by its response head: errors, 500, 502, 503, 504, unknown server errors and missed deadlines are
 /// failures; cancellation and local faults are not counted. 1,024 origins are remembered; the least recently used are forgotten
 /// first.
 ///

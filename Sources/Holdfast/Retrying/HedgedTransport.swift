@@ -59,7 +59,7 @@ public final class HedgedTransport: Transport {
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         let rulesInForce = rulesInForce(context)
         guard !context.isBackground,
-            HedgeJudge.permitsCopy(of: request, body: body, by: rulesInForce, context: context),
+            HedgeEvaluator.permitsCopy(of: request, body: body, by: rulesInForce, context: context),
             !isSwitchedOff(by: context.options)
         else {
             return try await transport.send(request, body: body, context: context)
@@ -67,18 +67,25 @@ public final class HedgedTransport: Transport {
         let start = context.clock.now
         let account = governor?.account(for: request, now: start)
         let pace = origins.cell(of: OriginText(request), now: start)
-        let judge = HedgeJudge(request: request, context: context, rules: rulesInForce)
+        let evaluator = HedgeEvaluator(request: request, context: context, rules: rulesInForce)
         guard let delay = pace.attemptBegan(now: start), account?.isClosed(for: request, now: start) != true,
             context.attemptDeadline.map({ start.advanced(by: delay) < $0 }) ?? true
         else {
-            return try await sendOnce(request, body: body, context: context, pace: pace, judge: judge, start: start)
+            return try await sendOnce(
+                request,
+                body: body,
+                context: context,
+                pace: pace,
+                evaluator: evaluator,
+                start: start
+            )
         }
         let race = HedgeRace(
             transport: transport,
             request: request,
             body: body,
             context: context,
-            judge: judge,
+            evaluator: evaluator,
             pace: pace,
             account: account,
             plan: HedgePlan(delay: delay, maxCopies: rules.maxCopies, start: start.sinceOrigin)
@@ -91,7 +98,7 @@ public final class HedgedTransport: Transport {
         body: RequestBody,
         context: CallContext,
         pace: HedgePace,
-        judge: HedgeJudge,
+        evaluator: HedgeEvaluator,
         start: MonotonicInstant
     ) async throws -> Response {
         let result: Result<Response, any Error>
@@ -101,7 +108,7 @@ public final class HedgedTransport: Transport {
             result = .failure(error)
         }
         let end = context.clock.now
-        if let succeeded = judge.succeeded(result) {
+        if let succeeded = evaluator.succeeded(result) {
             pace.attemptEnded(length: start.duration(to: end), succeeded: succeeded, wasLate: false, now: end)
         }
         return try result.get()
@@ -130,7 +137,7 @@ struct HedgeRace {
     let request: URLRequest
     let body: RequestBody
     let context: CallContext
-    let judge: HedgeJudge
+    let evaluator: HedgeEvaluator
     let pace: HedgePace
     let account: RetryAccount?
     var plan: HedgePlan
@@ -181,7 +188,7 @@ struct HedgeRace {
                 hedge(&course, mailbox: mailbox)
             case .ended(let number, let result, let end):
                 close(number, result: result, end: end, course: &course)
-                guard case .fails(let pushback) = judge.verdict(on: result) else {
+                guard case .fails(let pushback) = evaluator.verdict(on: result) else {
                     return stamped(result, number: number, course: course)
                 }
                 course.plan.copyFailed(pushback: pushback, now: end.sinceOrigin)
@@ -263,7 +270,7 @@ struct HedgeRace {
         case .success(let response): course.copies[number].status = response.status
         case .failure(let error): course.copies[number].errorCode = (error as? ServiceError)?.code ?? .other
         }
-        let succeeded = judge.succeeded(result)
+        let succeeded = evaluator.succeeded(result)
         if number == 0 { course.firstSucceeded = succeeded }
         if let grant = course.copies[number].grant {
             account?.ended(grant, succeeded: succeeded ?? true, now: end)
@@ -274,7 +281,7 @@ struct HedgeRace {
     /// Measures the first copy, and settles the grants of the others: exactly once each.
     private func settle(_ course: Course, result: Result<Response, any Error>) {
         let now = context.clock.now
-        let succeeded = judge.succeeded(result)
+        let succeeded = evaluator.succeeded(result)
         for copy in course.copies {
             guard let grant = copy.grant else { continue }
             if let succeeded {
@@ -411,7 +418,7 @@ extension HedgeMailbox.Message {
 }
 
 /// Decides what the end of one copy means for the others.
-struct HedgeJudge: Sendable {
+struct HedgeEvaluator: Sendable {
     let request: URLRequest
     let context: CallContext
     let rules: RetryRules
@@ -427,7 +434,7 @@ struct HedgeJudge: Sendable {
     func verdict(on result: Result<Response, any Error>) -> Verdict {
         let outcome = AttemptOutcome(result, in: context)
         guard outcome.isFailure else { return .wins }
-        let failed = HedgeJudge.exchange(request, outcome: outcome, bodyIsReplayable: true, context: context)
+        let failed = HedgeEvaluator.exchange(request, outcome: outcome, bodyIsReplayable: true, context: context)
         // For a second copy, this means that the first is being processed (draft-ietf-httpapi-idempotency-key-header §2.6).
         if case .response(let head) = outcome, head.status == .conflict, failed.fields.bearsIdempotencyKey {
             return .fails(pushback: .seconds(-1))

@@ -112,7 +112,7 @@
             var (head, rest) = try await head(onInterim)
             // Before the connection may go back to the pool: then it belongs to another exchange.
             guard end.finish() else { throw AttemptEnd.BrokenOff() }
-            let framing = try ResponseFraming.judge(&head, answering: method)
+            let framing = try ResponseFraming.decide(&head, answering: method)
             let status = head.head.status
             let upload = state.withLock { state in
                 state.isPersistent = framing.isPersistent

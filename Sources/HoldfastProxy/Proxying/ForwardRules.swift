@@ -228,7 +228,7 @@
     /// Max-Forwards: how many more times a TRACE or OPTIONS may be forwarded (RFC 9110 §7.6.2).
     enum MaxForwards {
         /// What happens to a request.
-        enum Judgement: Sendable, Hashable {
+        enum Decision: Sendable, Hashable {
             /// It is forwarded unchanged.
             case pass
             /// It is forwarded with this number.
@@ -240,7 +240,7 @@
         static let name: FieldName = "Max-Forwards"
 
         /// Decides about a request; an invalid value is forwarded, and for other methods it has no meaning.
-        static func judge(_ method: RequestMethod, fields: HeaderFields) -> Judgement {
+        static func decide(_ method: RequestMethod, fields: HeaderFields) -> Decision {
             guard method == .trace || method == .options, fields.contains(name) else { return .pass }
             let lines = fields.values(of: name)
             guard lines.count == 1, !lines[0].isEmpty, lines[0].utf8.allSatisfy(\.isDigit) else { return .pass }

@@ -123,7 +123,7 @@
                     text: "the request has passed this proxy before, so it is in a loop"
                 )
             }
-            guard MaxForwards.judge(request.method, fields: request.fields) == .answer else { return nil }
+            guard MaxForwards.decide(request.method, fields: request.fields) == .answer else { return nil }
             guard request.method == .trace else { return Response(status: .ok, source: .synthesized) }
             let text = MaxForwards.trace(
                 request.method,
@@ -205,7 +205,7 @@
                 scheme: clientScheme,
                 to: &fields
             )
-            if case .forward(let left) = MaxForwards.judge(request.method, fields: fields) {
+            if case .forward(let left) = MaxForwards.decide(request.method, fields: fields) {
                 fields[MaxForwards.name] = String(left)
             }
             return fields
@@ -307,7 +307,7 @@
                 }
                 guard request.method == .get, request.version == .http11, request.body.isNone,
                     ProxyHandler.isWebSocket(request.fields),
-                    MaxForwards.judge(.get, fields: request.fields) == .pass,
+                    MaxForwards.decide(.get, fields: request.fields) == .pass,
                     via?.hasPassed(request.fields) != true
                 else { return .none }
                 return try await upgrade(proxied, over: transport)

@@ -145,7 +145,7 @@
         /// A Content-Length next to Transfer-Encoding is wrong, and is removed from the head (RFC 9112 §6.3).
         ///
         /// - Throws: if the fields contradict each other.
-        static func judge(
+        static func decide(
             _ head: inout ResponseHeadParser.Head,
             answering method: RequestMethod
         ) throws(MessageFault) -> ResponseFraming {

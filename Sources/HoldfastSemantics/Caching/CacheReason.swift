@@ -63,7 +63,7 @@ public struct CacheReason: Sendable, Hashable, CustomStringConvertible {
 
     /// The method is not answered from a store, or its responses are not stored.
     public static let method = CacheReason(code: "method", section: "RFC 9111 §3")
-    /// The request states a condition that only the origin can judge.
+    /// The request states a condition that only the origin can evaluate.
     public static let originCondition = CacheReason(code: "origin-condition", section: "RFC 9111 §4.3.2")
     /// The call asks for a new response.
     public static let reload = CacheReason(code: "reload")

@@ -58,7 +58,7 @@ public struct StopReason: RawRepresentable, Sendable, Hashable, CustomStringConv
 }
 
 /// The rules' result for a failed attempt: the decision, and its reasons.
-public struct RetryJudgement: Sendable, Hashable {
+package struct ReasonedRetryDecision: Sendable, Hashable {
     /// What to do.
     public var decision: RetryDecision
     /// What the attempt proved.
@@ -150,7 +150,7 @@ package struct FreeResend: Sendable, Hashable {
 }
 
 extension RetryRules {
-    /// Decides what follows a failed attempt: ``judge(_:history:using:)`` without its reasons.
+    /// Decides what follows a failed attempt: a pure function of its inputs.
     ///
     /// - Parameters:
     ///   - failed: the attempt.
@@ -161,7 +161,7 @@ extension RetryRules {
         history: inout RetryHistory,
         using generator: inout some RandomNumberGenerator
     ) -> RetryDecision {
-        judge(failed, history: &history, using: &generator).decision
+        decideWithReasons(failed, history: &history, using: &generator).decision
     }
 
     /// Decides about a failed attempt; a pure function of its inputs.
@@ -178,11 +178,11 @@ extension RetryRules {
     ///   - failed: the attempt.
     ///   - history: the memory of the call, one value for all its failures.
     ///   - generator: a source of randomness; seeded in tests.
-    public func judge(
+    package func decideWithReasons(
         _ failed: FailedExchange,
         history: inout RetryHistory,
         using generator: inout some RandomNumberGenerator
-    ) -> RetryJudgement {
+    ) -> ReasonedRetryDecision {
         var retryClass = classify(failed)
         let isBelow = failed.wasRetriedBelow && respectsInnerRetries
         let earned = freeResend(after: failed, retryClass)
@@ -193,27 +193,27 @@ extension RetryRules {
             retryClass = permits(.ambiguous, for: failed) ? .ambiguous : .never(.notIdempotent)
         }
         let hint = serverHint(failed)
-        var judgement = RetryJudgement(.retryNow, retryClass: retryClass, serverDelay: hint.wait)
+        var reasoned = ReasonedRetryDecision(.retryNow, retryClass: retryClass, serverDelay: hint.wait)
         if let reason = refusal(retryClass, failed: failed, hint: hint) {
-            judgement.decision = .stop(reason)
+            reasoned.decision = .stop(reason)
         } else if free == nil, isBelow {
-            judgement.decision = .stop(.retriedBelow)
+            reasoned.decision = .stop(.retriedBelow)
         } else if free == nil, earned != nil, failed.status != nil {
-            judgement.decision = .stop(.notRetryable)
+            reasoned.decision = .stop(.notRetryable)
         } else if !mayBeSent(after: failed, history, isFree: free != nil) {
-            judgement.decision = .stop(.attemptsExhausted)
+            reasoned.decision = .stop(.attemptsExhausted)
         } else {
             let own = free == nil ? ownDelay(retryClass, history: &history, using: &generator) : .zero
-            judgement.decision = wait(own, asked: hint.wait, timeLeft: failed.timeLeft, using: &generator)
+            reasoned.decision = wait(own, asked: hint.wait, timeLeft: failed.timeLeft, using: &generator)
         }
-        guard case .retry = judgement.decision else { return judgement }
+        guard case .retry = reasoned.decision else { return reasoned }
         if let free {
             history.freeResends.insert(free)
         } else {
-            judgement.cause = cause(of: retryClass, outcome: failed.outcome)
+            reasoned.cause = cause(of: retryClass, outcome: failed.outcome)
             if retryClass == .throttled { history.throttlingRetries += 1 } else { history.transientRetries += 1 }
         }
-        return judgement
+        return reasoned
     }
 
     /// A retry after the own wait, or after the longer one that was asked for, if that is allowed and leaves time for an attempt.

@@ -19,7 +19,7 @@ public struct ServiceClient<Service: HttpService>: Sendable {
     /// The pipeline below all calls; for other requests, `drain()`, or its cache.
     public let pipeline: Pipeline
     let requestHooks: [any RequestHook]
-    let judgesAttempts: Bool
+    let checksAttempts: Bool
 
     /// Creates a client of `service`.
     ///
@@ -50,7 +50,7 @@ public struct ServiceClient<Service: HttpService>: Sendable {
             configuration: configuration ?? service.pipelineConfiguration
         )
         self.requestHooks = service.requestHooks + requestHooks
-        judgesAttempts = factory.judgesAttempts
+        checksAttempts = factory.checksAttempts
     }
 }
 
@@ -273,10 +273,10 @@ extension ServiceClient {
         var acceptance = Acceptance { response in
             try await value(of: &response, request: request, deadline: deadline, notes: notes)
         }
-        acceptance.judgesAttempts = request.options.retrierFactory?.judgesAttempts ?? judgesAttempts
-        acceptance.judgeRefresh = { response in
-            if let request = request as? any ContentJudging {
-                try await request.judge(&response)
+        acceptance.checksAttempts = request.options.retrierFactory?.checksAttempts ?? checksAttempts
+        acceptance.checkRefresh = { response in
+            if let request = request as? any ContentChecking {
+                try await request.check(&response)
             } else if !request.acceptedStatusCodes.contains(response.status.rawValue) {
                 // Custom code of the request may be meant to see the content of one response only.
                 throw ServiceError.refused(response, expected: request.acceptedStatusCodes)
@@ -322,7 +322,7 @@ extension ServiceClient {
 }
 
 /// A request that can check a response without consuming it.
-protocol ContentJudging: Request {
+protocol ContentChecking: Request {
     /// Throws if the response would be refused; leaves a body that can be read.
-    func judge(_ response: inout Response) async throws
+    func check(_ response: inout Response) async throws
 }

@@ -86,7 +86,7 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
             return try await acceptContent(of: &response)
         }
         do {
-            try judge(response)
+            try check(response)
         } catch {
             let content = try await response.takeContent(upTo: contentLimit, isRefused: true)
             throw refusal(of: response, content, because: error)
@@ -103,8 +103,8 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
 
     public func accept(_ response: Response, content: Data) throws -> Result {
         do {
-            try judge(response)
-            try judgeBasicResponse(of: response, content)
+            try check(response)
+            try checkBasicResponse(of: response, content)
             return try output.decode(response, content, coding)
         } catch {
             throw refusal(of: response, content, because: error)
@@ -131,7 +131,7 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
 /// What an endpoint and its service do with a response, stage by stage.
 extension EndpointCall {
     /// Checks the status, and calls `validate` of service and endpoint.
-    private func judge(_ response: Response) throws {
+    private func check(_ response: Response) throws {
         guard response.status.isSuccessful else {
             throw ServiceError.unacceptableStatus(response, expected: 200...299)
         }
@@ -142,7 +142,7 @@ extension EndpointCall {
     }
 
     /// Decodes what all responses have in common, and calls `validate` of service and endpoint on it.
-    private func judgeBasicResponse(of response: Response, _ content: Data) throws {
+    private func checkBasicResponse(of response: Response, _ content: Data) throws {
         typealias BasicResponse = Target.Service.BasicResponse
         guard BasicResponse.self != NoBasicResponse.self else { return }
         let basicResponse = try EndpointOutput<BasicResponse>.values().decode(response, content, coding)
@@ -209,10 +209,10 @@ extension Endpoint {
     }
 }
 
-extension EndpointCall: ContentJudging {
-    func judge(_ response: inout Response) async throws {
+extension EndpointCall: ContentChecking {
+    func check(_ response: inout Response) async throws {
         // The content of a download goes to a file that belongs to the call.
-        guard output.take == nil else { return try judge(response) }
+        guard output.take == nil else { return try check(response) }
         _ = try await acceptContent(of: &response)
     }
 }

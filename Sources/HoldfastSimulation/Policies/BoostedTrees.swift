@@ -198,7 +198,7 @@ private struct TreeGrower {
             end: rows.count,
             histogram: histogram(from: 0, to: rows.count, features: features)
         )
-        var open = [judged(first, features: features, least: least)]
+        var open = [evaluated(first, features: features, least: least)]
         nodes[0].mean = mean(from: 0, to: rows.count)
         while open.count < most {
             guard let best = open.indices.max(by: { open[$0].gain < open[$1].gain }), open[best].gain > 1e-12 else {
@@ -225,14 +225,14 @@ private struct TreeGrower {
             }
             let parts = isLeftSmaller ? (small, large) : (large, small)
             open.append(
-                judged(
+                evaluated(
                     Leaf(node: left, start: leaf.start, end: middle, histogram: parts.0),
                     features: features,
                     least: least
                 )
             )
             open.append(
-                judged(
+                evaluated(
                     Leaf(node: right, start: middle, end: leaf.end, histogram: parts.1),
                     features: features,
                     least: least
@@ -268,7 +268,7 @@ private struct TreeGrower {
     }
 
     /// The leaf with its best split.
-    private func judged(_ leaf: Leaf, features: [Int], least: Int) -> Leaf {
+    private func evaluated(_ leaf: Leaf, features: [Int], least: Int) -> Leaf {
         var leaf = leaf
         let least = Double(least)
         for (index, feature) in features.enumerated() {

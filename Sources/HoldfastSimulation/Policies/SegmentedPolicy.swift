@@ -26,7 +26,7 @@ struct SegmentedPolicy: EvictionPolicy {
     private var free: [UInt16] = []
     private var frequencies: KeyFrequencies
     private var trials: WindowTuner
-    private var judge: RetentionPolicy
+    private var retention: RetentionPolicy
     private var random: PolicyRandom
     /// The lowest score that is carried.
     private var bar = Int.min
@@ -43,7 +43,7 @@ struct SegmentedPolicy: EvictionPolicy {
         fixedShape = shape != nil
         frequencies = KeyFrequencies(seed: seed)
         trials = WindowTuner(beta: RetentionPolicy.beta, seed: seed)
-        judge = RetentionPolicy(capacity: self.capacity, segmentSize: self.shape.segmentSize)
+        retention = RetentionPolicy(capacity: self.capacity, segmentSize: self.shape.segmentSize)
         random = PolicyRandom(seed: seed &+ 1)
     }
 
@@ -139,7 +139,7 @@ struct SegmentedPolicy: EvictionPolicy {
         self.capacity = max(0, capacity)
         // Existing segments keep their size, new ones have the new size.
         if !fixedShape { shape = SegmentShape(capacity: self.capacity) }
-        judge = RetentionPolicy(capacity: self.capacity, segmentSize: shape.segmentSize)
+        retention = RetentionPolicy(capacity: self.capacity, segmentSize: shape.segmentSize)
         var turns = 0
         while count > 0, used > self.capacity || occupied > room(), reclaim(turn: &turns, &victims) {}
     }
@@ -255,7 +255,7 @@ struct SegmentedPolicy: EvictionPolicy {
                 ? RetentionPolicy.Candidate(score: score, recordBytes: 0, blobBytes: bytes)
                 : RetentionPolicy.Candidate(score: score, recordBytes: bytes)
         }
-        let verdicts = judge.carried(
+        let verdicts = retention.carried(
             of: candidates,
             bar: bar,
             recordBytes: segment.tail,

@@ -135,7 +135,7 @@ extension SimulatedFileSystem {
         }
 
         /// Counts a step and decides its result; the first matching fault of the plan applies.
-        mutating func judge(_ operation: String) -> Verdict {
+        mutating func decide(_ operation: String) -> Verdict {
             if isStopped { return Verdict(errno: Self.stoppedNumber) }
             stepsSincePlan += 1
             var verdict: Verdict?

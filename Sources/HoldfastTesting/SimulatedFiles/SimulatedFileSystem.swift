@@ -151,7 +151,7 @@ public final class SimulatedFileSystem: FileSystem {
         by body: (inout State) throws(Tree.Refusal) -> Result
     ) throws(FileSystemError) -> Result {
         try world.state.withLock { state throws(FileSystemError) in
-            let verdict = state.script.judge(operation)
+            let verdict = state.script.decide(operation)
             do throws(Tree.Refusal) {
                 if let errno = verdict.errno {
                     // Even the prefix may meet a full device; the planned number is reported.

@@ -33,7 +33,7 @@
         }
 
         /// Counts a line, and adds its request to the replayed ones if such a response is kept.
-        mutating func judge(_ line: AccessLogLine, account: inout InputStatistics, requests: inout SampledRequests) {
+        mutating func evaluate(_ line: AccessLogLine, account: inout InputStatistics, requests: inout SampledRequests) {
             account.requests += 1
             account.note(line.time)
             guard let method = line.method else {
@@ -94,7 +94,7 @@
             let (request, response) = (RequestHead(target: target), ResponseHead(status: status))
             let hasLifetime = options.defaultLifetime != nil || options.fixedLifetime != nil
             let assumed = lifetime?.wholeSeconds ?? CacheControl.maximumDeltaSeconds
-            switch Storability.judge(request: request, response: response, directive: .default, options: options) {
+            switch Storability.decide(request: request, response: response, directive: .default, options: options) {
             case .doNotStore(let reason):
                 return .unstored(reason == .neverStore ? "\(reason)" : "\(reason), status \(status)")
             case .store:

@@ -27,7 +27,7 @@
         }
 
         /// Counts an exchange, and adds its request to the replayed ones if its response is kept.
-        mutating func judge(
+        mutating func evaluate(
             _ exchange: RecordedExchange,
             account: inout InputStatistics,
             requests: inout SampledRequests
@@ -50,11 +50,11 @@
             }
             let place = place(of: request)
             let candidates = candidates(for: request, place, now: exchange.requestTime)
-            let judgement = judgement(request, candidates: candidates.map(\.response), at: exchange.requestTime)
-            account.unbounded.add("\(judgement.reason)")
-            let selected = judgement.selected.map { candidates[$0] }
+            let reuse = decide(request, candidates: candidates.map(\.response), at: exchange.requestTime)
+            account.unbounded.add("\(reuse.reason)")
+            let selected = reuse.selected.map { candidates[$0] }
             let kept = kept(exchange, selected: selected?.response, place: place)
-            if case .reuse = judgement.decision, let selected {
+            if case .reuse = reuse.decision, let selected {
                 // A smaller cache may have to ask, and then keeps the origin's response of this time, if it may be kept.
                 let freshUntil = kept.map { end(of: $0.response) } ?? exchange.requestTime
                 append(exchange, entry: selected, freshUntil: freshUntil, requests: &requests)
@@ -126,14 +126,14 @@
             stored = stored.filter { !targets.contains($0.key.target) }
         }
 
-        // MARK: Judging
+        // MARK: Decisions
 
-        private func judgement(
+        private func decide(
             _ request: RequestHead,
             candidates: [StoredResponse],
             at now: Timestamp
-        ) -> ReuseJudgement {
-            ReuseJudgement(
+        ) -> ReasonedReuseDecision {
+            ReasonedReuseDecision(
                 request: request,
                 candidates: candidates,
                 directive: .default,
@@ -188,7 +188,7 @@
 
         private func scope(_ request: RequestHead, response: ResponseHead) -> Storability.Scope? {
             guard
-                case .store(let scope) = Storability.judge(
+                case .store(let scope) = Storability.decide(
                     request: request,
                     response: response,
                     directive: .default,
@@ -199,7 +199,7 @@
         }
 
         private func unstoredReason(_ exchange: RecordedExchange) -> String {
-            let verdict = Storability.judge(
+            let verdict = Storability.decide(
                 request: exchange.request,
                 response: exchange.response,
                 directive: .default,
@@ -221,7 +221,7 @@
             var plain = request
             plain.fields.removeAll(.cacheControl)
             plain.fields.removeAll(.pragma)
-            guard case .reuse = self.judgement(plain, candidates: [selected], at: now).decision else { return false }
+            guard case .reuse = decide(plain, candidates: [selected], at: now).decision else { return false }
             return true
         }
 

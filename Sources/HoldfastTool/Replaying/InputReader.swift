@@ -38,7 +38,7 @@
             var account = InputStatistics()
             var known: ReplayFormat?
             var requests: SampledRequests?
-            var logJudge = AccessLogEvaluator(
+            var logEvaluator = AccessLogEvaluator(
                 lifetime: options.lifetime,
                 errorLifetime: options.errorLifetime,
                 rules: options.rules
@@ -65,12 +65,18 @@
                 case .trace: try readTrace(file, account: &account, requests: &held, progress: progress)
                 case .har: entries += try readHAR(&source, account: &account)
                 case .log, .auto:
-                    try readLog(source, judge: &logJudge, account: &account, requests: &held, progress: progress)
+                    try readLog(
+                        source,
+                        evaluator: &logEvaluator,
+                        account: &account,
+                        requests: &held,
+                        progress: progress
+                    )
                 }
                 requests = held
             }
             guard let known, var requests else { throw .usage("give a file, or - for standard input") }
-            judge(entries, account: &account, requests: &requests)
+            evaluate(entries, account: &account, requests: &requests)
             try check(account, format: known)
             let (rate, offered, cut) = (requests.rate, requests.seen, requests.cut)
             let (trace, unsized) = requests.trace()
@@ -83,7 +89,7 @@
 
         private func readLog(
             _ source: LogSource,
-            judge: inout AccessLogEvaluator,
+            evaluator: inout AccessLogEvaluator,
             account: inout InputStatistics,
             requests: inout SampledRequests,
             progress: ProgressLine
@@ -92,7 +98,7 @@
             while let line = try lines.next() {
                 if line.allSatisfy({ $0 == 0x20 || $0 == 0x0D || $0 == 0x09 }) { continue }
                 do {
-                    judge.judge(try AccessLogLine(line), account: &account, requests: &requests)
+                    evaluator.evaluate(try AccessLogLine(line), account: &account, requests: &requests)
                 } catch {
                     let start = String(decoding: line.prefix(60), as: UTF8.self)
                     account.complain(
@@ -168,17 +174,17 @@
             return exchanges
         }
 
-        private func judge(
+        private func evaluate(
             _ exchanges: [RecordedExchange],
             account: inout InputStatistics,
             requests: inout SampledRequests
         ) {
-            var judge = HAREvaluator(mode: options.mode, rules: options.rules)
+            var evaluator = HAREvaluator(mode: options.mode, rules: options.rules)
             // Browsers group entries by page; a cache sees them in order of time.
             let order = exchanges.indices.sorted {
                 (exchanges[$0].requestTime, $0) < (exchanges[$1].requestTime, $1)
             }
-            for index in order { judge.judge(exchanges[index], account: &account, requests: &requests) }
+            for index in order { evaluator.evaluate(exchanges[index], account: &account, requests: &requests) }
         }
 
         private func check(_ account: InputStatistics, format: ReplayFormat) throws(CommandFailure) {

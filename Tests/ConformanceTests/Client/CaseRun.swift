@@ -57,13 +57,13 @@ struct CaseRun {
 
     /// What came of the case, and what was sent and received, line by line.
     func run() async -> (verdict: Verdict, transcript: [String]) {
-        let outcome = await judged()
+        let outcome = await verdict()
         await courier.end()
         return outcome
     }
 
-    private func judged() async -> (verdict: Verdict, transcript: [String]) {
-        let judge = CaseJudge(requests: test.requests, marker: origin.marker)
+    private func verdict() async -> (verdict: Verdict, transcript: [String]) {
+        let check = CaseCheck(requests: test.requests, marker: origin.marker)
         var responses: [ReceivedResponse] = []
         var transcript: [String] = []
         for (index, config) in test.requests.enumerated() {
@@ -78,13 +78,13 @@ struct CaseRun {
             await courier.settle()
             responses.append(response)
             transcript += lines(index + 1, request, origin.exchanges.dropFirst(seenBefore), response)
-            if let verdict = judge.response(response, to: index) { return (verdict, transcript) }
+            if let verdict = check.response(response, to: index) { return (verdict, transcript) }
             if config.pausesAfter { clock.advance(by: .seconds(3)) }
         }
         let exchanges = origin.exchanges
         for (index, response) in responses.enumerated() {
             let exchange = exchanges.last { $0.number == index + 1 }
-            if let verdict = judge.exchange(exchange, response, of: index) { return (verdict, transcript) }
+            if let verdict = check.exchange(exchange, response, of: index) { return (verdict, transcript) }
         }
         return (.passed, transcript)
     }

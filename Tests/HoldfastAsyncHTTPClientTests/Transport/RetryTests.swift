@@ -102,7 +102,7 @@
             arguments: [HTTP2ErrorCode.refusedStream, .cancel],
             [true, false]
         )
-        func resetAfterHead(_ code: HTTP2ErrorCode, _ judgesAttempts: Bool) async throws {
+        func resetAfterHead(_ code: HTTP2ErrorCode, _ checksAttempts: Bool) async throws {
             let script = LoopbackScript { _ in
                 LoopbackReply(framing: .length(2_000), steps: [.pattern(1_000), .reset])
             }
@@ -112,7 +112,7 @@
             var acceptance = Acceptance { response in
                 response.body = ResponseBody(try await response.body.collect())
             }
-            acceptance.judgesAttempts = judgesAttempts
+            acceptance.checksAttempts = checksAttempts
             options.acceptance = acceptance
             let error = try await #require(throws: ServiceError.self) {
                 let body = RequestBody.data(Data("x".utf8))

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("A targeted field replaces Cache-Control everywhere (RFC 9213 §2.2)")
 struct RulingCacheControlTests {
-    private func judge(_ fields: HeaderFields, _ options: CacheOptions = .shared) throws -> Storability {
-        Storability.judge(
+    private func storability(_ fields: HeaderFields, _ options: CacheOptions = .shared) throws -> Storability {
+        Storability.decide(
             request: RequestHead(target: try target()),
             response: ResponseHead(status: .ok, fields: fields),
             directive: .default,
@@ -36,8 +36,8 @@ struct RulingCacheControlTests {
         ] as [(HeaderFields, CacheReason?, CacheReason?)]
     )
     func storing(fields: HeaderFields, shared: CacheReason?, own: CacheReason?) throws {
-        #expect(try judge(fields) == (shared.map { .doNotStore($0) } ?? .store(scope: .shared)))
-        #expect(try judge(fields, .private) == (own.map { .doNotStore($0) } ?? .store(scope: .principal)))
+        #expect(try storability(fields) == (shared.map { .doNotStore($0) } ?? .store(scope: .shared)))
+        #expect(try storability(fields, .private) == (own.map { .doNotStore($0) } ?? .store(scope: .principal)))
     }
 
     @Test("Freshness: neither max-age nor Expires counts beside it")
@@ -59,7 +59,7 @@ struct RulingCacheControlTests {
     @Test("Expires alone makes nothing storable beside a targeted field")
     func expiresAlone() throws {
         let head = ResponseHead(status: 599, fields: ["Expires": date(600), "CDN-Cache-Control": "must-revalidate"])
-        let verdict = Storability.judge(
+        let verdict = Storability.decide(
             request: RequestHead(target: try target()),
             response: head,
             directive: .default,

@@ -14,7 +14,7 @@ struct HoldfastSemanticsCatalogTests {
         let target = try TargetURI("https://example.com/a")
         let response = ResponseHead(status: .ok, fields: ["Cache-Control": "max-age=60"])
         let (sent, received) = (now, now)
-        let verdict = Storability.judge(
+        let verdict = Storability.decide(
             request: RequestHead(target: target),
             response: response,
             directive: .default,

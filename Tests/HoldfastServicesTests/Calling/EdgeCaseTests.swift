@@ -108,7 +108,7 @@ struct EdgeCaseTests {
                 .stream(chunks: ["whole"]),
             ])
         )
-        let factory = AnyRetrierFactory(judgesAttempts: true) { _ in
+        let factory = AnyRetrierFactory(checksAttempts: true) { _ in
             BackoffRetrier(strategy: .exponentialBinary(), retryCondition: { _ in true })
         }
         // A transport that is raced against the time of an attempt would lose by a clock that jumps.

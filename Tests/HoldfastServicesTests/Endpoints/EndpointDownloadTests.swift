@@ -240,7 +240,7 @@ final class EndpointDownloadTests {
         let transport = ScriptedTransport([
             .stream(chunks: ["broken"], failure: failure), .stream(chunks: ["whole"]),
         ])
-        let factory = AnyRetrierFactory(judgesAttempts: true) { _ in
+        let factory = AnyRetrierFactory(checksAttempts: true) { _ in
             BackoffRetrier(strategy: .exponentialBinary(), retryCondition: { _ in true })
         }
         let client = EndpointBed.client(Files(), transport, retrierFactory: factory)

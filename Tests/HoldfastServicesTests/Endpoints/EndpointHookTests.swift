@@ -102,8 +102,8 @@ struct EndpointHookTests {
         "A retrier that checks attempts is asked about a failing basic response; others are not",
         arguments: [true, false]
     )
-    func judging(_ judgesAttempts: Bool) async throws {
-        let factory = AnyRetrierFactory(judgesAttempts: judgesAttempts) { _ in
+    func checking(_ checksAttempts: Bool) async throws {
+        let factory = AnyRetrierFactory(checksAttempts: checksAttempts) { _ in
             BackoffRetrier(strategy: .exponentialBinary(), retryCondition: { _ in true })
         }
         let steps: [ScriptedTransport.Step] = [
@@ -111,7 +111,7 @@ struct EndpointHookTests {
         ]
         let client = client(steps, retrierFactory: factory)
         let isDone = (try? await Ping().makeRequest(to: client)) != nil
-        #expect(isDone == judgesAttempts)
+        #expect(isDone == checksAttempts)
     }
 
     @Test("The endpoint configures decoders after the service")

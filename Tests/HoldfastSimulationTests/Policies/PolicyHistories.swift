@@ -153,7 +153,7 @@ struct PolicyHistories {
         }
     }
 
-    private func judge(_ run: Run, _ note: String) {
+    private func check(_ run: Run, _ note: String) {
         var run = run
         run.owner.checkAll()
         #expect(run.owner.faults.isEmpty, "\(note), seed \(History.seed): \(run.owner.faults.prefix(3))")
@@ -166,12 +166,12 @@ struct PolicyHistories {
     @Test("Many keys seen and few stored", arguments: strategies)
     func seenAndGone(strategy: EvictionStrategy) {
         let steps = max(3_000, History.steps(percent: 8, among: Self.strategies.count))
-        judge(.seenAndGone(strategy, steps: steps), "\(strategy), seen and gone")
+        check(.seenAndGone(strategy, steps: steps), "\(strategy), seen and gone")
     }
 
     @Test("Every entry that comes and goes leaves one behind", arguments: strategies)
     func oneStays(strategy: EvictionStrategy) {
-        judge(
+        check(
             .oneStays(strategy, steps: History.steps(percent: 8, among: Self.strategies.count)),
             "\(strategy), one stays"
         )
@@ -185,7 +185,7 @@ struct PolicyHistories {
         for count in counts {
             for round in 0..<rounds {
                 let run = Run.entries(count, strategy, steps: steps, seed: round + count)
-                judge(run, "\(strategy), \(count) entries, round \(round)")
+                check(run, "\(strategy), \(count) entries, round \(round)")
             }
         }
     }

@@ -43,7 +43,7 @@ struct DiskFaultTests {
         let store = try await ScriptedDiskRun.open(files)
         var run = ScriptedDiskRun()
         await run.play(store, fills: fills)
-        try await run.judge(store, after: fills ? .eviction : .harmless, "clean")
+        try await run.check(store, after: fills ? .eviction : .harmless, "clean")
         #expect(run.refusals == 0)
         #expect(fills == (store.statistics.entriesEvicted > 0))
         await store.close()
@@ -78,7 +78,7 @@ struct DiskFaultTests {
             await run.play(store, fills: kind.fills)
             files.plan()
             let what = files.log.first { $0.errno == kind.errno }.map { "\(comment): \($0)" } ?? comment
-            try await run.judge(store, after: kind.ending, what)
+            try await run.check(store, after: kind.ending, what)
             try await store.put("after", [1])
             #expect(try await store.get("after").count == 1, "\(what)")
             #expect(files.peakBytes <= ScriptedDiskRun.capacity, "\(what)")
@@ -89,7 +89,7 @@ struct DiskFaultTests {
             if kind.isKilled { next = files.crashed(.process) }
             await store.close()
             let again = try await ScriptedDiskRun.open(next)
-            try await run.judge(again, after: kind.ending, what + ", reopened")
+            try await run.check(again, after: kind.ending, what + ", reopened")
             #expect(try await again.get("after").count == 1, "\(what)")
             await again.close()
         }
@@ -112,7 +112,7 @@ struct DiskFaultTests {
                 let what = "crash \(isWithin ? "within" : "before") \(next), after \(last)"
                 let left = files.crashed(.process)
                 let again = try await ScriptedDiskRun.open(left)
-                try await run.judge(again, after: fills ? .eviction : .harmless, what)
+                try await run.check(again, after: fills ? .eviction : .harmless, what)
                 let overhead = 8 * 4_096
                 #expect(again.statistics.bytesUsed == left.segmentAndBlobBytes + overhead, "\(what)")
                 await again.close()
@@ -121,7 +121,7 @@ struct DiskFaultTests {
                 let isClean = boot.contents(of: "/store/FORMAT").flatMap { FormatFile($0)?.format.isClean } ?? false
                 let booted = try await ScriptedDiskRun.open(boot)
                 // What was cleanly closed has lost nothing and is trusted.
-                try await run.judge(booted, after: isClean ? .cleanPowerLoss : .powerLoss, what + ", power lost")
+                try await run.check(booted, after: isClean ? .cleanPowerLoss : .powerLoss, what + ", power lost")
                 await booted.close()
             }
         }

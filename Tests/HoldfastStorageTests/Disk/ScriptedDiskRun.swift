@@ -181,7 +181,7 @@ struct ScriptedDiskRun {
     }
 
     /// Compares all that a store shows with what was told.
-    func judge(_ store: DiskStore, after ending: Ending, _ comment: String) async throws {
+    func check(_ store: DiskStore, after ending: Ending, _ comment: String) async throws {
         for key in Set(told.values.map(\.key)) {
             guard let entries = try await shown(store, key, ending, comment) else { continue }
             var seen: Set<String> = []

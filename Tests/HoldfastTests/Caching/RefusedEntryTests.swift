@@ -146,14 +146,14 @@ struct RefusedEntryTests {
             .respond(200, fields, body: "better"),
         ])
         var options = CallOptions()
-        let judge: @Sendable (inout Response) async throws -> Void = { response in
+        let check: @Sendable (inout Response) async throws -> Void = { response in
             guard response.status == .ok else { throw Refused(reason: "status") }
             let bytes = try await response.body.collect()
             response.body = ResponseBody(bytes)
             if bytes == ByteChunk(copying: "bad".utf8) { throw Refused(reason: "bad") }
         }
-        options.acceptance = Acceptance(judge)
-        options.acceptance?.judgeRefresh = judge
+        options.acceptance = Acceptance(check)
+        options.acceptance?.checkRefresh = check
         try await bench.load(.get(), options)
         for sends in [2, 3] {
             bench.clock.advance(by: .seconds(11))
@@ -165,7 +165,7 @@ struct RefusedEntryTests {
     }
 
     @Test("If a hook observes responses, a refresh is not checked until it is used")
-    func unjudgedRefresh() async throws {
+    func uncheckedRefresh() async throws {
         struct Decoding: ServiceHook {
             var scope: HookScope { .message }
             func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws
@@ -179,11 +179,11 @@ struct RefusedEntryTests {
         ])
         let bench = CacheBench(transport, hooks: [Decoding()])
         var options = CallOptions()
-        let judge: @Sendable (inout Response) async throws -> Void = { response in
+        let check: @Sendable (inout Response) async throws -> Void = { response in
             guard response.fields.contains("X-Decoded") else { throw Refused(reason: "not decoded") }
         }
-        options.acceptance = Acceptance(judge)
-        options.acceptance?.judgeRefresh = judge
+        options.acceptance = Acceptance(check)
+        options.acceptance?.checkRefresh = check
         try await bench.load(.get(), options)
         bench.clock.advance(by: .seconds(2))
         #expect(try await bench.load(.get(), options).body == "good")
@@ -210,7 +210,7 @@ struct RefusedEntryTests {
     }
 
     @Test("A call that comes while the first caller checks the response gets it and sends nothing")
-    func duringJudgement() async throws {
+    func duringAcceptance() async throws {
         let bench = CacheBench([.respond(200, ["Cache-Control": "max-age=60"], body: "1")])
         var options = CallOptions()
         options.acceptance = Acceptance { _ in

@@ -146,11 +146,11 @@ struct ValueSemanticsTests {
     }
 
     @Test("An acceptance affects attempts if it checks them one by one")
-    func judgedAttempts() {
+    func checkedAttempts() {
         var options = CallOptions()
         options.acceptance = .successful
         #expect(!options.concernAttempts)
-        options.acceptance?.judgesAttempts = true
+        options.acceptance?.checksAttempts = true
         #expect(options.concernAttempts)
     }
 

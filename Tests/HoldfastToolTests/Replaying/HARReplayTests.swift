@@ -90,7 +90,7 @@
         }
 
         @Test("Storability, freshness, Vary and invalidation are those of RFC 9111 §3, §4.2, §4.1, §4.4")
-        func judged() async throws {
+        func evaluated() async throws {
             let folder = try TestFolder()
             let file = try folder.file("page.har", Self.recorded)
             let found = try await ReplayOutput([file, "--sizes", "1MB", "--policies", "lru,density"])

@@ -47,7 +47,7 @@ extension HitCase.Kind {
         case .authorized: request.setValue(Self.credential, forHTTPHeaderField: "Authorization")
         case .cookies: request.setValue("session=0123456789abcdef", forHTTPHeaderField: "Cookie")
         case .directives: request.setValue("max-age=3600", forHTTPHeaderField: "Cache-Control")
-        case .judged: request.cachePolicy = .returnCacheDataElseLoad
+        case .fullDecision: request.cachePolicy = .returnCacheDataElseLoad
         }
         return request
     }

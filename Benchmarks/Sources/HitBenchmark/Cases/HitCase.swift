@@ -22,8 +22,8 @@ struct HitCase: Sendable, Equatable {
         case hooked
         /// Behind a hook that sets Authorization.
         case edited
-        /// With a `cachePolicy` that the cache judges in full each time.
-        case judged
+        /// With a `cachePolicy` for which the cache decides in full each time.
+        case fullDecision = "full-decision"
         /// One of 50,000 resources, each equally often.
         case uniform50k = "uniform-50k"
         /// One of a million resources, each equally often.

@@ -30,7 +30,7 @@ struct Bed: Sendable {
     ) async throws {
         let count = entries ?? plan.entries
         askings = (0..<(entries == nil ? 2 : 1)).map { Asking(count, length: length, thread: $0) }
-        let kinds: [HitCase.Kind] = entries == nil ? [.authorized, .cookies, .directives, .judged] : []
+        let kinds: [HitCase.Kind] = entries == nil ? [.authorized, .cookies, .directives, .fullDecision] : []
         edited = Dictionary(
             uniqueKeysWithValues: kinds.map { ($0, Asking(count, length: length, thread: 0, kind: $0)) }
         )

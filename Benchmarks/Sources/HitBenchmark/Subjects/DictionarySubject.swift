@@ -28,7 +28,7 @@ final class DictionarySubject: Subject {
         self.answers = Mutex(answers)
     }
 
-    func takesPart(in hitCase: HitCase) -> Bool { hitCase.tier == .memory && hitCase.kind != .judged }
+    func takesPart(in hitCase: HitCase) -> Bool { hitCase.tier == .memory && hitCase.kind != .fullDecision }
 
     func ask(_ asking: Asking, _ places: Range<Int>, _ hitCase: HitCase) async throws -> Int {
         var right = 0

@@ -41,7 +41,7 @@ struct URLCacheSubject: Subject {
         }
     }
 
-    func takesPart(in hitCase: HitCase) -> Bool { hitCase.kind != .judged }
+    func takesPart(in hitCase: HitCase) -> Bool { hitCase.kind != .fullDecision }
 
     func ask(_ asking: Asking, _ places: Range<Int>, _ hitCase: HitCase) async throws -> Int {
         var right = 0

@@ -67,7 +67,7 @@ extension CachingHook {
     private func mayShare(_ fetchRequest: FetchRequest, context: CallContext) -> Bool {
         guard cache.options.collapsesRequests, fetchRequest.lookup.mayShare else { return false }
         // What one caller rejects in an attempt is not a failure for the others.
-        if context.options.acceptance?.judgesAttempts ?? false { return false }
+        if context.options.acceptance?.checksAttempts ?? false { return false }
         return !cache.unshared.contains(fetchRequest.lookup.key, now: context.clock.now)
     }
 
@@ -79,21 +79,21 @@ extension CachingHook {
         let terms = terms(lookup, nominated: fetchRequest.nominated, tags: context.options.tags)
         let limit = cache.options.maximumBackgroundRevalidations
         let leases = mayShare(fetchRequest, context: context) && mayLease(fetchRequest, context: context)
-        var judge = context.options.acceptance?.judgeRefresh
-        if let chain = context.chain, !chain.passesUnchanged(from: context.currentHook) { judge = nil }
+        var check = context.options.acceptance?.checkRefresh
+        if let chain = context.chain, !chain.passesUnchanged(from: context.currentHook) { check = nil }
         let fetch = cache.fetches.background(
             for: lookup.key,
             terms,
             limit: limit,
             leases: leases,
-            isExclusive: judge != nil
+            isExclusive: check != nil
         )
         guard let fetch else { return }
         var context = context
         // The call itself has its answer: what it rejects from now on only affects the store.
-        context.verdict = judge.map { _ in Verdict() }
+        context.verdict = check.map { _ in Verdict() }
         context.options.storing = nil
-        context.options.acceptance = judge.map { Acceptance($0) }
+        context.options.acceptance = check.map { Acceptance($0) }
         context.options.onInterimResponse = nil
         if !leases { countRefresh(fetchRequest, context: context) }
         start(fetch, fetchRequest: fetchRequest, context: context, leases: leases)
@@ -172,7 +172,7 @@ extension CachingHook {
             if let fillLease {
                 conclude(fillLease, outcome: outcome, response: response, fetchRequest: fetchRequest, context: context)
             }
-            if fetch.isExclusive { try await judge(&response, outcome: outcome, context: context) }
+            if fetch.isExclusive { try await check(&response, outcome: outcome, context: context) }
             await finish(fetch, response: response, outcome: outcome, fetchRequest: fetchRequest, context: context)?
                 .pump()
         } catch {
@@ -191,16 +191,16 @@ extension CachingHook {
     }
 
     /// Lets the result of a refresh be rejected before it is stored.
-    private func judge(_ response: inout Response, outcome: ResponseOutcome, context: CallContext) async throws {
+    private func check(_ response: inout Response, outcome: ResponseOutcome, context: CallContext) async throws {
         guard let acceptance = context.options.acceptance, let verdict = context.verdict else { return }
         // A 304 brings nothing that was not accepted before; the caller's acceptance does not apply to redirects.
         if outcome.loaded == nil, !response.status.isRedirection {
-            let unjudged = response
+            let unchecked = response
             do {
-                try await acceptance.judge(&response)
+                try await acceptance.check(&response)
             } catch {
                 await verdict.decide(false)
-                unjudged.body.discard()
+                unchecked.body.discard()
                 throw error
             }
         }
@@ -637,7 +637,7 @@ extension CachingHook {
         let failure = ServiceError.attemptFailure(of: error)
         guard wasSent || failure.kind == .throttled else { return nil }
         // A response arrived and was rejected: a stored one is no better.
-        if context.options.acceptance?.judgesAttempts ?? false, context.exchange?.responseTime != nil,
+        if context.options.acceptance?.checksAttempts ?? false, context.exchange?.responseTime != nil,
             failure.kind != .throttled
         {
             return nil

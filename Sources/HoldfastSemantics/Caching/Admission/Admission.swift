@@ -3,9 +3,9 @@
 
 /// What a response does to a cache: the one rule that every response passes before anything is stored.
 ///
-/// Whatever the response is, its result is judged like a 200 with the same fields to the same requester (``Storability``). A
-/// complete response and a part are judged before they are stored; a 304, a response to HEAD and a part that joins stored bytes are
-/// judged together with the stored fields that they update. So the cache never holds anything that such a 200 could not have put
+/// Whatever the response is, its result is decided like a 200 with the same fields to the same requester (``Storability``). A
+/// complete response and a part are decided before they are stored; a 304, a response to HEAD and a part that joins stored bytes are
+/// decided together with the stored fields that they update. So the cache never holds anything that such a 200 could not have put
 /// there (RFC 9111 §3, §3.2 to §3.5, §4.1, §4.3.4, §4.3.5).
 ///
 /// A pure function: the cache looks up, this decides, and one writer carries it out.
@@ -95,16 +95,21 @@ package struct Admission: Sendable, Hashable {
             self.init(.pass, because: reason)
             return
         }
-        let judge = Judge(exchange: exchange, options: options, secret: secret)
-        let judged =
+        let evaluator = Evaluator(exchange: exchange, options: options, secret: secret)
+        let decided =
             switch kind {
-            case .complete: judge.newEntry(response, head: response, ranges: nil)
-            case .part(let part): judge.newEntry(response, head: part.storedHead, ranges: part.ranges)
-            case .joining(let combination, let existing): judge.joined(combination, to: existing, by: response)
-            case .notModified(let existing): judge.confirmed(existing, by: response)
-            case .head(let existing, let bodyLength): judge.described(existing, bodyLength: bodyLength, by: response)
+            case .complete: evaluator.newEntry(response, head: response, ranges: nil)
+            case .part(let part): evaluator.newEntry(response, head: part.storedHead, ranges: part.ranges)
+            case .joining(let combination, let existing): evaluator.joined(combination, to: existing, by: response)
+            case .notModified(let existing): evaluator.confirmed(existing, by: response)
+            case .head(let existing, let bodyLength):
+                evaluator.described(existing, bodyLength: bodyLength, by: response)
             }
-        self.init(judged.action.ordered(exchange.requestOrder), because: judged.reason, isShareable: judged.isShareable)
+        self.init(
+            decided.action.ordered(exchange.requestOrder),
+            because: decided.reason,
+            isShareable: decided.isShareable
+        )
     }
 
     fileprivate init(_ action: Action, because reason: CacheReason? = nil, isShareable: Bool = false) {
@@ -192,7 +197,7 @@ extension Admission {
 }
 
 /// The decision about one response, by its kind.
-private struct Judge {
+private struct Evaluator {
     let exchange: Admission.Exchange
     let options: CacheOptions
     let secret: [UInt8]
@@ -390,7 +395,7 @@ private struct Judge {
     private func storability(of head: ResponseHead, asGet: Bool) -> Storability {
         guard var request = exchange.sent else { return .doNotStore(.hiddenRequest) }
         if asGet, request.method == .head { request.method = .get }
-        return Storability.judge(
+        return Storability.decide(
             request: request,
             response: head,
             directive: exchange.directive,

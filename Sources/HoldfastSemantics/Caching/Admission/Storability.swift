@@ -32,7 +32,7 @@ public enum Storability: Sendable, Hashable {
     ///     false by default.
     ///   - hasContentKey: whether it is a QUERY or an opted-in POST whose content is in the key; false by default.
     /// - Returns: the result; the first reason that applies.
-    public static func judge(
+    public static func decide(
         request: RequestHead,
         response: ResponseHead,
         directive: CacheDirective,
@@ -41,7 +41,7 @@ public enum Storability: Sendable, Hashable {
         hasContentKey: Bool = false
     ) -> Storability {
         if let ruled = options.ruled(for: request.target, fields: response.fields) {
-            return judge(
+            return decide(
                 request: request,
                 response: response,
                 directive: directive,

@@ -174,7 +174,7 @@ extension HeaderFields.Line {
 /// A part of a representation as received, ready to be stored (RFC 9111 §3.3).
 ///
 /// There is no such value for a 206 that must not be stored. Whether the response may be stored at all is decided as for a 200:
-/// pass ``storedHead`` to ``Storability/judge(request:response:directive:options:isPersonal:hasContentKey:)``.
+/// pass ``storedHead`` to ``Storability/decide(request:response:directive:options:isPersonal:hasContentKey:)``.
 package struct ReceivedPart: Sendable, Hashable {
     /// The positions received.
     package let interval: Range<Int64>

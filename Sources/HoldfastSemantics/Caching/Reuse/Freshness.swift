@@ -169,7 +169,7 @@ extension ResponseFacts {
     }
 
     /// The age and lifetime of a whole response to a GET that answers a request without conditions, ranges and directives of the
-    /// caller at once; nil if it is not fresh, or not fresh enough for the request: then ``ReuseJudgement`` decides.
+    /// caller at once; nil if it is not fresh, or not fresh enough for the request: then ``ReasonedReuseDecision`` decides.
     ///
     /// - Parameter cacheControl: the request's field value; nil if it has none.
     package func standing(

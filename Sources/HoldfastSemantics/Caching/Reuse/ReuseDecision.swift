@@ -40,7 +40,7 @@ public enum ReuseDecision: Sendable, Hashable {
         options: CacheOptions,
         secret: [UInt8]
     ) -> ReuseDecision {
-        ReuseJudgement(
+        ReasonedReuseDecision(
             request: request,
             candidates: candidates,
             directive: directive,
@@ -94,7 +94,7 @@ public enum ReuseDecision: Sendable, Hashable {
 }
 
 /// A decision about reuse with its basis: the response that was considered, and when it may be served stale.
-package struct ReuseJudgement: Sendable, Hashable {
+package struct ReasonedReuseDecision: Sendable, Hashable {
     /// How to answer the request.
     package let decision: ReuseDecision
 
@@ -182,7 +182,7 @@ package struct ReuseJudgement: Sendable, Hashable {
         }
         // A part that lacks requested bytes is completed; an older response that has all of them must not answer (RFC 9111 §4).
         guard candidates[index].hasAll(askedBy: request) else {
-            let completion = ReuseJudgement.completion(of: candidates[index], index, for: request)
+            let completion = ReasonedReuseDecision.completion(of: candidates[index], index, for: request)
             self.init(mayNotSend ? .unsatisfiable(.partial) : completion, reason: .partial)
             return
         }
@@ -191,7 +191,7 @@ package struct ReuseJudgement: Sendable, Hashable {
         let standing = facts.standing(now: now, options: ruled)
         let (age, isStale) = (standing.age, standing.isStale)
         func offered() -> [Int] {
-            ReuseJudgement.offered(index, among: candidates, to: request, options: options)
+            ReasonedReuseDecision.offered(index, among: candidates, to: request, options: options)
         }
         // Even a caller that accepts anything stored does not get it unconfirmed.
         if let reason = selected.confirmationReason {
@@ -239,10 +239,10 @@ package struct ReuseJudgement: Sendable, Hashable {
     }
 
     /// The same decision with another reason, if it is a miss because nothing is stored.
-    package func replacingNotStored(by reason: CacheReason) -> ReuseJudgement {
+    package func replacingNotStored(by reason: CacheReason) -> ReasonedReuseDecision {
         switch decision {
-        case .forward(.notStored): ReuseJudgement(.forward(reason), reason: reason)
-        case .unsatisfiable(.notStored): ReuseJudgement(.unsatisfiable(reason), reason: reason)
+        case .forward(.notStored): ReasonedReuseDecision(.forward(reason), reason: reason)
+        case .unsatisfiable(.notStored): ReasonedReuseDecision(.unsatisfiable(reason), reason: reason)
         default: self
         }
     }

@@ -65,7 +65,7 @@
         ]
 
         @Test(arguments: cases)
-        func judge(_ example: Case) throws {
+        func decide(_ example: Case) throws {
             var fields = HeaderFields()
             for (name, value) in example.fields { fields.append(rawName: name, value: value) }
             var head = ResponseHeadParser.Head(
@@ -73,10 +73,10 @@
                 isVersion10: example.isVersion10
             )
             guard let body = example.body else {
-                #expect(throws: MessageFault.self) { try ResponseFraming.judge(&head, answering: example.method) }
+                #expect(throws: MessageFault.self) { try ResponseFraming.decide(&head, answering: example.method) }
                 return
             }
-            let framing = try ResponseFraming.judge(&head, answering: example.method)
+            let framing = try ResponseFraming.decide(&head, answering: example.method)
             #expect(framing == ResponseFraming(body: body, isPersistent: example.persists))
             if body == .chunked { #expect(!head.head.fields.contains(.contentLength)) }
         }

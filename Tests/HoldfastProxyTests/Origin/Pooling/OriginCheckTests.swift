@@ -28,7 +28,7 @@
         }
 
         @Test("Two failures in a row are down, two passes up, and what alternates changes nothing")
-        func judgement() {
+        func decision() {
             var health = CheckedHealth()
             #expect(
                 [true, false, true, false, true].map { health.note(hasPassed: $0) } == [

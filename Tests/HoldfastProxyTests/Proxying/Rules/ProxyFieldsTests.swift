@@ -52,20 +52,20 @@
         @Test(
             "RFC 9110 §7.6.2: Max-Forwards counts the hops of TRACE and OPTIONS",
             arguments: [
-                ("TRACE", "0", MaxForwards.Judgement.answer), ("OPTIONS", "0", .answer), ("OPTIONS", "3", .forward(2)),
+                ("TRACE", "0", MaxForwards.Decision.answer), ("OPTIONS", "0", .answer), ("OPTIONS", "3", .forward(2)),
                 ("TRACE", "00", .answer), ("GET", "0", .pass), ("TRACE", "-1", .pass), ("TRACE", "x", .pass),
                 ("TRACE", "", .pass),
                 ("OPTIONS", "99999999999999999999", .forward(Int.max - 1)),
             ]
         )
-        func maxForwards(_ method: String, _ value: String, _ judgement: MaxForwards.Judgement) {
-            #expect(MaxForwards.judge(RequestMethod(rawValue: method), fields: [MaxForwards.name: value]) == judgement)
+        func maxForwards(_ method: String, _ value: String, _ decision: MaxForwards.Decision) {
+            #expect(MaxForwards.decide(RequestMethod(rawValue: method), fields: [MaxForwards.name: value]) == decision)
         }
 
         @Test("RFC 9110 §7.6.2: without the field, or with two, nothing is counted")
         func maxForwardsOdd() {
-            #expect(MaxForwards.judge(.trace, fields: HeaderFields()) == .pass)
-            #expect(MaxForwards.judge(.trace, fields: ["Max-Forwards": "1", "max-forwards": "0"]) == .pass)
+            #expect(MaxForwards.decide(.trace, fields: HeaderFields()) == .pass)
+            #expect(MaxForwards.decide(.trace, fields: ["Max-Forwards": "1", "max-forwards": "0"]) == .pass)
         }
 
         @Test("RFC 9110 §9.3.8: TRACE shows no secrets")

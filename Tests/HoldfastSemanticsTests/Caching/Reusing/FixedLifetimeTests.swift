@@ -88,7 +88,7 @@ struct FixedLifetimeTests {
         shared: CacheReason?
     ) throws {
         for (mode, expected) in [(CacheOptions.Mode.private, alone), (.shared, shared)] {
-            let verdict = Storability.judge(
+            let verdict = Storability.decide(
                 request: RequestHead(method: RequestMethod(rawValue: method), target: try target(), fields: fields),
                 response: ResponseHead(
                     status: StatusCode(status),
@@ -110,7 +110,7 @@ struct FixedLifetimeTests {
 
     @Test("`Vary: *` is not stored")
     func varyStar() throws {
-        let verdict = Storability.judge(
+        let verdict = Storability.decide(
             request: RequestHead(method: .get, target: try target(), fields: [:]),
             response: ResponseHead(status: .ok, fields: ["Vary": "*"]),
             directive: .default,
@@ -130,12 +130,12 @@ struct FixedLifetimeTests {
         var options = Self.options(.seconds(10))
         options.staleWhenDisconnected = .zero
         let all = "stale-while-revalidate=100, stale-if-error=100"
-        let told = try StaleAllowanceTests.judge(all, age: 20, options: options)
+        let told = try StaleAllowanceTests.decide(all, age: 20, options: options)
         #expect(StaleAllowanceTests.allowance(told) == "")
         options.staleWhileRevalidate = .seconds(100)
         options.staleIfError = .seconds(100)
-        let judged = try StaleAllowanceTests.judge(cacheControl, age: 20, options: options)
-        #expect(StaleAllowanceTests.allowance(judged) == expected)
+        let reasoned = try StaleAllowanceTests.decide(cacheControl, age: 20, options: options)
+        #expect(StaleAllowanceTests.allowance(reasoned) == expected)
     }
 
     @Test("Without it, a HEAD that confirms the response resets its age; with it the content's age keeps growing")

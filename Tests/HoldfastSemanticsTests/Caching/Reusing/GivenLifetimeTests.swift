@@ -82,7 +82,7 @@ struct GivenLifetimeTests {
         let request = RequestHead(method: .get, target: try target(), fields: [:])
         let head = ResponseHead(status: StatusCode(status), fields: fields)
         func verdict(_ options: CacheOptions) -> Storability {
-            Storability.judge(request: request, response: head, directive: .default, options: options)
+            Storability.decide(request: request, response: head, directive: .default, options: options)
         }
         let statesLifetime = fields.contains(.cacheControl) || fields.contains(.expires)
         if isNegative { #expect(verdict(options) == .store(scope: .principal)) }
@@ -92,7 +92,7 @@ struct GivenLifetimeTests {
 
     @Test("RFC 6585 §3-§6: 428, 429, 431 and 511 are never stored, whatever they say", arguments: [428, 429, 431, 511])
     func unstorable(status: Int) throws {
-        let verdict = Storability.judge(
+        let verdict = Storability.decide(
             request: RequestHead(method: .get, target: try target(), fields: [:]),
             response: ResponseHead(status: StatusCode(status), fields: ["Cache-Control": "public, max-age=60"]),
             directive: .default,

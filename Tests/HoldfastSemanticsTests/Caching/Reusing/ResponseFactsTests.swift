@@ -55,8 +55,8 @@ struct ResponseFactsTests {
             self.stored = stored
         }
 
-        func judgement(_ fields: HeaderFields = [:], now: Timestamp) throws -> ReuseJudgement {
-            ReuseJudgement(
+        func reasoned(_ fields: HeaderFields = [:], now: Timestamp) throws -> ReasonedReuseDecision {
+            ReasonedReuseDecision(
                 request: RequestHead(method: .get, target: try target(), fields: fields),
                 candidates: [stored],
                 directive: .default,
@@ -83,7 +83,7 @@ struct ResponseFactsTests {
     ]
 
     @Test("It says fresh exactly if the full decision does, with the same age and lifetime", arguments: propertySeeds)
-    func likeTheJudgement(_ seed: UInt64) throws {
+    func likeTheFullDecision(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed ^ (History.seed - 1))
         var (fresh, other, excluded) = (0, 0, 0)
         for round in 0..<max(4_000, History.steps(percent: 1, among: propertySeeds.count)) {
@@ -92,7 +92,7 @@ struct ResponseFactsTests {
             let asked = Self.asked[Int.random(in: 0..<Self.asked.count, using: &random)]
             var fields = HeaderFields()
             fields[.cacheControl] = asked
-            let judgement = try tried.judgement(fields, now: now)
+            let reasoned = try tried.reasoned(fields, now: now)
             let note: Comment = "seed \(seed), round \(round), now \(now), \(asked ?? "-"): \(tried)"
             let stored = tried.stored
             guard stored.confirmationReason == nil, stored.ranges == nil, stored.method == .get else {
@@ -105,13 +105,13 @@ struct ResponseFactsTests {
             let ruled = tried.options.ruled(for: stored.target, fields: stored.head.fields) ?? tried.options
             guard let standing = facts.standing(now: now, for: asked, options: ruled) else {
                 other += 1
-                if case .reuse(_, _, isStale: false) = judgement.decision { Issue.record(note) }
+                if case .reuse(_, _, isStale: false) = reasoned.decision { Issue.record(note) }
                 continue
             }
             fresh += 1
             #expect(standing == stored.standing(now: now, options: tried.options), note)
-            #expect(judgement.decision == .reuse(candidate: 0, age: standing.age, isStale: false), note)
-            #expect(judgement.reason == .fresh, note)
+            #expect(reasoned.decision == .reuse(candidate: 0, age: standing.age, isStale: false), note)
+            #expect(reasoned.reason == .fresh, note)
         }
         #expect(min(fresh, other, excluded) > 300, "\(fresh) fresh, \(other) not, \(excluded) excluded")
     }
@@ -136,7 +136,7 @@ struct ResponseFactsTests {
                 fields.append(name, values[Int.random(in: 0..<values.count, using: &random)])
             }
             let now = Self.instants[Int.random(in: 0..<Self.instants.count, using: &random)]
-            let (with, without) = (try tried.judgement(fields, now: now), try tried.judgement(now: now))
+            let (with, without) = (try tried.reasoned(fields, now: now), try tried.reasoned(now: now))
             #expect(with == without, "seed \(seed), round \(round), now \(now), \(fields): \(tried)")
         }
     }

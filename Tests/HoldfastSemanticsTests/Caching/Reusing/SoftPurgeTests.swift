@@ -16,13 +16,13 @@ struct SoftPurgeTests {
         )
     }
 
-    private func judge(
+    private func decide(
         _ candidates: [StoredResponse],
         _ fields: HeaderFields = [:],
         _ directive: CacheDirective = .default,
         after seconds: Int64 = 10
-    ) throws -> ReuseJudgement {
-        ReuseJudgement(
+    ) throws -> ReasonedReuseDecision {
+        ReasonedReuseDecision(
             request: RequestHead(method: .get, target: try target(), fields: fields),
             candidates: candidates,
             directive: directive,
@@ -45,18 +45,18 @@ struct SoftPurgeTests {
         let dated = try stored(cacheControl, ["Last-Modified": date(-9)])
         let plain = try stored(cacheControl, [:])
         for response in [tagged, dated] {
-            let judgement = try judge([response.needingConfirmation], [:], directive, after: seconds)
-            #expect(judgement.decision == .revalidate(candidates: [0]))
-            #expect(judgement.reason == .softPurged)
-            #expect(judgement.staleAllowance == .none)
+            let reasoned = try decide([response.needingConfirmation], [:], directive, after: seconds)
+            #expect(reasoned.decision == .revalidate(candidates: [0]))
+            #expect(reasoned.reason == .softPurged)
+            #expect(reasoned.staleAllowance == .none)
         }
-        let judgement = try judge([plain.needingConfirmation], [:], directive, after: seconds)
-        #expect(judgement.decision == .forward(.softPurged))
-        #expect(judgement.staleAllowance == .none)
+        let reasoned = try decide([plain.needingConfirmation], [:], directive, after: seconds)
+        #expect(reasoned.decision == .forward(.softPurged))
+        #expect(reasoned.staleAllowance == .none)
         var mayNotSend = directive
         mayNotSend.onlyIfCached = true
         #expect(
-            try judge([tagged.needingConfirmation], [:], mayNotSend, after: seconds).decision
+            try decide([tagged.needingConfirmation], [:], mayNotSend, after: seconds).decision
                 == .unsatisfiable(.softPurged)
         )
     }
@@ -65,7 +65,7 @@ struct SoftPurgeTests {
     func variants() throws {
         let marked = try stored("max-age=60", ["ETag": "\"a\"", "Date": date(5)]).needingConfirmation
         let other = try stored("max-age=60", ["ETag": "\"b\""])
-        #expect(try judge([other, marked]).decision == .revalidate(candidates: [1, 0]))
+        #expect(try decide([other, marked]).decision == .revalidate(candidates: [1, 0]))
     }
 
     @Test("A 304 removes the mark and keeps the call's lifetime; the fields of a HEAD do not (RFC 9111 §4.3.5)")

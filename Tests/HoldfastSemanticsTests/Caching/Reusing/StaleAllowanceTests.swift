@@ -8,13 +8,13 @@ import Testing
 struct StaleAllowanceTests {
     static let start = Timestamp(secondsSinceEpoch: 1_700_000_000)
 
-    static func judge(
+    static func decide(
         _ response: String,
         _ request: String = "",
         age: Int64 = 20,
         directive: CacheDirective = .default,
         options: CacheOptions = CacheOptions()
-    ) throws -> ReuseJudgement {
+    ) throws -> ReasonedReuseDecision {
         let target = try TargetURI("http://h.example/")
         let secret = [UInt8](repeating: 7, count: 16)
         let fields: HeaderFields = ["Cache-Control": response, "ETag": "\"a\""]
@@ -28,7 +28,7 @@ struct StaleAllowanceTests {
             contentDecoded: false
         )
         let now = start.advanced(by: .seconds(age))
-        return ReuseJudgement(
+        return ReasonedReuseDecision(
             request: RequestHead(
                 method: .get,
                 target: target,
@@ -42,8 +42,8 @@ struct StaleAllowanceTests {
         )
     }
 
-    static func allowance(_ judgement: ReuseJudgement) -> String {
-        let allowance = judgement.staleAllowance
+    static func allowance(_ reasoned: ReasonedReuseDecision) -> String {
+        let allowance = reasoned.staleAllowance
         var letters = ""
         if allowance.whileRevalidating { letters += "R" }
         if allowance.onError { letters += "E" }
@@ -60,7 +60,7 @@ struct StaleAllowanceTests {
         ] as [(AttemptFailure.Kind, String, CacheReason?)]
     )
     func afterFailure(_ kind: AttemptFailure.Kind, _ response: String, _ expected: CacheReason?) throws {
-        let allowance = try Self.judge(response, age: 20).staleAllowance
+        let allowance = try Self.decide(response, age: 20).staleAllowance
         let failure = AttemptFailure(kind: kind, progress: .notSent)
         #expect(allowance.reason(after: failure) == expected)
         let isForbidden = response.contains("must-revalidate")
@@ -80,8 +80,8 @@ struct StaleAllowanceTests {
         ]
     )
     func response(_ cacheControl: String, _ asPrivate: String, _ asShared: String) throws {
-        #expect(Self.allowance(try Self.judge(cacheControl)) == asPrivate)
-        #expect(Self.allowance(try Self.judge(cacheControl, options: .shared)) == asShared)
+        #expect(Self.allowance(try Self.decide(cacheControl)) == asPrivate)
+        #expect(Self.allowance(try Self.decide(cacheControl, options: .shared)) == asShared)
     }
 
     @Test(
@@ -95,12 +95,12 @@ struct StaleAllowanceTests {
         ]
     )
     func request(_ request: String, _ response: String, _ expected: String) throws {
-        #expect(Self.allowance(try Self.judge(response, request)) == expected)
+        #expect(Self.allowance(try Self.decide(response, request)) == expected)
     }
 
     @Test("A call that requires validation gets nothing stale")
     func directive() throws {
-        #expect(Self.allowance(try Self.judge(Self.all, directive: .revalidate)) == "")
+        #expect(Self.allowance(try Self.decide(Self.all, directive: .revalidate)) == "")
     }
 
     @Test(
@@ -113,28 +113,28 @@ struct StaleAllowanceTests {
         var options = CacheOptions()
         options.staleWhenDisconnected = .seconds(100)
         let response = "max-age=10, stale-while-revalidate=50, stale-if-error=60"
-        #expect(Self.allowance(try Self.judge(response, age: age, options: options)) == expected)
+        #expect(Self.allowance(try Self.decide(response, age: age, options: options)) == expected)
     }
 
     @Test("A window of zero, and options that allow less than the response")
     func noWindow() throws {
         var options = CacheOptions()
         options.staleWhenDisconnected = .zero
-        #expect(Self.allowance(try Self.judge("max-age=10", options: options)) == "")
+        #expect(Self.allowance(try Self.decide("max-age=10", options: options)) == "")
         #expect(
-            Self.allowance(try Self.judge("max-age=10, stale-while-revalidate=0", age: 10, options: options)) == ""
+            Self.allowance(try Self.decide("max-age=10, stale-while-revalidate=0", age: 10, options: options)) == ""
         )
         // A fresh response that the request finds too old is no exception.
-        #expect(Self.allowance(try Self.judge("max-age=10", "max-age=1", age: 5, options: options)) == "")
+        #expect(Self.allowance(try Self.decide("max-age=10", "max-age=1", age: 5, options: options)) == "")
         // Leave for an error or a revalidation is leave for an origin that cannot be reached.
-        #expect(Self.allowance(try Self.judge("max-age=10, stale-if-error=20", options: options)) == "ED")
-        #expect(Self.allowance(try Self.judge("max-age=10, stale-while-revalidate=20", options: options)) == "RD")
+        #expect(Self.allowance(try Self.decide("max-age=10, stale-if-error=20", options: options)) == "ED")
+        #expect(Self.allowance(try Self.decide("max-age=10, stale-while-revalidate=20", options: options)) == "RD")
         options.staleIfError = .seconds(20)
         options.staleWhileRevalidate = .seconds(20)
-        #expect(Self.allowance(try Self.judge("max-age=10", options: options)) == "RED")
+        #expect(Self.allowance(try Self.decide("max-age=10", options: options)) == "RED")
         #expect(
             Self.allowance(
-                try Self.judge("max-age=10, stale-while-revalidate=0, stale-if-error=0", options: options)
+                try Self.decide("max-age=10, stale-while-revalidate=0, stale-if-error=0", options: options)
             ) == ""
         )
     }
@@ -149,7 +149,7 @@ struct StaleAllowanceTests {
             var options = CacheOptions()
             options.staleIfError = .seconds(Int64.max)
             options.staleWhenDisconnected = .seconds(Int64.min)
-            _ = try Self.judge(response, "stale-if-error=\(number), max-age=\(number)", age: age, options: options)
+            _ = try Self.decide(response, "stale-if-error=\(number), max-age=\(number)", age: age, options: options)
         }
     }
 

@@ -5,7 +5,7 @@ import HoldfastSemantics
 import Testing
 
 @Suite struct HeadUpdateTests {
-    private func judge(
+    private func decide(
         _ stored: StoredResponse,
         _ fields: HeaderFields,
         status: StatusCode = .ok,
@@ -29,7 +29,7 @@ import Testing
     func update() throws {
         let old = try stored(["Cache-Control": "max-age=9", "Date": date(0), "A": "1", "B": "1", "Content-Type": "x/y"])
         guard
-            case .freshen(let new) = try judge(
+            case .freshen(let new) = try decide(
                 old,
                 ["Cache-Control": "max-age=90", "Date": date(20), "A": "2", "Content-Type": "z/z", "Connection": "A2"]
             )
@@ -61,7 +61,7 @@ import Testing
         ] as [(HeaderFields, HeaderFields, Bool)]
     )
     func validators(known: HeaderFields, received: HeaderFields, isUpdate: Bool) throws {
-        let verdict = try judge(try stored(known), received)
+        let verdict = try decide(try stored(known), received)
         if isUpdate {
             guard case .freshen = verdict else {
                 Issue.record("\(verdict)")
@@ -74,11 +74,11 @@ import Testing
 
     @Test("RFC 9111 §4.3.5: the length of decoded content says nothing, a status other than the stored one does")
     func lengthAndStatus() throws {
-        guard case .freshen = try judge(try stored([:], decoded: true), ["Content-Length": "99"]) else {
+        guard case .freshen = try decide(try stored([:], decoded: true), ["Content-Length": "99"]) else {
             Issue.record("not updated")
             return
         }
-        #expect(try judge(try stored([:], status: .notFound), [:]) == .remove)
+        #expect(try decide(try stored([:], status: .notFound), [:]) == .remove)
     }
 
     @Test("RFC 9111 §3, §4.3.5: other statuses, other methods and unstorable responses change nothing")
@@ -86,15 +86,15 @@ import Testing
         let old = try stored(["ETag": "\"a\""])
         let changed: HeaderFields = ["ETag": "\"b\""]
         for status in [204, 206, 302, 304, 404, 410, 500] {
-            #expect(try judge(old, changed, status: StatusCode(status)) == .pass)
+            #expect(try decide(old, changed, status: StatusCode(status)) == .pass)
         }
-        #expect(try judge(old, changed, method: .get) == .pass)
-        #expect(try judge(old, changed.merging(["Cache-Control": "no-store"])) == .pass)
-        #expect(try judge(old, changed, request: ["Cache-Control": "no-store"]) == .pass)
-        #expect(try judge(old, changed, directive: .noStore) == .pass)
-        #expect(try judge(old, changed.merging(["Cache-Control": "private"]), options: .shared) == .pass)
-        #expect(try judge(old, changed, request: ["Authorization": "x"], options: .shared) == .pass)
-        #expect(try judge(old, changed) == .remove)
+        #expect(try decide(old, changed, method: .get) == .pass)
+        #expect(try decide(old, changed.merging(["Cache-Control": "no-store"])) == .pass)
+        #expect(try decide(old, changed, request: ["Cache-Control": "no-store"]) == .pass)
+        #expect(try decide(old, changed, directive: .noStore) == .pass)
+        #expect(try decide(old, changed.merging(["Cache-Control": "private"]), options: .shared) == .pass)
+        #expect(try decide(old, changed, request: ["Authorization": "x"], options: .shared) == .pass)
+        #expect(try decide(old, changed) == .remove)
     }
 }
 

@@ -5,7 +5,7 @@ import HoldfastSemantics
 import Testing
 
 @Suite struct StorabilityTests {
-    private func judge(
+    private func decide(
         _ fields: HeaderFields = ["Cache-Control": "max-age=60"],
         status: StatusCode = .ok,
         method: RequestMethod = .get,
@@ -13,7 +13,7 @@ import Testing
         directive: CacheDirective = .default,
         options: CacheOptions = .private
     ) throws -> Storability {
-        Storability.judge(
+        Storability.decide(
             request: RequestHead(method: method, target: try target(), fields: request),
             response: ResponseHead(status: status, fields: fields),
             directive: directive,
@@ -30,7 +30,7 @@ import Testing
         ] as [(String, Int, Storability.Reason?)]
     )
     func methodAndStatus(method: String, status: Int, reason: Storability.Reason?) throws {
-        let verdict = try judge(status: StatusCode(status), method: RequestMethod(rawValue: method))
+        let verdict = try decide(status: StatusCode(status), method: RequestMethod(rawValue: method))
         #expect(verdict == (reason.map { .doNotStore($0) } ?? .store(scope: .principal)))
     }
 
@@ -42,7 +42,7 @@ import Testing
     func forbidden(status: Int, cacheControl: String) throws {
         for options in [CacheOptions.private, .shared] {
             let fields: HeaderFields = ["Cache-Control": cacheControl]
-            let verdict = try judge(fields, status: StatusCode(status), options: options)
+            let verdict = try decide(fields, status: StatusCode(status), options: options)
             #expect(verdict == .doNotStore(.statusForbidsStoring))
         }
     }
@@ -52,8 +52,8 @@ import Testing
         arguments: (200...599).filter { ![206, 304, 425, 428, 429, 431, 511].contains($0) }
     )
     func anyStatus(status: Int) throws {
-        #expect(try judge(status: StatusCode(status)) == .store(scope: .principal))
-        #expect(try judge(status: StatusCode(status), options: .shared) == .store(scope: .shared))
+        #expect(try decide(status: StatusCode(status)) == .store(scope: .principal))
+        #expect(try decide(status: StatusCode(status), options: .shared) == .store(scope: .shared))
     }
 
     @Test(
@@ -74,18 +74,18 @@ import Testing
         ] as [(Int, HeaderFields, Bool)]
     )
     func post(status: Int, fields: HeaderFields, isStored: Bool) throws {
-        let verdict = try judge(fields, status: StatusCode(status), method: .post)
+        let verdict = try decide(fields, status: StatusCode(status), method: .post)
         #expect(verdict == (isStored ? .store(scope: .principal) : .doNotStore(.method)))
-        #expect(try judge(fields, status: StatusCode(status), method: .put) == .doNotStore(.method))
+        #expect(try decide(fields, status: StatusCode(status), method: .put) == .doNotStore(.method))
     }
 
     @Test("RFC 9111 §5.2.1.5, §5.2.2.5: no-store in the request or the response")
     func noStore() throws {
-        #expect(try judge(request: ["Cache-Control": "no-store"]) == .doNotStore(.requestNoStore))
-        #expect(try judge(directive: .noStore) == .doNotStore(.requestNoStore))
-        #expect(try judge(["Cache-Control": "max-age=60, No-Store"]) == .doNotStore(.responseNoStore))
-        #expect(try judge(directive: .reload) == .store(scope: .principal))
-        #expect(try judge(request: ["Pragma": "no-cache"]) == .store(scope: .principal))
+        #expect(try decide(request: ["Cache-Control": "no-store"]) == .doNotStore(.requestNoStore))
+        #expect(try decide(directive: .noStore) == .doNotStore(.requestNoStore))
+        #expect(try decide(["Cache-Control": "max-age=60, No-Store"]) == .doNotStore(.responseNoStore))
+        #expect(try decide(directive: .reload) == .store(scope: .principal))
+        #expect(try decide(request: ["Pragma": "no-cache"]) == .store(scope: .principal))
     }
 
     @Test(
@@ -96,7 +96,7 @@ import Testing
         ] as [(Int, String, Storability.Reason?)]
     )
     func mustUnderstand(status: Int, cacheControl: String, reason: Storability.Reason?) throws {
-        let verdict = try judge(["Cache-Control": cacheControl], status: StatusCode(status))
+        let verdict = try decide(["Cache-Control": cacheControl], status: StatusCode(status))
         #expect(verdict == (reason.map { .doNotStore($0) } ?? .store(scope: .principal)))
     }
 
@@ -124,13 +124,13 @@ import Testing
     )
     func sharedMode(cacheControl: String, request: HeaderFields, expected: Storability) throws {
         let fields: HeaderFields = ["Cache-Control": cacheControl]
-        #expect(try judge(fields, request: request, options: .shared) == expected)
-        #expect(try judge(fields, request: request, options: .private) == .store(scope: .principal))
+        #expect(try decide(fields, request: request, options: .shared) == expected)
+        #expect(try decide(fields, request: request, options: .private) == .store(scope: .principal))
     }
 
     @Test("RFC 9111 §4.1: Vary", arguments: [("*", false), ("a, *", false), ("a b", false), ("a", true), ("", true)])
     func vary(value: String, isStored: Bool) throws {
-        let verdict = try judge(["Cache-Control": "max-age=60", "Vary": value])
+        let verdict = try decide(["Cache-Control": "max-age=60", "Vary": value])
         #expect(verdict == (isStored ? .store(scope: .principal) : .doNotStore(.varyStar)))
     }
 
@@ -146,12 +146,12 @@ import Testing
         ] as [(Int, HeaderFields, Bool, Bool)]
     )
     func worth(status: Int, fields: HeaderFields, asPrivate: Bool, asShared: Bool) throws {
-        if case .store = try judge(fields, status: StatusCode(status)) {
+        if case .store = try decide(fields, status: StatusCode(status)) {
             #expect(asPrivate)
         } else {
             #expect(!asPrivate)
         }
-        if case .store = try judge(fields, status: StatusCode(status), options: .shared) {
+        if case .store = try decide(fields, status: StatusCode(status), options: .shared) {
             #expect(asShared)
         } else {
             #expect(!asShared)

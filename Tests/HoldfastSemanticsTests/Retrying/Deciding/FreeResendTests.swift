@@ -12,9 +12,12 @@ import Testing
     )
     func staleSocket() {
         var call = RetryCall()
-        #expect(call.judge(.staleSocket) == RetryJudgement(.retryNow, retryClass: .staleSocket))
-        let second = call.judge(.staleSocket)
-        #expect(second == RetryJudgement(.retry(after: .milliseconds(100)), retryClass: .ambiguous, cause: .transient))
+        #expect(call.decideWithReasons(.staleSocket) == ReasonedRetryDecision(.retryNow, retryClass: .staleSocket))
+        let second = call.decideWithReasons(.staleSocket)
+        #expect(
+            second
+                == ReasonedRetryDecision(.retry(after: .milliseconds(100)), retryClass: .ambiguous, cause: .transient)
+        )
         #expect(call.decide(.staleSocket) == .retry(after: .milliseconds(200)))
         #expect(call.decide(.staleSocket) == .stop(.attemptsExhausted))
     }
@@ -40,10 +43,14 @@ import Testing
     @Test("RETRY.md §3.1: a refused request of any method is resent once at once, then as the policy says")
     func refused() {
         var call = RetryCall(.unjittered, .post)
-        #expect(call.judge(.failed(.refused, .bodySent)) == RetryJudgement(.retryNow, retryClass: .unprocessed))
-        let second = call.judge(.failed(.refused, .headSent))
         #expect(
-            second == RetryJudgement(.retry(after: .milliseconds(100)), retryClass: .unprocessed, cause: .transient)
+            call.decideWithReasons(.failed(.refused, .bodySent))
+                == ReasonedRetryDecision(.retryNow, retryClass: .unprocessed)
+        )
+        let second = call.decideWithReasons(.failed(.refused, .headSent))
+        #expect(
+            second
+                == ReasonedRetryDecision(.retry(after: .milliseconds(100)), retryClass: .unprocessed, cause: .transient)
         )
         call.replayable = false
         #expect(call.decide(.failed(.refused, .headSent)) == .stop(.notReplayable))
@@ -59,7 +66,10 @@ import Testing
         for method in [RequestMethod.get, .post] {
             for rules in [RetryRules.unjittered, .gateway] {
                 var call = RetryCall(rules, method, ["Expect": "100-continue"])
-                #expect(call.judge(.status(status)) == RetryJudgement(.retryNow, retryClass: .unprocessed))
+                #expect(
+                    call.decideWithReasons(.status(status))
+                        == ReasonedRetryDecision(.retryNow, retryClass: .unprocessed)
+                )
                 #expect(call.decide(.status(status)) == .stop(.notRetryable))
                 call.replayable = false
                 #expect(call.decide(.status(status)) == .stop(.notReplayable))
@@ -108,10 +118,10 @@ import Testing
     @Test("RETRY.md §3.2.2: a resend is not sent earlier than the server asks for either")
     func askedToWait() {
         var call = RetryCall()
-        let judgement = call.judge(.status(425, ["Retry-After": "4"]))
-        guard case .retry(let wait) = judgement.decision else { Issue.record("\(judgement)"); return }
+        let reasoned = call.decideWithReasons(.status(425, ["Retry-After": "4"]))
+        guard case .retry(let wait) = reasoned.decision else { Issue.record("\(reasoned)"); return }
         #expect(wait >= .seconds(4) && wait <= .seconds(6))
-        #expect(judgement.cause == nil)
+        #expect(reasoned.cause == nil)
         #expect(call.decide(.status(421, ["Retry-After": "61"])) == .stop(.serverDelayTooLong))
     }
 }

@@ -25,7 +25,7 @@ struct RetryCall {
     }
 
     /// Judges the next attempt.
-    mutating func judge(_ outcome: AttemptOutcome) -> RetryJudgement {
+    mutating func decideWithReasons(_ outcome: AttemptOutcome) -> ReasonedRetryDecision {
         attempt += 1
         var failed = FailedExchange(
             outcome,
@@ -38,12 +38,12 @@ struct RetryCall {
             receivedAt: .noon
         )
         failed.wasRetriedBelow = wasRetriedBelow
-        return rules.judge(failed, history: &history, using: &source)
+        return rules.decideWithReasons(failed, history: &history, using: &source)
     }
 
     /// What follows the next attempt.
     mutating func decide(_ outcome: AttemptOutcome) -> RetryDecision {
-        judge(outcome).decision
+        decideWithReasons(outcome).decision
     }
 }
 

@@ -20,7 +20,7 @@ import Testing
             var oracle = RetryOracle(call)
             while true {
                 let outcome = Self.outcome(using: &source)
-                let found = call.judge(outcome)
+                let found = call.decideWithReasons(outcome)
                 let expected = oracle.next(outcome)
                 guard case .retry = found.decision else {
                     guard found.decision == expected.decision, found.cause == nil else {

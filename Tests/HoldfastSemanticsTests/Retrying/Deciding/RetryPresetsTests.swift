@@ -89,9 +89,9 @@ import Testing
             for method in [RequestMethod.post, .patch, "LOCK"] {
                 var call = RetryCall(rules, method, ["Idempotency-Key": "\"8e03\""])
                 call.declared = true
-                let judgement = call.judge(outcome)
-                guard case .retry = judgement.decision else { continue }
-                #expect(judgement.retryClass == .unprocessed, "\(method) \(outcome)")
+                let reasoned = call.decideWithReasons(outcome)
+                guard case .retry = reasoned.decision else { continue }
+                #expect(reasoned.retryClass == .unprocessed, "\(method) \(outcome)")
                 switch outcome {
                 case .failure(let failure): #expect(failure.progress == .notSent)
                 case .response(let head): #expect([421, 425].contains(head.status.rawValue))

@@ -116,13 +116,16 @@ import Testing
             (.status(503, ["Retry-After": "0"]), .throttling), (.status(413, ["Retry-After": "0"]), .throttling),
         ] {
             var call = RetryCall()
-            let judgement = call.judge(outcome)
-            #expect(judgement.cause == cause, "\(outcome)")
-            #expect(call.rules.cause(of: judgement.retryClass, outcome: outcome) == cause)
-            guard case .retry = judgement.decision else { Issue.record("\(judgement)"); continue }
+            let reasoned = call.decideWithReasons(outcome)
+            #expect(reasoned.cause == cause, "\(outcome)")
+            #expect(call.rules.cause(of: reasoned.retryClass, outcome: outcome) == cause)
+            guard case .retry = reasoned.decision else { Issue.record("\(reasoned)"); continue }
         }
         var call = RetryCall()
-        #expect(call.judge(.status(404)) == RetryJudgement(.stop(.notRetryable), retryClass: .never(.notRetryable)))
+        #expect(
+            call.decideWithReasons(.status(404))
+                == ReasonedRetryDecision(.stop(.notRetryable), retryClass: .never(.notRetryable))
+        )
         #expect(call.rules.cause(of: .never(.cancelled), outcome: .failed(.cancelled)) == nil)
     }
 

@@ -48,14 +48,15 @@ import Testing
     )
     func tooLong() {
         var call = RetryCall()
-        let judgement = call.judge(.status(429, ["Retry-After": "61"]))
+        let reasoned = call.decideWithReasons(.status(429, ["Retry-After": "61"]))
         #expect(
-            judgement == RetryJudgement(.stop(.serverDelayTooLong), retryClass: .throttled, serverDelay: .seconds(61))
+            reasoned
+                == ReasonedRetryDecision(.stop(.serverDelayTooLong), retryClass: .throttled, serverDelay: .seconds(61))
         )
         #expect(call.decide(.status(413, ["Retry-After": date(7200)])) == .stop(.serverDelayTooLong))
         call.timeLeft = .seconds(30)
-        let late = call.judge(.status(429, ["Retry-After": "30"]))
-        #expect(late == RetryJudgement(.stop(.deadline), retryClass: .throttled, serverDelay: .seconds(30)))
+        let late = call.decideWithReasons(.status(429, ["Retry-After": "30"]))
+        #expect(late == ReasonedRetryDecision(.stop(.deadline), retryClass: .throttled, serverDelay: .seconds(30)))
         #expect(call.history.countedAttempts == 1)
     }
 
@@ -128,7 +129,7 @@ import Testing
     func offSwitch() {
         var call = RetryCall(.unjittered { $0.obeysRetryAfter = false })
         let head: HeaderFields = ["Retry-After": "600"]
-        #expect(call.judge(.status(503, head)).serverDelay == nil)
+        #expect(call.decideWithReasons(.status(503, head)).serverDelay == nil)
         #expect(call.decide(.status(503, head)) == .retry(after: .seconds(2)))
         #expect(gate(503, head, call.rules) == nil)
         #expect(asked(.status(503, head), call.rules) == nil)

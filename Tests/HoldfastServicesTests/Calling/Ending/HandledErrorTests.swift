@@ -83,7 +83,7 @@ struct HandledErrorTests {
 
     @Test("An error without a response is not handled, nor one that follows a refused response of another attempt")
     func transportError() async throws {
-        let factory = AnyRetrierFactory(judgesAttempts: true) { _ in
+        let factory = AnyRetrierFactory(checksAttempts: true) { _ in
             CallFixtures.ClosureRetrier { attempt in attempt.number < 2 ? .retryNow : .stop(.retrierDeclined) }
         }
         var service = service()

@@ -187,7 +187,7 @@ struct RetriedCallsTests {
     }
 
     @Test("Undecodable content reaches a retrier whose factory asks for it, and the content is decoded once")
-    func judgedAttempts() async throws {
+    func checkedAttempts() async throws {
         let decodings = CallFixtures.Log()
         let request = AnyRequest<Int>(routes: ["n"]) { data in
             decodings.note(String(decoding: data, as: UTF8.self))
@@ -195,7 +195,7 @@ struct RetriedCallsTests {
             return number
         }
         let seen = CallFixtures.Log()
-        let factory = AnyRetrierFactory(judgesAttempts: true) { _ in
+        let factory = AnyRetrierFactory(checksAttempts: true) { _ in
             ClosureRetrier { attempt in
                 seen.note(attempt.error.map { CallFixtures.word($0) } ?? "")
                 return .retryNow
@@ -212,14 +212,14 @@ struct RetriedCallsTests {
         "Truncated content is a failure: final by default, retried if attempts are checked",
         arguments: [false, true]
     )
-    func brokenContent(_ judges: Bool) async throws {
+    func brokenContent(_ checks: Bool) async throws {
         let broken = ServiceError(.connectionLost, "scripted", progress: .headReceived)
         let transport = ScriptedTransport([
             .stream(200, chunks: ["o"], length: 2, failure: broken), .stream(200, chunks: ["o", "k"], length: 2),
         ])
-        let factory = AnyRetrierFactory(judgesAttempts: judges) { _ in ClosureRetrier { _ in .retryNow } }
+        let factory = AnyRetrierFactory(checksAttempts: checks) { _ in ClosureRetrier { _ in .retryNow } }
         let client = client(transport, factory)
-        if judges {
+        if checks {
             #expect(try await CallFixtures.text().schedule(with: client) == "ok")
             #expect(log.entries == ["a.schedule", "a.success(ok, network(attempts: 2))"])
         } else {

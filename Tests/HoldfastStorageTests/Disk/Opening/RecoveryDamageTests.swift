@@ -10,7 +10,7 @@ import Testing
 struct RecoveryDamageTests {
     /// Checks what recovery made of a sample of which the file of segment `number` was damaged.
     @discardableResult
-    private static func judge(_ sample: StoreSample, damaged number: UInt64, _ what: String) throws -> RecoveredStore {
+    private static func check(_ sample: StoreSample, damaged number: UInt64, _ what: String) throws -> RecoveredStore {
         let found = try sample.recover()
         let store = found.store
         let orders = found.orders(in: sample)
@@ -47,7 +47,7 @@ struct RecoveryDamageTests {
             var damaged = bytes
             damaged[offset] ^= 1 << UInt8(offset % 8)
             _ = sample.files.setContents(of: path, to: damaged)
-            try Self.judge(sample, damaged: number, "byte \(offset)")
+            try Self.check(sample, damaged: number, "byte \(offset)")
         }
     }
 
@@ -57,7 +57,7 @@ struct RecoveryDamageTests {
         let (path, bytes, end) = try Self.written(sample, number)
         for size in 0..<min(end + 1, bytes.count) {
             _ = sample.files.setContents(of: path, to: Array(bytes.prefix(size)))
-            let store = try Self.judge(sample, damaged: number, "cut at \(size)")
+            let store = try Self.check(sample, damaged: number, "cut at \(size)")
             #expect(store.suspectBefore >= store.nextOrder, "cut at \(size): nothing is suspect")
         }
     }

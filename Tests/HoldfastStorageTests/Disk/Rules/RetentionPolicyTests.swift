@@ -46,13 +46,13 @@ struct RetentionPolicyTests {
 
     @Test("What scores at least the threshold is carried, and so is what is pinned")
     func carries() {
-        var judge = RetentionPolicy(capacity: 1_000, segmentSize: 100)
+        var retention = RetentionPolicy(capacity: 1_000, segmentSize: 100)
         let candidates =
             [4, 9, 2, 5].map { Candidate(score: $0, recordBytes: 10) }
             + [Candidate(score: 0, recordBytes: 10, isPinned: true)]
-        let carried = judge.carried(of: candidates, bar: 5, recordBytes: 80, blobBytes: 0)
+        let carried = retention.carried(of: candidates, bar: 5, recordBytes: 80, blobBytes: 0)
         #expect(carried == [false, true, false, true, true])
-        #expect(judge.carried(of: [], bar: 0, recordBytes: -5, blobBytes: .max) == [])
+        #expect(retention.carried(of: [], bar: 0, recordBytes: -5, blobBytes: .max) == [])
     }
 
     @Test(
@@ -60,9 +60,9 @@ struct RetentionPolicyTests {
         arguments: [(83, 0, 2), (84, 0, 4), (84, 2, 2), (200, 0, 4), (0, 0, 2), (.max, .max, 4)]
     )
     func dead(recordBytes: Int, blobBytes: Int, carried: Int) {
-        var judge = RetentionPolicy(capacity: 1_000, segmentSize: 100)
+        var retention = RetentionPolicy(capacity: 1_000, segmentSize: 100)
         let candidates = [4, 9, 2, 5, 0].prefix(4).map { Candidate(score: $0, recordBytes: $0 == 9 ? 20 : 10) }
-        let results = judge.carried(of: candidates, bar: 5, recordBytes: recordBytes, blobBytes: blobBytes)
+        let results = retention.carried(of: candidates, bar: 5, recordBytes: recordBytes, blobBytes: blobBytes)
         #expect(results.count { $0 } == carried)
     }
 
@@ -78,11 +78,11 @@ struct RetentionPolicyTests {
 
     @Test("Three quarters of what is reclaimed may be carried, four segments in advance, the best first")
     func credit() {
-        var judge = RetentionPolicy(capacity: 10_000, segmentSize: 100)
+        var retention = RetentionPolicy(capacity: 10_000, segmentSize: 100)
         let full = (0..<10).map { Candidate(score: $0, recordBytes: 10) }
         var counts: [Int] = []
         for _ in 0..<40 {
-            let carried = judge.carried(of: full, bar: .min, recordBytes: 100, blobBytes: 0)
+            let carried = retention.carried(of: full, bar: .min, recordBytes: 100, blobBytes: 0)
             #expect(carried == (0..<10).map { $0 >= 10 - carried.count { $0 } })
             counts.append(carried.count { $0 })
         }
@@ -93,9 +93,9 @@ struct RetentionPolicyTests {
 
     @Test("A blob alone in its segment may be carried, but not forever")
     func blobs() {
-        var judge = RetentionPolicy(capacity: 1_000, segmentSize: 10)
+        var retention = RetentionPolicy(capacity: 1_000, segmentSize: 10)
         let blob = Candidate(score: 1, recordBytes: 0, blobBytes: 300)
-        let turns = (0..<20).map { _ in judge.carried(of: [blob], bar: 0, recordBytes: 0, blobBytes: 300)[0] }
+        let turns = (0..<20).map { _ in retention.carried(of: [blob], bar: 0, recordBytes: 0, blobBytes: 300)[0] }
         #expect(turns[0] && turns.contains(false))
         // Quarters of a byte count.
         var small = RetentionPolicy(capacity: 4, segmentSize: 1)
@@ -109,7 +109,7 @@ struct RetentionPolicyTests {
     func givesBack(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
         let (capacity, segment) = (1 << 20, 1 << 12)
-        var judge = RetentionPolicy(capacity: capacity, segmentSize: segment)
+        var retention = RetentionPolicy(capacity: capacity, segmentSize: segment)
         var (records, blobs, kept, keptBlobs) = (0, 0, 0, 0)
         for _ in 0..<200 {
             let candidates = (0..<20).map { number in
@@ -118,7 +118,7 @@ struct RetentionPolicyTests {
                 return Candidate(score: 1, recordBytes: isBlob ? 100 : bytes, blobBytes: isBlob ? bytes : 0)
             }
             let (sum, blobSum) = candidates.reduce((0, 0)) { ($0.0 + $1.recordBytes, $0.1 + $1.blobBytes) }
-            let carried = judge.carried(of: candidates, bar: 0, recordBytes: sum, blobBytes: blobSum)
+            let carried = retention.carried(of: candidates, bar: 0, recordBytes: sum, blobBytes: blobSum)
             for (candidate, isCarried) in zip(candidates, carried) where isCarried {
                 kept += candidate.recordBytes
                 keptBlobs += candidate.blobBytes

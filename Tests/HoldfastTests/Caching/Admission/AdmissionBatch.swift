@@ -142,13 +142,13 @@ extension AdmissionModel {
     func counts() -> AdmissionBatch.Counts {
         var counts = AdmissionBatch.Counts(sequences: 1)
         for call in log.calls {
-            let judgement = AdmissionJudgement(call, self)
+            let check = AdmissionCheck(call, self)
             counts.answers += 1
             if call.error != nil { counts.errors += 1 }
-            if judgement.isHit { counts.hits += 1 }
-            if judgement.isRevalidated { counts.revalidated += 1 }
-            if judgement.isJoined { counts.joined += 1 }
-            if judgement.isShared { counts.shared += 1 }
+            if check.isHit { counts.hits += 1 }
+            if check.isRevalidated { counts.revalidated += 1 }
+            if check.isJoined { counts.joined += 1 }
+            if check.isShared { counts.shared += 1 }
         }
         return counts
     }

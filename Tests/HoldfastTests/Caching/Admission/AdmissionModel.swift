@@ -12,7 +12,7 @@ struct AdmissionModel {
     let log: AdmissionLog
 
     func violations() -> [AdmissionViolation] {
-        log.calls.flatMap { AdmissionJudgement($0, self).violations() }
+        log.calls.flatMap { AdmissionCheck($0, self).violations() }
     }
 
     func exchange(_ number: Int) -> AdmissionExchange? {

@@ -95,15 +95,15 @@ struct CollapsedForwardingTests {
         "What one caller's acceptance refuses in an attempt is not a failure for the others",
         arguments: [true, false]
     )
-    func acceptances(_ judgesAttempts: Bool) async throws {
+    func acceptances(_ checksAttempts: Bool) async throws {
         let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
         var options = CallOptions()
         options.acceptance = Acceptance { _ in throw Refused() }
-        options.acceptance?.judgesAttempts = judgesAttempts
+        options.acceptance?.checksAttempts = checksAttempts
         let first = bench.call(.get(), options)
         try await bench.origin.asked.wait(for: 1)
         let other = bench.call()
-        await bench.waitForReaders(judgesAttempts ? 1 : 2)
+        await bench.waitForReaders(checksAttempts ? 1 : 2)
         bench.origin.open(3)
         await #expect(throws: Refused.self) { try await first.value }
         #expect(try await other.value.body == "one")

@@ -160,7 +160,7 @@ struct PartFailureTests {
             guard bytes.count == 100 else { throw Refused(reason: "\(bytes.count) bytes") }
             response.body = ResponseBody(bytes)
         }
-        acceptance.judgesAttempts = true
+        acceptance.checksAttempts = true
         options.acceptance = acceptance
         #expect(try await bench.load(.get(), options).body == origin.bytes())
         #expect(bench.sent("Range") == ["bytes=0-9", "bytes=10-99"])

@@ -51,7 +51,7 @@ struct StoringBodyTests {
             BytesSource(ByteChunk([1, 2, 3])),
             writer: writer,
             background: background,
-            judge: { received, _ in .commitAs(EntryDescription(metadata: ByteChunk([UInt8(received)]))) },
+            ending: { received, _ in .commitAs(EntryDescription(metadata: ByteChunk([UInt8(received)]))) },
             finish: { writer, description in
                 _ = try? await writer.commit(description, now: now)
                 return nil

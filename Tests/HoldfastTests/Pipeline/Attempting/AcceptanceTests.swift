@@ -61,7 +61,7 @@ struct AcceptanceTests {
             response.body = ResponseBody(bytes)
             if bytes == ByteChunk(copying: "bad".utf8) { throw Refused(reason: "bad") }
         }
-        acceptance.judgesAttempts = true
+        acceptance.checksAttempts = true
         var options = CallOptions()
         options.acceptance = acceptance
         let transport = ScriptedTransport([.respond(200, body: "bad"), .respond(200, body: "good")])

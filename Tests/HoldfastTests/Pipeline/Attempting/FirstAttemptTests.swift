@@ -189,10 +189,10 @@ struct FirstAttemptTests {
         seen = await check(AttemptScenario(steps: [.respond()], options: prepares))
         #expect(seen.contains { $0.hasPrefix("success") && $0.contains("X-Prepared: 1") })
 
-        var judges = CallOptions()
-        judges.acceptance = Acceptance { _ in throw ServiceError(.decodingFailed, "scripted") }
-        judges.acceptance?.judgesAttempts = true
-        seen = await check(AttemptScenario(steps: [.respond(), .respond()], options: judges, retries: 1))
+        var checked = CallOptions()
+        checked.acceptance = Acceptance { _ in throw ServiceError(.decodingFailed, "scripted") }
+        checked.acceptance?.checksAttempts = true
+        seen = await check(AttemptScenario(steps: [.respond(), .respond()], options: checked, retries: 1))
         #expect(seen.count { $0.hasPrefix("send ") } == 2)
 
         var limit = CallOptions()

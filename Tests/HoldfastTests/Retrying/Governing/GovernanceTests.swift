@@ -333,13 +333,13 @@ struct GovernanceTests {
     }
 
     @Test("If an acceptance fails because of its own call, the request it checks does not count as unsent")
-    func judgedByCall() async throws {
+    func decidedByCall() async throws {
         let other = pipeline(ScriptedTransport([.fail(.connect, progress: .notSent)], repeatsLastStep: true), .never)
         for factory in [.default, .strict, .gateway] as [BackoffRetrier.Factory] {
             let transport = ScriptedTransport([.respond(201)], repeatsLastStep: true)
             var options = CallOptions()
             var acceptance = Acceptance { _ in _ = try await other.send(.get()) }
-            acceptance.judgesAttempts = true
+            acceptance.checksAttempts = true
             options.acceptance = acceptance
             let pipeline = pipeline(transport, factory)
             let error = await #expect(throws: ServiceError.self) {

@@ -5,7 +5,7 @@ import HoldfastSemantics
 import Testing
 
 @Suite("Reuse decisions for QUERY and opted-in POST (RFC 10008)")
-struct ContentKeyJudgementTests {
+struct ContentKeyDecisionTests {
     private func stored(_ method: RequestMethod) throws -> StoredResponse {
         StoredResponse(
             target: try target(),
@@ -17,7 +17,7 @@ struct ContentKeyJudgementTests {
     }
 
     private func reuses(_ request: RequestMethod, _ method: RequestMethod, hasContentKey: Bool) throws -> CacheReason {
-        ReuseJudgement(
+        ReasonedReuseDecision(
             request: RequestHead(method: request, target: try target()),
             candidates: [try stored(method)],
             directive: .default,
@@ -43,7 +43,7 @@ struct ContentKeyJudgementTests {
 
     @Test("Their responses are stored if the content is in the key", arguments: ["QUERY", "POST"], [true, false])
     func storing(method: RequestMethod, hasContentKey: Bool) throws {
-        let verdict = Storability.judge(
+        let verdict = Storability.decide(
             request: RequestHead(method: method, target: try target()),
             response: ResponseHead(status: .ok, fields: ["Cache-Control": "max-age=60"]),
             directive: .default,

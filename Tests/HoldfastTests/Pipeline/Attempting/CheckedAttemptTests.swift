@@ -14,7 +14,7 @@ import Testing
 #endif
 
 @Suite("Undecodable content, if attempts are checked one by one", .timeLimit(.minutes(20)))
-struct JudgedAttemptTests {
+struct CheckedAttemptTests {
     private let clock = ManualClock(autoAdvances: true)
 
     /// A retrier that keeps what it was asked about.
@@ -34,7 +34,7 @@ struct JudgedAttemptTests {
     }
 
     /// Decodes numbers; says of each attempt whether it wants to be asked as the factory does.
-    private static func decoding(_ judgesAttempts: Bool, foreign: Bool = false) -> CallOptions {
+    private static func decoding(_ checksAttempts: Bool, foreign: Bool = false) -> CallOptions {
         var options = CallOptions()
         var acceptance = Acceptance { response in
             let bytes = try await response.body.collect()
@@ -43,7 +43,7 @@ struct JudgedAttemptTests {
             if foreign { throw Refused(reason: "no number") }
             throw ServiceError(.decodingFailed, "The content is no number; ask for something else.")
         }
-        acceptance.judgesAttempts = judgesAttempts
+        acceptance.checksAttempts = checksAttempts
         options.acceptance = acceptance
         return options
     }
@@ -75,18 +75,18 @@ struct JudgedAttemptTests {
     }
 
     @Test("C3: a retrier sees a decoding failure only if the call's attempts are checked", arguments: [true, false])
-    func seen(isJudged: Bool) async throws {
+    func seen(isChecked: Bool) async throws {
         let witness = Witness(.retryNow)
-        let factory = AnyRetrierFactory(judgesAttempts: isJudged) { _ in witness }
+        let factory = AnyRetrierFactory(checksAttempts: isChecked) { _ in witness }
         let transport = ScriptedTransport([.respond(200, body: "x"), .respond(200, body: "7")])
         let pipeline = pipeline(transport, factory)
         let code = await Self.code {
-            try await pipeline.send(.get(), options: Self.decoding(factory.judgesAttempts))
+            try await pipeline.send(.get(), options: Self.decoding(factory.checksAttempts))
         }
-        #expect(code == (isJudged ? nil : .decodingFailed))
-        #expect(transport.sent.count == (isJudged ? 2 : 1))
+        #expect(code == (isChecked ? nil : .decodingFailed))
+        #expect(transport.sent.count == (isChecked ? 2 : 1))
         let asked = witness.seen.withLock { $0 }
-        #expect(asked.count == (isJudged ? 1 : 0))
+        #expect(asked.count == (isChecked ? 1 : 0))
         for attempt in asked {
             #expect((attempt.error as? ServiceError)?.code == .decodingFailed)
             guard case .failure(let failure) = attempt.outcome else {
@@ -105,10 +105,10 @@ struct JudgedAttemptTests {
         ] as [(String, Bool?, Bool)]
     )
     func methods(method: String, isIdempotent: Bool?, isRetried: Bool) async throws {
-        let factory = BackoffRetrier.factory(judgesAttempts: true)
+        let factory = BackoffRetrier.factory(checksAttempts: true)
         let transport = ScriptedTransport([.respond(200, body: "x"), .respond(200, body: "7")])
         let pipeline = pipeline(transport, factory)
-        var options = Self.decoding(factory.judgesAttempts)
+        var options = Self.decoding(factory.checksAttempts)
         options.isIdempotent = isIdempotent
         let code = await Self.code {
             try await pipeline.send(.request(method, "http://origin.example/a"), options: options)
@@ -122,7 +122,7 @@ struct JudgedAttemptTests {
     )
     func exhausted() async throws {
         let log = HookLog()
-        let factory = BackoffRetrier.factory(judgesAttempts: true)
+        let factory = BackoffRetrier.factory(checksAttempts: true)
         let transport = ScriptedTransport([.respond(200, body: "x")], repeatsLastStep: true)
         let pipeline = pipeline(transport, factory, hooks: [RecordingHook(name: "call", log: log)])
         do {
@@ -139,7 +139,7 @@ struct JudgedAttemptTests {
     @Test("A refused status is not affected: the retrier is asked about the response as usual")
     func statuses() async throws {
         let witness = Witness(.stop(.retrierDeclined))
-        let factory = AnyRetrierFactory(judgesAttempts: true) { _ in witness }
+        let factory = AnyRetrierFactory(checksAttempts: true) { _ in witness }
         let pipeline = pipeline(ScriptedTransport([.respond(500, body: "x")]), factory)
         #expect(await Self.code { try await pipeline.send(.get(), options: Self.decoding(true)) } == .decodingFailed)
         #expect(witness.seen.withLock { $0.map(\.response?.status) } == [.internalServerError])
@@ -149,7 +149,7 @@ struct JudgedAttemptTests {
     func stored() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60"]
         let transport = ScriptedTransport([.respond(200, fields, body: "x"), .respond(200, fields, body: "7")])
-        let pipeline = pipeline(transport, BackoffRetrier.factory(judgesAttempts: true), cache: .inMemory())
+        let pipeline = pipeline(transport, BackoffRetrier.factory(checksAttempts: true), cache: .inMemory())
         for _ in 0..<2 {
             let response = try await pipeline.send(.get(), options: Self.decoding(true))
             #expect(try await response.body.collect() == ByteChunk(copying: "7".utf8))
@@ -174,14 +174,14 @@ struct JudgedAttemptTests {
     @Test("A chain asks for it if any of its members does; factories do not by themselves")
     func factories() {
         let plain = AnyRetrierFactory { _ in NilRetrier() }
-        let judging = AnyRetrierFactory(judgesAttempts: true) { _ in NilRetrier() }
-        #expect(ChainRetrier.factory([plain, judging]).judgesAttempts)
-        #expect(ChainRetrier.factory([judging, plain]).judgesAttempts)
-        #expect(ChainRetrier.factory([ChainRetrier.factory([judging])]).judgesAttempts)
-        #expect(!ChainRetrier.factory([plain, NilRetrier.Factory()]).judgesAttempts)
-        #expect(!ChainRetrier.factory([]).judgesAttempts)
-        #expect(!BackoffRetrier.Factory.default.judgesAttempts)
-        #expect(!BackoffRetrier.factory().judgesAttempts)
-        #expect(BackoffRetrier.factory(strategy: .exponentialBinary(), judgesAttempts: true).judgesAttempts)
+        let checking = AnyRetrierFactory(checksAttempts: true) { _ in NilRetrier() }
+        #expect(ChainRetrier.factory([plain, checking]).checksAttempts)
+        #expect(ChainRetrier.factory([checking, plain]).checksAttempts)
+        #expect(ChainRetrier.factory([ChainRetrier.factory([checking])]).checksAttempts)
+        #expect(!ChainRetrier.factory([plain, NilRetrier.Factory()]).checksAttempts)
+        #expect(!ChainRetrier.factory([]).checksAttempts)
+        #expect(!BackoffRetrier.Factory.default.checksAttempts)
+        #expect(!BackoffRetrier.factory().checksAttempts)
+        #expect(BackoffRetrier.factory(strategy: .exponentialBinary(), checksAttempts: true).checksAttempts)
     }
 }

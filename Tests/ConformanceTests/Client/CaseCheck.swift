@@ -45,7 +45,7 @@ struct ReceivedResponse: Sendable {
 }
 
 /// Judges what a client received and what the origin saw: a function of both.
-struct CaseJudge {
+struct CaseCheck {
     let requests: [CaseRequest]
     /// The string unique to the case.
     let marker: String

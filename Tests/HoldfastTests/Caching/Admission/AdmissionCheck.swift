@@ -3,8 +3,8 @@
 
 import HoldfastSemantics
 
-/// The judgement of one answer.
-struct AdmissionJudgement {
+/// The check of one answer.
+struct AdmissionCheck {
     let model: AdmissionModel
     let call: AdmissionCall
     let evidence: AdmissionEvidence
@@ -32,9 +32,9 @@ struct AdmissionJudgement {
     }
 
     func violations() -> [AdmissionViolation] {
-        var judgement = self
-        judgement.judge()
-        return judgement.found
+        var check = self
+        check.run()
+        return check.found
     }
 
     // MARK: What kind of answer it is
@@ -89,7 +89,7 @@ struct AdmissionJudgement {
         report(kind, exchange.map { AdmissionViolation.Source($0) } ?? .answer, text)
     }
 
-    private mutating func judge() {
+    private mutating func run() {
         guard call.endedAt != nil else { return report(.stuck, .answer, "it never ended") }
         if call.plan.forbidsSending, let sent = model.log.exchanges.first(where: { $0.call.number == call.plan.number })
         {
@@ -97,23 +97,23 @@ struct AdmissionJudgement {
             report(.sentAlthoughOnlyIfCached, by: sent, "exchange \(sent.number) was sent")
         }
         guard call.error == nil else { return }
-        judgeCondition()
-        judgeContent()
-        judgeDigests()
+        checkCondition()
+        checkContent()
+        checkDigests()
         guard !foreign.isEmpty else { return }
-        judgeKey()
+        checkKey()
         guard !isFailureToldToAll else { return }
-        judgeUsers()
-        judgeVary()
-        judgeSelection()
-        judgeOrder()
-        judgeAge()
-        judgeInvalidation()
-        judgeDemands()
+        checkUsers()
+        checkVary()
+        checkSelection()
+        checkOrder()
+        checkAge()
+        checkInvalidation()
+        checkDemands()
     }
 
     /// RFC 9111 §2, §4: the key is at least method and target URI; a request with content is another one.
-    private mutating func judgeKey() {
+    private mutating func checkKey() {
         for exchange in foreign {
             let canonical = AdmissionGenerator.paths[call.plan.path]
             let differsInQuery =
@@ -141,7 +141,7 @@ struct AdmissionJudgement {
     }
 
     /// RFC 9111 §3, §3.5, §5.2.1.5, §5.2.2: whose responses may be stored, and answer whom.
-    private mutating func judgeUsers() {
+    private mutating func checkUsers() {
         let shown = evidence.exchange(of: "Cache-Control").flatMap { model.exchange($0) }
         for exchange in foreign {
             let control = AdmissionDirectives(exchange.answer?.fields["Cache-Control"])
@@ -181,7 +181,7 @@ struct AdmissionJudgement {
     ///
     /// The original request is the one that the content answered; or the one that brought the newest fields, since the origin then said of
     /// its very answer that it is that content.
-    private mutating func judgeVary() {
+    private mutating func checkVary() {
         if own.contains(where: { [200, 206, 304].contains($0.answer?.status ?? 0) }), isConfirmed { return }
         guard let vary = newest?.answer?.fields["Vary"] ?? call.fields["Vary"] else { return }
         let bodies = foreign.filter { evidence.bodies.contains($0.number) }
@@ -200,8 +200,8 @@ struct AdmissionJudgement {
 
     /// RFC 9111 §4.3.4: a 304 with a validator updates only what has the same; and RFC 9110 §15.4.5: one that the origin gave to a user's
     /// condition speaks of that user's representation.
-    private mutating func judgeSelection() {
-        judgeRepresentation()
+    private mutating func checkSelection() {
+        checkRepresentation()
         for body in evidence.bodies.compactMap({ model.exchange($0) }) {
             guard let stored = body.answer, let tag = stored.fields["ETag"], let shown = call.fields["ETag"] else {
                 continue
@@ -218,7 +218,7 @@ struct AdmissionJudgement {
     }
 
     /// Whether the content is of the representation of which the origin said that it has not changed: to this call, or with the newest fields.
-    private mutating func judgeRepresentation() {
+    private mutating func checkRepresentation() {
         let confirmations = ([newest].compactMap { $0 } + own).filter { $0.answer?.status == 304 }
         for confirmation in confirmations {
             guard let said = confirmation.answer?.representation else { continue }
@@ -239,7 +239,7 @@ struct AdmissionJudgement {
     }
 
     /// RFC 9111 §4: the most recent; §3.4 and §4.3.4: newer fields replace older ones.
-    private mutating func judgeOrder() {
+    private mutating func checkOrder() {
         guard let newest else { return }
         if let later = foreign.first(where: { $0.number != newest.number && $0.sentAt > newest.sentAt }) {
             return report(
@@ -297,7 +297,7 @@ struct AdmissionJudgement {
     }
 
     /// RFC 9111 §4.2: fresh, or allowed stale.
-    private mutating func judgeAge() {
+    private mutating func checkAge() {
         if isShared, own.isEmpty, let newest, newest.answer?.status == 200,
             AdmissionDirectives(newest.answer?.fields["Cache-Control"]).has("no-cache")
         {
@@ -368,7 +368,7 @@ struct AdmissionJudgement {
     }
 
     /// RFC 9111 §4.4, and of what was under way the issue: what was asked for before an unsafe request was answered is not served after it.
-    private mutating func judgeInvalidation() {
+    private mutating func checkInvalidation() {
         guard let newest, !(isConfirmed && !isShared) else { return }
         for change in model.log.exchanges where change.call.isUnsafe {
             guard let ended = change.endedAt, newest.sentAt < ended,
@@ -391,7 +391,7 @@ struct AdmissionJudgement {
     }
 
     /// RFC 9111 §5.2.1: what the request asks.
-    private mutating func judgeDemands() {
+    private mutating func checkDemands() {
         guard call.plan.demandsValidation, !call.plan.forbidsSending, own.isEmpty, !evidence.bodies.isEmpty else {
             return
         }
@@ -406,7 +406,7 @@ struct AdmissionJudgement {
     }
 
     /// RFC 9110 §13.2.2, §15.4.5: a 304 answers only a condition of the caller's own.
-    private mutating func judgeCondition() {
+    private mutating func checkCondition() {
         if call.plan.isQuery, call.plan.condition != nil, own.isEmpty, !call.plan.forbidsSending {
             report(.wrongCondition, by: newest, "a condition on a POST is the origin's to judge")
         }
@@ -425,7 +425,7 @@ struct AdmissionJudgement {
     // MARK: Content
 
     /// RFC 9111 §3.3, §3.4, RFC 9110 §15.3.7: whole means whole, and parts belong together.
-    private mutating func judgeContent() {
+    private mutating func checkContent() {
         if evidence.isGarbled { return report(.incomplete, .answer, "the body is no row of cells: \(call.body)") }
         let sources = evidence.bodies.sorted().compactMap { model.exchange($0) }
         let answers = sources.compactMap(\.answer)
@@ -469,7 +469,7 @@ struct AdmissionJudgement {
     }
 
     /// RFC 9530 §2, §3: Repr-Digest is of the whole representation, Content-Digest of the content of the message.
-    private mutating func judgeDigests() {
+    private mutating func checkDigests() {
         let sources = evidence.bodies.compactMap { model.exchange($0) }
         guard !sources.isEmpty, !call.isBroken else { return }
         if let number = evidence.exchange(of: "Repr-Digest"), let digest = model.exchange(number)?.answer,

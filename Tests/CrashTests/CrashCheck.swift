@@ -7,7 +7,7 @@
 ///
 /// Pure: lines go in, findings come out. For each name it keeps every state that the log allows: one while nothing is under way,
 /// several after a crash or beside a purge.
-struct CrashJudge {
+struct CrashCheck {
     /// A state that a name may be in: an entry, with the times between which it was surely there.
     private struct Candidate: Hashable {
         let stamp: CrashStamp

@@ -5,9 +5,9 @@ import Testing
 
 @testable import CrashChild
 
-/// The judge must find what it is there to find, and nothing in a log that keeps the promises.
-@Suite("The judge of a crashed store's log")
-struct CrashJudgeTests {
+/// The check must find what it is there to find, and nothing in a log that keeps the promises.
+@Suite("The check of a crashed store's log")
+struct CrashCheckTests {
     /// A log, `crash` standing for the kill, and a word of each finding that is expected.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -140,17 +140,17 @@ struct CrashJudgeTests {
     ]
 
     @Test("It reports every planted violation and nothing else", arguments: cases)
-    func judge(_ item: Case) throws {
-        var judge = CrashJudge(mayEvict: item.mayEvict)
+    func check(_ item: Case) throws {
+        var check = CrashCheck(mayEvict: item.mayEvict)
         for text in item.log.split(separator: ";") {
             if text == "crash" {
-                judge.crash()
+                check.crash()
             } else {
-                judge.read(try #require(CrashLine(text), "\(text)"))
+                check.read(try #require(CrashLine(text), "\(text)"))
             }
         }
-        #expect(judge.findings.count == item.findings.count, "\(judge.findings)")
-        for (found, word) in zip(judge.findings, item.findings) { #expect(found.contains(word)) }
+        #expect(check.findings.count == item.findings.count, "\(check.findings)")
+        for (found, word) in zip(check.findings, item.findings) { #expect(found.contains(word)) }
     }
 
     static let lines = [
