@@ -32,7 +32,7 @@ public protocol CacheStore: Sendable {
 
     /// Opens the body of an entry.
     ///
-    /// - Throws: `.superseded` if this version is gone; treat it as a miss.
+    /// - Throws: `.superseded` if this version is gone, unless the store still has its bytes; treat it as a miss.
     func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody
 
     /// Opens the body of an entry that is in memory, without suspending; counts as ``body(of:)`` does.
@@ -91,7 +91,7 @@ public protocol CacheStore: Sendable {
     /// Removes every entry that `selection` matches, including those that are being written.
     ///
     /// - Returns: how many committed entries were removed; nil if the store marks them as gone in constant time, without counting
-    ///   them.
+    ///   them. Such marked ones may be counted by a later purge of everything.
     @discardableResult
     func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int?
 

@@ -15,7 +15,8 @@ public struct StoreStatistics: Sendable, Hashable {
     public var entriesRemoved = 0
     /// Entries dropped because a check failed.
     public var entriesCorrupt = 0
-    /// Pinned entries that were unpinned when the store was opened, because a smaller capacity has no room for them.
+    /// Pinned entries that were unpinned when the store was opened, because a smaller capacity has no room for them. Those that are
+    /// still stored at the next opening count again: with a larger capacity they would be pinned.
     public var pinsReleased = 0
     /// Operations that the device refused.
     public var failures = 0

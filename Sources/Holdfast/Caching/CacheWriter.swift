@@ -40,7 +40,7 @@ final class CacheWriter: Sendable {
     /// Keys are made by other rules from now on: what is under way by the former ones is not stored.
     func beginKeyEpoch(_ epoch: UInt64) {
         keyChanges.store(epoch, ordering: .releasing)
-        invalidations.noteAll()
+        invalidations.note(.all)
     }
 
     // MARK: What kinds of entries there may be
@@ -81,9 +81,9 @@ final class CacheWriter: Sendable {
     /// - Parameter answersQueries: whether the response answers other queries of its path (No-Vary-Search), so that an invalidation
     ///   of any of them counts.
     func holds(_ generation: Generation, for target: TargetURI, answersQueries: Bool = false) -> Bool {
-        guard invalidations.mark(of: target) == generation.mark else { return false }
+        guard generation.mark.isSettled, invalidations.mark(of: target) == generation.mark else { return false }
         guard answersQueries, let ticket = generation.ticket else { return true }
-        return invalidations.pathMark(of: target) == ticket.pathMark
+        return ticket.pathMark.isSettled && invalidations.pathMark(of: target) == ticket.pathMark
     }
 
     /// Begins an exchange and records its order in the generation.
@@ -381,6 +381,9 @@ final class InvalidationLog: Sendable {
         fileprivate let ofTarget: UInt64
         fileprivate let ofAll: UInt64
 
+        /// Whether it was taken while nothing was being removed.
+        var isSettled: Bool { (ofTarget | ofAll) & InvalidationLog.underWay == 0 }
+
         /// The mark that no target ever has.
         static let never = Mark(ofTarget: .max, ofAll: .max)
     }
@@ -388,7 +391,19 @@ final class InvalidationLog: Sendable {
     /// The count of a path, whatever the query, at one moment.
     struct PathMark: Sendable, Hashable {
         fileprivate let count: UInt64
+
+        var isSettled: Bool { count & InvalidationLog.underWay == 0 }
     }
+
+    /// What an invalidation covers.
+    enum Scope: Sendable {
+        case all
+        case target(TargetURI)
+    }
+
+    /// The bits of a count that say how many removals are under way; the others count invalidations.
+    private static let underWay: UInt64 = 0xffff
+    private static let one = underWay + 1
 
     private struct Counts {
         var ofTargets = [UInt64](repeating: 0, count: 1_024)
@@ -415,21 +430,26 @@ final class InvalidationLog: Sendable {
     func mark(_ mark: Mark, of target: TargetURI, after own: [TargetURI]) -> Mark {
         let place = InvalidationLog.place(of: target)
         let count = own.count { InvalidationLog.place(of: $0) == place }
-        return Mark(ofTarget: mark.ofTarget &+ UInt64(count), ofAll: mark.ofAll)
+        return Mark(ofTarget: mark.ofTarget &+ UInt64(count) &* InvalidationLog.one, ofAll: mark.ofAll)
     }
 
-    /// Records that a target is being invalidated.
-    func note(_ target: TargetURI) {
+    /// Records an invalidation.
+    func note(_ scope: Scope) { add(InvalidationLog.one, to: scope) }
+
+    /// Records the beginning of a removal: until its ``end(_:)``, no exchange begins whose response may be stored, since it may
+    /// complete or confirm what has not been removed yet.
+    func begin(_ scope: Scope) { add(InvalidationLog.one &+ 1, to: scope) }
+
+    /// Records the end of a removal.
+    func end(_ scope: Scope) { add(InvalidationLog.one &- 1, to: scope) }
+
+    private func add(_ number: UInt64, to scope: Scope) {
+        guard case .target(let target) = scope else { return counts.withLock { $0.ofAll &+= number } }
         let (place, pathPlace) = (InvalidationLog.place(of: target), InvalidationLog.pathPlace(of: target))
         counts.withLock { counts in
-            counts.ofTargets[place] &+= 1
-            counts.ofPaths[pathPlace] &+= 1
+            counts.ofTargets[place] &+= number
+            counts.ofPaths[pathPlace] &+= number
         }
-    }
-
-    /// Records that more than one target is being invalidated.
-    func noteAll() {
-        counts.withLock { $0.ofAll &+= 1 }
     }
 
     private static func place(of target: TargetURI) -> Int {

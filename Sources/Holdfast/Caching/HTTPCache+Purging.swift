@@ -28,7 +28,9 @@ extension HTTPCache {
         _ selection: CacheSelection,
         now: Timestamp = SystemClock().timestamp
     ) async throws(StoreError) -> Int? {
-        guard endExchanges(of: selection) else { return 0 }
+        guard let scope = scope(of: selection) else { return 0 }
+        writer.invalidations.begin(scope)
+        defer { writer.invalidations.end(scope) }
         storedElsewhere.forgetAll()
         if case .tag(let tag) = selection.form { return try await writer.purge(.tag(tag), now: now) }
         let isSelected = predicate(of: selection, now: now)
@@ -61,7 +63,8 @@ extension HTTPCache {
         _ selection: CacheSelection,
         now: Timestamp = SystemClock().timestamp
     ) async throws(StoreError) -> Int {
-        guard endExchanges(of: selection) else { return 0 }
+        guard let scope = scope(of: selection) else { return 0 }
+        writer.invalidations.note(scope)
         let isSelected = predicate(of: selection, now: now)
         var count = 0
         var failure: StoreError?
@@ -76,18 +79,13 @@ extension HTTPCache {
         return count
     }
 
-    /// From now on no exchange that has begun stores what is selected.
+    /// The targets whose exchanges store nothing if they have begun before.
     ///
-    /// - Returns: false if nothing can be selected, because it is no URI of HTTP.
-    private func endExchanges(of selection: CacheSelection) -> Bool {
-        guard case .uri(let uri) = selection.form else {
-            writer.invalidations.noteAll()
-            return true
-        }
-        guard let target = uri.map(options.keyTarget) else { return false }
+    /// - Returns: nil if nothing can be selected, because it is no URI of HTTP.
+    private func scope(of selection: CacheSelection) -> InvalidationLog.Scope? {
+        guard case .uri(let uri) = selection.form else { return .all }
         // It is not known yet under which other URIs a response in progress may be stored that answers this one.
-        if holdsSearchVariance { writer.invalidations.noteAll() } else { writer.invalidations.note(target) }
-        return true
+        return uri.map(options.keyTarget).map { holdsSearchVariance ? .all : .target($0) }
     }
 
     /// The current selected entries.

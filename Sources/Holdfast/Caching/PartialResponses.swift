@@ -467,7 +467,8 @@ final class ExactBody: ByteSource {
 
     func next() async throws -> ByteChunk? {
         if isInconsistent { throw ExactBody.miscounted }
-        let chunk = try await upstream.next()
+        var chunk: ByteChunk?
+        repeat { chunk = try await upstream.next() } while chunk?.isEmpty ?? false
         let wanted: Int = state.withLock { state in
             let wanted = min(chunk?.count ?? 0, state.left)
             state.left -= wanted

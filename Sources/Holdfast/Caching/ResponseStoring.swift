@@ -506,6 +506,12 @@ struct ReceivedExchange: Sendable {
         exchange.hasUnkeyedContent = lookup.hasUnkeyedContent
         exchange.hasContentKey = lookup.content != nil
         exchange.hasUsableStored = context.transaction?.holdsUsable ?? false
+        if response.status.isOriginError {
+            // For this caller, or for any other.
+            exchange.hasStoredForErrors =
+                context.transaction?.fetchRequest?.staleAllowance.onError ?? false
+                || lookup.matching.contains { $0.stored.mayReplaceError(now: now, options: cache.options) }
+        }
         exchange.contentDecoded = response.contentDecoded
         if let content = lookup.content, let sent,
             !content.isSame(as: LookupKeys.content(of: sent, context: context, options: cache.options))

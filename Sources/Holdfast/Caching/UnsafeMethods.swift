@@ -47,14 +47,14 @@ extension CachingHook {
     /// - Returns: the targets that were counted as invalidated, each once.
     private func invalidate(_ target: TargetURI, lookup: CacheLookup, context: CallContext) async -> [TargetURI] {
         // Before anything is awaited: responses in progress must not be stored, even if the store fails.
-        cache.writer.invalidations.note(target)
+        cache.writer.invalidations.note(.target(target))
         var counted = [target]
         for partition in Set([lookup.principal, ""]) {
             let key = CacheKey(partition: partition, method: .get, target: target)
             // A response that also answers this URI may be stored under another one.
             let equivalent = await equivalentKeys(of: key, context)
             for other in equivalent where !counted.contains(other.target) {
-                cache.writer.invalidations.note(other.target)
+                cache.writer.invalidations.note(.target(other.target))
                 counted.append(other.target)
             }
             do throws(StoreError) {
@@ -125,7 +125,7 @@ extension CachingHook {
 
     private func purge(_ context: CallContext, predicate: @escaping @Sendable (StoredEntry) -> Bool) async {
         // Responses in progress may belong to the group or the origin; that shows only when they arrive.
-        cache.writer.invalidations.noteAll()
+        cache.writer.invalidations.note(.all)
         do throws(StoreError) {
             try await cache.writer.purge(.matching(predicate), now: context.clock.timestamp)
         } catch {

@@ -117,6 +117,11 @@ struct AttemptLoop: Exchanging {
                         authorized: &authorized,
                         context: &context
                     )
+                    if let deadline = context.deadline, context.clock.now >= deadline {
+                        // Calls that join an exchange with more time send for themselves.
+                        context.attemptIsCut = true
+                        throw RefusedRetry(reason: .deadline)
+                    }
                 } catch {
                     return try unsent(error, after: last, state: &state, context: context)
                 }
@@ -175,7 +180,10 @@ struct AttemptLoop: Exchanging {
             try checkCancellation(discarding: result)
             let failed = FailedAttempt(outcome, result: result, request: request, state: state, context: context)
             state.explain(failed)
-            if try await waitedForNetwork(after: failed, state: &state, context: context) { continue }
+            if try await waitedForNetwork(after: failed, state: &state, context: context) {
+                last = result
+                continue
+            }
 
             switch try await next(after: failed, request: request, state: &state, context: context) {
             case .stop(let reason):
@@ -261,7 +269,7 @@ struct AttemptLoop: Exchanging {
 
     /// The result of the call if another attempt was intended and could not begin.
     ///
-    /// If a gate is closed, the previous outcome stands; an error of a step, or of the authorization, replaces it.
+    /// If a gate is closed or time is lacking, the previous outcome stands; an error of a step, or of the authorization, replaces it.
     private func unsent(
         _ error: any Error,
         after last: Result<Response, any Error>?,
@@ -272,9 +280,16 @@ struct AttemptLoop: Exchanging {
             if case .success(let response) = last { response.body.discard() }
             throw CancellationError()
         }
-        if let refused = error as? RefusedRetry, let last {
-            stop(refused.reason, state: &state, context: context)
-            return try final(last, state: state, context: context)
+        var error = error
+        if let refused = error as? RefusedRetry {
+            if !state.records.isEmpty { stop(refused.reason, state: &state, context: context) }
+            if let last { return try final(last, state: state, context: context) }
+            // Without an earlier outcome, only the deadline refuses.
+            error = context.deadlineExceeded(
+                "before the request was sent",
+                advice: "Allow more time, or find out what took it: a hook, a `prepare` step or an earlier attempt.",
+                progress: .notSent
+            )
         }
         let refusal = (error as? ServiceError).flatMap { $0.code == .throttled ? $0 : nil }
         if state.records.isEmpty {
@@ -320,12 +335,9 @@ struct AttemptLoop: Exchanging {
         }
     }
 
-    private func deadlineExceeded(cause: ServiceError?, _ context: CallContext) -> ServiceError {
-        var error = context.deadlineExceeded(
-            cause: cause,
-            progress: cause.map { $0.progress ?? .bodySent } ?? .notSent
-        )
-        error.connectionReused = cause?.connectionReused ?? false
+    private func deadlineExceeded(cause: ServiceError, _ context: CallContext) -> ServiceError {
+        var error = context.deadlineExceeded(cause: cause, progress: cause.progress ?? .bodySent)
+        error.connectionReused = cause.connectionReused
         return error
     }
 }
@@ -376,7 +388,6 @@ extension AttemptLoop {
             let end = limit.map { start.advanced(by: $0) }
             context.attemptDeadline = earlier(of: context.deadline, and: end)
             context.attemptIsCut = context.attemptDeadline.map { $0 != end } ?? false
-            if let deadline = context.deadline, start >= deadline { throw deadlineExceeded(cause: nil, context) }
             context.exchange = SentExchange(
                 request: request,
                 presented: context.presented(by: request),
@@ -501,14 +512,28 @@ extension RetryRules {
             request.setValue(String(context.attempt), forHTTPHeaderField: attemptField.rawName)
             announced = [attemptField]
         }
-        if let timeLeftField, let deadline = context.deadline {
-            let left = context.clock.now.duration(to: deadline)
-            let parts = min(max(left, .zero), .seconds(1 << 40)).components
-            let milliseconds = parts.seconds * 1000 + parts.attoseconds / 1_000_000_000_000_000
-            request.setValue(String(milliseconds), forHTTPHeaderField: timeLeftField.rawName)
+        if let timeLeftField, let left = context.millisecondsLeft {
+            request.setValue(left, forHTTPHeaderField: timeLeftField.rawName)
             announced = (announced ?? []) + [timeLeftField]
         }
         return announced
+    }
+}
+
+extension CallContext {
+    /// What the server is told about the time left; nil without a deadline.
+    fileprivate var millisecondsLeft: String? {
+        guard let deadline else { return nil }
+        let parts = min(max(clock.now.duration(to: deadline), .zero), .seconds(1 << 40)).components
+        return String(parts.seconds * 1000 + parts.attoseconds / 1_000_000_000_000_000)
+    }
+
+    /// Announces the time left once more, in a request that announces it and is sent later than its attempt began.
+    func renewTimeLeft(in request: inout URLRequest) {
+        guard let field = timeLimits.governance?.rules(for: options)?.rules.timeLeftField,
+            exchange?.announcedFields.contains(field) == true, request.field(field) != nil
+        else { return }
+        request.setValue(millisecondsLeft, forHTTPHeaderField: field.rawName)
     }
 }
 
@@ -763,16 +788,10 @@ extension AttemptLoop {
         defer { account.endsWaiting() }
         context.emit(.connectivityAwaited) { $0.attempt = context.attempt }
         let start = context.clock.now
-        if let deadline = context.deadline {
-            do {
-                try await withDeadline(deadline, on: context.clock, discard: { (_: Void) in }) {
-                    try await connectivity.waitUntilOnline()
-                }
-            } catch let error as ServiceError where error.code == .timeout {
-                return false
-            }
-        } else {
-            try await connectivity.waitUntilOnline()
+        do {
+            try await context.beforeDeadline { try await connectivity.waitUntilOnline() }
+        } catch let error as ServiceError where error.code == .timeout {
+            return false
         }
         // All waiting calls are resumed at the same moment, but must not all send at the same moment.
         let spread = Duration.seconds(1) * governor.sample()

@@ -9,12 +9,15 @@ private import Synchronization
 /// For operations that may ignore cancellation: neither the deadline nor cancellation of the caller waits until the operation
 /// returns. It is cancelled, and a late result is passed to `discard`.
 ///
-/// - Parameter failure: the error at the deadline.
+/// - Parameters:
+///   - latest: asked when the deadline has come: the deadline as it is then; nil: there is none any more.
+///   - failure: the error at the deadline.
 /// - Throws: ``ServiceError`` `.timeout` at the deadline, `CancellationError` at once if the caller is cancelled, or the
 ///   operation's own errors.
 package func withDeadline<Success: Sendable>(
     _ deadline: MonotonicInstant,
     on clock: any HoldfastClock,
+    movedTo latest: @escaping @Sendable (MonotonicInstant) -> MonotonicInstant? = { $0 },
     failure: @autoclosure @escaping @Sendable () -> ServiceError = FailureMeaning.timeout.error(progress: .bodySent),
     discard: @escaping @Sendable (Success) -> Void,
     operation: @escaping @Sendable () async throws -> Success
@@ -32,7 +35,13 @@ package func withDeadline<Success: Sendable>(
             }
             let timer = Task {
                 do {
-                    try await clock.sleep(until: deadline)
+                    var end = deadline
+                    while true {
+                        try await clock.sleep(until: end)
+                        guard let moved = latest(end) else { return }
+                        if moved <= end { break }
+                        end = moved
+                    }
                     race.end(.failure(failure()))
                 } catch {
                     // The timer was cancelled: the race is over.
@@ -217,6 +226,24 @@ extension CallContext {
     var callLimit: TimeLimit? {
         guard deadline != nil, !returnsRedirects, !sharesDeadline else { return nil }
         return timeLimits.call(options)
+    }
+
+    /// Runs `operation`, but no longer than until the deadline, which moves if another call joins the exchange meanwhile.
+    ///
+    /// - Throws: `failure` at the deadline; otherwise as ``withDeadline(_:on:movedTo:failure:discard:operation:)``.
+    func beforeDeadline<Success: Sendable>(
+        failure: @autoclosure @escaping @Sendable () -> ServiceError = FailureMeaning.timeout.error(progress: .notSent),
+        operation: @escaping @Sendable () async throws -> Success
+    ) async throws -> Success {
+        guard let deadline else { return try await operation() }
+        return try await withDeadline(
+            deadline,
+            on: clock,
+            movedTo: { _ in self.deadline },
+            failure: failure(),
+            discard: { _ in },
+            operation: operation
+        )
     }
 
     /// The error of the call if its deadline passes.

@@ -52,8 +52,8 @@ extension URLRequest {
         return former
     }
 
-    /// Rejects fields that would be read as other fields, or as several (RFC 9110 §5.1, §5.5), and an invalid port, for which some
-    /// clients end the process.
+    /// Rejects a method and fields that would be read as others, or as several (RFC 9110 §9.1, §5.1, §5.5), and an invalid port, for
+    /// which some clients end the process.
     ///
     /// Called after prepare steps, and again by the transports of this package, for what hooks and callers set.
     ///
@@ -61,6 +61,13 @@ extension URLRequest {
     package func checkHead() throws {
         guard url?.port.map({ 1...65_535 ~= $0 }) ?? true else {
             throw ServiceError(.badRequest, "The URL's port is out of range. Use 1 to 65535.", progress: .notSent)
+        }
+        guard httpMethod.map({ !$0.isEmpty && $0.utf8.allSatisfy(\.isTokenCharacter) }) ?? true else {
+            throw ServiceError(
+                .badRequest,
+                "The request's method contains a character that methods must not have, or is empty. Use a name such as GET.",
+                progress: .notSent
+            )
         }
         for (name, value) in allHTTPHeaderFields ?? [:] {
             if let refusal = URLRequest.refusal(ofField: name, value: value) { throw refusal }

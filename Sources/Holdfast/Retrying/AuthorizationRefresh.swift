@@ -177,19 +177,14 @@ public final class AuthorizationRefresh: Sendable {
 
     /// A credential newer than `version`, after a refresh if necessary, within the call's deadline.
     func credential(newerThan version: Int, _ context: CallContext) async throws -> VersionedCredential {
-        let clock = context.clock
-        guard let deadline = context.deadline else { return try await wait(newerThan: version, clock) }
-        do {
-            return try await withDeadline(deadline, on: clock, discard: { _ in }) {
-                try await self.wait(newerThan: version, clock)
-            }
-        } catch let error as ServiceError where error.code == .timeout && clock.now >= deadline {
-            throw context.deadlineExceeded(
+        try await context.beforeDeadline(
+            failure: context.deadlineExceeded(
                 "while its credential was being refreshed",
                 advice: "Allow more time.",
-                cause: error,
                 progress: .notSent
             )
+        ) {
+            try await self.wait(newerThan: version, context.clock)
         }
     }
 

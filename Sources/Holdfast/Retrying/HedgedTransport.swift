@@ -18,8 +18,9 @@ private import Synchronization
 /// an idempotent method, an Idempotency-Key or `isIdempotent` (for a gateway, only the method counts) and with content that can
 /// be replayed, except tunnels and upgrades. Background calls, and calls whose own rules have one attempt or no hedging, are
 /// never hedged, nor is anything while the origin's gate is closed. The copies are the same request, including its
-/// Idempotency-Key. The first response head that is not a reason to retry wins; the others are cancelled without waiting, and
-/// their bodies discarded. A failure before any copy was sent is thrown at once, and left to the retrier.
+/// Idempotency-Key; only the time left (`RetryRules.timeLeftField`) is that of each copy. The first response head that is not a
+/// reason to retry wins; the others are cancelled without waiting, and their bodies discarded. A failure before any copy was
+/// sent is thrown at once, and left to the retrier.
 ///
 /// Each copy counts against `HedgeRules.maxExtraLoad` and, with a governor, against the budget that retries share. Hedging
 /// stops by itself while everything is slow or many attempts fail. A request that may be hedged costs two tasks; others, and
@@ -203,6 +204,8 @@ struct HedgeRace {
     private func launch(_ course: inout Course, mailbox: HedgeMailbox, grant: RetryGrant?) {
         let number = course.copies.count
         let now = context.clock.now
+        var request = request
+        if number > 0 { context.renewTimeLeft(in: &request) }
         let task = context.background.start { [transport, request, body, context] in
             let result: Result<Response, any Error>
             do {

@@ -204,28 +204,26 @@ final class RetryAccount: Sendable {
     /// Waits until a retry that is due may be sent; nil: it may not.
     ///
     /// - Parameters:
-    ///   - deadline: when it must have been sent; nil: only the limit of the rules.
+    ///   - deadline: when it must have been sent, read again before the retry is refused, because it moves if another call
+    ///     joins; nil: only the limit of the rules.
     ///   - isWaiting: called with the time until which it waits, and at the end of the wait.
     /// - Throws: `CancellationError` promptly if the task is cancelled, and nothing else; nothing is granted then.
     func permission(
         _ cause: RetryCause,
         rules: RetryRules,
         traffic: Traffic,
-        deadline: MonotonicInstant?,
+        deadline: @autoclosure () -> MonotonicInstant?,
         context: CallContext,
         isWaiting: (MonotonicInstant?) -> Void
     ) async throws -> RetryGrant? {
-        let now = context.clock.now.sinceOrigin
-        let longest = now + max(rules.patience, rules.maxParking)
-        let turn = RetryTurn(
-            patience: rules.patience,
-            end: deadline.map { $0.sinceOrigin - rules.minimumAttemptTime } ?? longest
-        )
+        let begun = context.clock.now.sinceOrigin
+        var end = deadline()
+        let turn = rules.turn(since: begun, now: begun, deadline: end)
         var generator = random.generator
         var (ticket, answer): (Int, RetryBudgetState.Answer) = state.withLock { state in
             let ticket = state.nextTicket()
             let answer = state.budgets[traffic.index]
-                .ask(cause, turn: turn, ticket: ticket, now: now, using: &generator)
+                .ask(cause, turn: turn, ticket: ticket, now: begun, using: &generator)
             switch answer {
             case .go:
                 state.counts.note(cause)
@@ -253,11 +251,18 @@ final class RetryAccount: Sendable {
             }
             // Some clocks wake a little early, and those of tests at once.
             let now = max(context.clock.now.sinceOrigin, until)
+            let latest = deadline()
             answer = state.withLock { state in
                 guard let sleeper = state.sleepers[ticket] else { return .stop }
                 var answer = sleeper.answer ?? .wait(until: sleeper.until)
                 if sleeper.answer == nil, sleeper.until >= until {
                     answer = state.budgets[traffic.index].askAgain(ticket, now: now, using: &generator)
+                }
+                if case .stop = answer, latest != end {
+                    end = latest
+                    let turn = rules.turn(since: begun, now: now, deadline: latest)
+                    answer = state.budgets[traffic.index]
+                        .ask(cause, turn: turn, ticket: ticket, now: now, using: &generator)
                 }
                 if case .wait(let until) = answer {
                     state.sleepers[ticket] = Sleeper(until: until)
@@ -432,6 +437,14 @@ extension RetryBudgetState.Answer {
 extension RetryRules {
     /// How long a retry that is due waits while retries fail.
     fileprivate var patience: Duration { parks ? maxParking : PoolRules.patience }
+
+    /// The turn, at `now`, of a retry that was due at `begun`: its patience lasts from then.
+    fileprivate func turn(since begun: Duration, now: Duration, deadline: MonotonicInstant?) -> RetryTurn {
+        RetryTurn(
+            patience: begun + patience - now,
+            end: deadline.map { $0.sinceOrigin - minimumAttemptTime } ?? begun + max(patience, maxParking)
+        )
+    }
 }
 
 extension GatePlace {

@@ -66,10 +66,21 @@ struct RequestUpload: Sendable {
         memoryLimit: Int
     ) async throws -> RequestUpload {
         var request = request
+        // The content says how long it is. Foundation on Linux would send the caller's Content-Length instead, or beside a chunked
+        // stream, which allows request smuggling (RFC 9112 §6.1).
+        request.setValue(nil, forHTTPHeaderField: "Content-Length")
+        #if !canImport(Darwin)
+            // Foundation on Linux knows schemes in lower case only.
+            if let url = request.url, let scheme = url.scheme, scheme != scheme.lowercased(),
+                var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
+            {
+                parts.scheme = scheme.lowercased()
+                request.url = parts.url ?? url
+            }
+            let timeout = URLSessionTransport.allowed(request.timeoutInterval)
+            if timeout != request.timeoutInterval { request.timeoutInterval = timeout }
+        #endif
         if case .requestStream = body.form {
-            // A stream is sent chunked. Foundation on Linux would also send the caller's Content-Length, which allows request
-            // smuggling (RFC 9112 §6.1).
-            request.setValue(nil, forHTTPHeaderField: "Content-Length")
             #if !canImport(Darwin)
                 if let stream = request.httpBodyStream { request.httpBodyStream = LateInputStream(stream) }
             #endif

@@ -55,6 +55,7 @@ public final class URLSessionTransport: Transport {
             let sessionFields = SessionFields(own, choosesCookies: true)
             // Foundation on Linux would replace the request's own Cookie field and ignore `httpShouldHandleCookies`.
             own.httpShouldSetCookies = false
+            own.timeoutIntervalForRequest = URLSessionTransport.allowed(configuration.timeoutIntervalForRequest)
         #endif
         // Fields that must not be sent everywhere are put into each request that may have them: a session adds its fields to all.
         own.httpAdditionalHeaders = headers.filter { name, _ in
@@ -73,7 +74,7 @@ public final class URLSessionTransport: Transport {
         self.bridge = bridge
         session = URLSession(configuration: own, delegate: bridge, delegateQueue: queue)
         self.limits = limits
-        requestTimeout = own.timeoutIntervalForRequest
+        requestTimeout = configuration.timeoutIntervalForRequest
         waitsForConnectivity = URLSessionTransport.waitsForConnectivity(own)
     }
 
@@ -325,6 +326,14 @@ public final class URLSessionTransport: Transport {
             contentDecoded: isDecoded
         )
     }
+
+    #if !canImport(Darwin)
+        /// The timeout that Foundation gets: it cuts off fractions, so that less than a second is none at all, and ends the process
+        /// for times that are no integer of milliseconds. The exact limit is the transport's own.
+        static func allowed(_ timeout: TimeInterval) -> TimeInterval {
+            timeout > 0 ? min(timeout.rounded(.up), 1e9) : 1e9
+        }
+    #endif
 
     private static func waitsForConnectivity(_ configuration: URLSessionConfiguration) -> Bool {
         #if canImport(Darwin)

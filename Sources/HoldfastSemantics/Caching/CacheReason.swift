@@ -107,7 +107,8 @@ public struct CacheReason: Sendable, Hashable, CustomStringConvertible {
     public static let status = CacheReason(code: "status", section: "RFC 9111 §3")
     /// The status must never be stored: 428, 429, 431 or 511.
     public static let statusForbidsStoring = CacheReason(code: "status-forbids-storing", section: "RFC 6585")
-    /// An error without a lifetime would have replaced a stored response that is not an error.
+    /// An error would have replaced a stored response that may be served in its place, or, if it states no lifetime, one that is
+    /// not an error.
     public static let negativeOverStored = CacheReason(code: "negative-over-stored", section: "RFC 9111 §4.3.3")
     /// No cache was asked: the pipeline has none.
     public static let noCache = CacheReason(code: "no-cache")

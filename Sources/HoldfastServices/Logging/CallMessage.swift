@@ -109,6 +109,8 @@ struct CallMessage {
             return redactor.json(bytes.data)
         }
         guard type == "application/x-www-form-urlencoded" else { return nil }
+        // It may be JSON in truth, whose secrets would be divided at `&`.
+        _ = redactor.json(bytes.data)
         return redactor.arguments(String(decoding: bytes.array, as: UTF8.self))
     }
 

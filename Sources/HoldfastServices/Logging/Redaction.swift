@@ -10,8 +10,9 @@ public import HoldfastSemantics
 /// A name is secret if it contains one of ``words``, or if a part of it is one of ``names``, ignoring case and everything but
 /// letters and digits: `X-Api-Key`, `api_key`, `subscriptionKey` and `user[apiKey]` are all secret. The value of a field or
 /// argument that is neither secret nor in ``shownFields`` or ``shownArguments`` is replaced by a mark such as `<#3f09ac>`
-/// unless it has less than four characters. Properties of JSON are shown unless their names are secret. It is better to hide
-/// too much than too little. Paths are shown unchanged, so keep secrets out of paths, or hide them with ``finally``.
+/// unless it has less than four characters; so is a part of a query or form that has no name. Properties of JSON are shown
+/// unless their names are secret. It is better to hide too much than too little. Paths are shown unchanged, so keep secrets out
+/// of paths, or hide them with ``finally``.
 public struct Redaction: Sendable {
     /// The text that replaces a secret.
     public static let mark = "<redacted>"
@@ -133,7 +134,8 @@ public struct Redaction: Sendable {
 struct Redactor {
     /// Shorter secrets are only hidden in their own place, not wherever the same letters occur.
     private static let shortestSecret = 4
-    /// Values of unknown names with at least this length are hidden wherever they occur, like secrets.
+    /// Values of unknown names with at least this length are hidden wherever they occur, like secrets; shorter ones are too
+    /// often words.
     private static let shortestUnknown = 12
     /// The salt of the marks, so that nobody can find out by trying which value has which mark.
     private static let salt = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
@@ -158,29 +160,35 @@ struct Redactor {
     }
 
     /// Arguments of a query or a form, with the values of secret ones hidden and those of unknown ones replaced by marks.
-    mutating func arguments(_ text: String) -> String { pairs(text, areArguments: true) }
+    mutating func arguments(_ text: String) -> String {
+        text.split(separator: "&", omittingEmptySubsequences: false).map { pair(String($0), isArgument: true) }
+            .joined(separator: "&")
+    }
 
-    private mutating func pairs(_ text: String, areArguments: Bool) -> String {
-        let parts = text.split(separator: "&", omittingEmptySubsequences: false).map { String($0) }
-        return parts.map { part in
-            let (name, value) = part.divided(at: "=")
-            guard let value else { return part }
-            let treatment = redaction.treatment(ofArgument: Redactor.decoded(name))
-            let plainValue = Redactor.decoded(value)
-            if case .hidden = treatment {
-                note(value)
-                note(plainValue)
-                return "\(name)=\(Redaction.mark)"
-            }
-            if case .shortened = treatment, areArguments, let shortened = shortened(plainValue) {
-                return "\(name)=\(shortened)"
-            }
-            // A URL in a URL may have been encoded more than once.
-            var deep = plainValue
-            for _ in 0..<3 { deep = Redactor.decoded(deep) }
-            let shown = self.text(deep)
-            return shown == deep ? part : "\(name)=\(shown)"
-        }.joined(separator: "&")
+    /// A name with its value: an argument, or part of a text, where nothing is unknown.
+    private mutating func pair(_ pair: String, isArgument: Bool) -> String {
+        let (name, value) = pair.divided(at: "=")
+        let plainName = Redactor.decoded(name)
+        let plainValue = Redactor.decoded(value ?? "")
+        if isArgument, !Redactor.isName(plainName, hasValue: !plainValue.allSatisfy { $0 == "=" }) {
+            // A value without a name, such as a token or JSON that is sent as a form.
+            noteUnknown(value ?? "", plainValue)
+            return shortened(Redactor.decoded(pair), written: pair) ?? pair
+        }
+        guard let value else { return text(pair) }
+        switch redaction.treatment(ofArgument: plainName) {
+        // The key in Cache-Status is a URL (RFC 9211 §2.7).
+        case .hidden where isArgument || !Redactor.isURL(value):
+            noteValue(value)
+            noteValue(plainValue)
+            return "\(name)=\(Redaction.mark)"
+        case .shortened where isArgument:
+            return shortened(plainValue, written: value).map { "\(name)=\($0)" } ?? pair
+        case .hidden, .shortened, .shown:
+            let plain = isArgument ? plainValue : value
+            let shown = text(plain)
+            return shown == plain ? pair : "\(name)=\(shown)"
+        }
     }
 
     /// The value of a header field; nil if it is a secret.
@@ -190,15 +198,17 @@ struct Redactor {
         case .hidden:
             noteField(line.value)
             return nil
-        case .shortened: return shortened(line.value) ?? line.value
+        case .shortened: return shortened(line.value, written: line.value) ?? line.value
         case .shown: return text(line.value)
         }
     }
 
     /// A mark that is the same for equal values; nil if the value is short enough to be shown.
-    private mutating func shortened(_ value: String) -> String? {
+    private mutating func shortened(_ value: String, written: String) -> String? {
         guard value.count >= Redactor.shortestSecret else { return nil }
-        if value.count >= Redactor.shortestUnknown, !value.contains("/"), !value.contains(" ") { note(value) }
+        // What is a secret in it may be echoed by itself.
+        _ = text(value)
+        noteUnknown(value, written)
         var hasher = Hasher()
         hasher.combine(Redactor.salt.0)
         hasher.combine(Redactor.salt.1)
@@ -217,15 +227,46 @@ struct Redactor {
         {
             return shown
         }
-        if Redactor.isCredential(text) {
-            note(text)
+        let isCredential = Redactor.isCredential(text)
+        if isCredential { note(text) }
+        var shown = ""
+        var scheme: String?
+        for (part, separator) in Redactor.parts(of: text, at: { $0.isWhitespace }) {
+            let start = part.prefix { Redactor.edges.contains($0) }
+            var core = part[start.endIndex...]
+            while let last = core.last, Redactor.edges.contains(last) { core = core.dropLast() }
+            let word = word(String(core), following: scheme)
+            shown += "\(start)\(word)\(part[core.endIndex...])\(separator)"
+            if !core.isEmpty {
+                let lower = core.suffix(9).lowercased()
+                scheme = Redactor.schemes.first { lower.hasSuffix($0) }
+            }
+        }
+        return isCredential ? Redaction.mark : shown
+    }
+
+    /// A word of a text: a credential, a URL, names with their values, or one of these in percent-encoding.
+    private mutating func word(_ word: String, following scheme: String?) -> String {
+        if let scheme, Redactor.isToken(word) {
+            noteField("\(scheme) \(word)")
             return Redaction.mark
         }
-        guard text.contains("://") || text.contains("?") || text.contains("=") else { return text }
-        return text.split(separator: " ", omittingEmptySubsequences: false).map { word in
-            if ["://", "?", "#"].contains(where: { word.contains($0) }) { return url(String(word)) }
-            return word.contains("=") ? pairs(String(word), areArguments: false) : String(word)
-        }.joined(separator: " ")
+        if Redactor.isCredential(word) {
+            note(word)
+            return Redaction.mark
+        }
+        let head = word.prefix { !"=?#".contains($0) }
+        let next = word[head.endIndex...].first
+        if next == "?" || next == "#" || head.contains("://") { return url(word) }
+        if next == "=" {
+            return Redactor.parts(of: word, at: { $0 == "&" })
+                .map { pair($0.text, isArgument: false) + $0.separator }.joined()
+        }
+        guard word.contains("%") else { return word }
+        let plain = Redactor.decoded(word)
+        guard plain != word else { return word }
+        let shown = text(plain)
+        return shown == plain ? word : shown
     }
 
     /// JSON, sorted by name, with the values of secret properties hidden; nil if it is not JSON, or a single value.
@@ -253,9 +294,13 @@ struct Redactor {
     /// Base64.
     private mutating func noteField(_ value: String) {
         note(value)
+        // Lines of one name may have been joined.
+        if value.contains(",") {
+            for part in value.split(separator: ",") { noteField(part.trimmingCharacters(in: .whitespaces)) }
+        }
         for part in value.split(separator: ";") {
             let (_, cookie) = String(part).divided(at: "=")
-            if let cookie { note(cookie.trimmingCharacters(in: .whitespaces)) }
+            if let cookie { noteValue(cookie.trimmingCharacters(in: .whitespaces)) }
         }
         let words = value.split(separator: " ")
         guard words.count > 1 else { return }
@@ -267,12 +312,28 @@ struct Redactor {
         }
     }
 
+    /// Notes the value of a secret name, and what of it stands before a delimiter: more may follow that is not part of it.
+    private mutating func noteValue(_ value: String) {
+        let delimiters = "<>'\",;"
+        note(value)
+        note(String(value.drop { delimiters.contains($0) }.prefix { !delimiters.contains($0) }))
+    }
+
+    /// Notes the forms of an unknown value, or its parts if lines of one name were joined, if they are more than a word.
+    private mutating func noteUnknown(_ forms: String...) {
+        for part in forms + forms.flatMap({ $0.split(separator: ",").map { String($0) } }) {
+            let part = part.trimmingCharacters(in: .whitespaces)
+            // A URL stands in other places of the message in its own right.
+            if part.count >= Redactor.shortestUnknown, !Redactor.decoded(part).contains("://") { note(part) }
+        }
+    }
+
     private mutating func note(_ secret: String) {
-        guard secret.count >= Redactor.shortestSecret else { return }
-        secrets.insert(secret)
-        if secret.contains("%"), let decoded = secret.removingPercentEncoding, decoded.count >= Redactor.shortestSecret
-        {
-            secrets.insert(decoded)
+        for secret in [secret, secret.removingPercentEncoding ?? secret]
+        where secret.count >= Redactor.shortestSecret && !Redaction.mark.contains(secret) {
+            secrets.insert(secret)
+            // As it stands in JSON.
+            secrets.insert(secret.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))
         }
     }
 
@@ -318,14 +379,68 @@ struct Redactor {
         case let object as [String: Any]: for part in object.values { noteAll(part) }
         case let list as [Any]: for part in list { noteAll(part) }
         case let text as String: note(text)
+        case let number as Int: note(String(number))
         default: break
         }
     }
 
+    /// The authentication schemes whose names show that a credential follows (RFC 9110 §11.1).
+    private static let schemes: Set<String> = ["bearer", "basic", "digest", "negotiate"]
+
+    /// What stands around a word and is not part of it.
+    private static let edges = "<>()[]{}'\"`,;:."
+
+    /// The parts of a text, each with the separator that follows it: a value in quotation marks is not divided, and `<…>` ends a
+    /// part (RFC 3986, appendix C).
+    private static func parts(
+        of text: String,
+        at isSeparator: (Character) -> Bool
+    ) -> [(text: String, separator: String)] {
+        var parts: [(text: String, separator: String)] = []
+        var part = ""
+        var isQuoted = false
+        for character in text {
+            if character == "\"" { isQuoted = !isQuoted && part.last == "=" }
+            if !isQuoted, isSeparator(character) {
+                parts.append((part, String(character)))
+                part = ""
+                continue
+            }
+            part.append(character)
+            if !isQuoted, character == ">", part.first == "<" {
+                parts.append((part, ""))
+                part = ""
+            }
+        }
+        parts.append((part, ""))
+        return parts
+    }
+
+    /// Whether it looks like the name of an argument: of the usual characters, and not long, least of all without a value.
+    private static func isName(_ text: String, hasValue: Bool) -> Bool {
+        guard text.count < (hasValue ? 65 : shortestUnknown), !isCredential(text) else { return false }
+        return text.unicodeScalars.allSatisfy {
+            $0.properties.isAlphabetic || $0.properties.numericType != nil || "_-.[]:$~*!@ ".unicodeScalars.contains($0)
+        }
+    }
+
+    private static func isURL(_ value: String) -> Bool {
+        let start = value.drop { edges.contains($0) }
+        return start.hasPrefix("http://") || start.hasPrefix("https://")
+    }
+
+    /// Whether a word after a scheme's name is a credential (`token68` in RFC 9110 §11.2), not a parameter or another word.
+    private static func isToken(_ word: String) -> Bool {
+        guard word.count >= shortestSecret, !word.drop(while: { $0 != "=" }).contains(where: { $0 != "=" }) else {
+            return false
+        }
+        return word.count >= shortestUnknown || !word.allSatisfy { $0.isLowercase }
+    }
+
     /// Whether a text is a credential, whatever its name: a scheme with its value, or a signed token (RFC 7519).
     private static func isCredential(_ text: String) -> Bool {
-        let lower = text.lowercased()
-        if ["bearer ", "basic ", "digest ", "negotiate "].contains(where: { lower.hasPrefix($0) }) { return true }
+        let lower = text.prefix(10).lowercased()
+        if schemes.contains(where: { lower.hasPrefix($0 + " ") }) { return true }
         return text.hasPrefix("eyJ") && text.split(separator: ".").count >= 3 && !text.contains(" ")
     }
 

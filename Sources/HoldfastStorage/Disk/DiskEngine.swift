@@ -100,20 +100,19 @@ final class DiskEngine: Sendable {
         guard health.close() else { return }
         // Writers in progress can no longer commit, and must leave nothing behind.
         for shard in index.shards { shard.state.withLock { $0.writers.supersedeAll() } }
-        // Each thread finishes its work; no new changes are accepted.
-        for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs] {
-            await threads.drain(lane)
-        }
-        try? await threads.run(.changes, isUrgent: true) { [self] in
+        // A change that began after the last one below would write through descriptors that are closed.
+        threads.refuseCallers(.changes)
+        for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs] { await threads.drain(lane) }
+        await threads.drain(.changes) { [self] in
             remover.writePendingTombstones()
             log.endPlaces()
         }
         // Releases the directory's lock only when nobody writes there any more, including callers on their own threads.
         while log.ask({ $0.writesInFlight > 0 }) {
             await Task.yield()
-            try? await threads.run(.writes, isUrgent: true) {}
+            await threads.drain(.writes)
         }
-        try? await threads.run(.changes, isUrgent: true) { [self] in finishFiles() }
+        await threads.drain(.changes, isLast: true) { [self] in finishFiles() }
         threads.stop()
     }
 

@@ -72,14 +72,15 @@ public final class DiskStore: CacheStore {
     ///   - capacity: the most bytes on disk, everything included; at least ``minimumCapacity``. A smaller one than before evicts at
     ///     once.
     ///   - maximumEntrySize: the most bytes of one entry (body, keys and description); by default a quarter of the capacity,
-    ///     somewhat less below 64 MiB.
+    ///     somewhat less below 64 MiB; never more than an empty store has room for.
     ///   - options: limits on space that no entry uses.
     ///   - fileSystem: the file system to use.
     ///   - seal: encrypts keys, metadata and bodies before they are written; nil writes them as they are. Entries sealed with a key
     ///     that it does not know are not found.
     ///   - now: the current time.
     /// - Throws: `.locked` if another store has the directory open, with its process ID; `.unsafeDirectory` if the directory is a
-    ///   link, belongs to another user or can be written by others; `.badConfiguration`, `.io`, `.noSpace`.
+    ///   link, belongs to another user or can be written by others; `.corrupt` if its numbers cannot be those of a store;
+    ///   `.badConfiguration`, `.io`, `.noSpace`.
     public static func open(
         directory: String,
         capacity: Int,
@@ -216,7 +217,7 @@ public final class DiskStore: CacheStore {
                 .commit(nil, now: now)
         }
         guard let stored = try await writer.store(draft, isPinned: nil, purpose: .put(since: since)) else {
-            throw StoreError.superseded
+            throw writer.overtaken
         }
         return stored
     }

@@ -65,25 +65,27 @@ final class IOThreads: Sendable {
         let outcome: Result<Value, StoreError>
         if lane == .reads {
             outcome = await withTaskCancellationHandler {
-                await promise.value { enqueue(lane, isUrgent: isUrgent, work: work, promise: promise) }
+                await promise.value { enqueue(lane, as: isUrgent ? .urgent : .bounded, work: work, promise: promise) }
             } onCancel: {
                 promise.fulfill(
                     .failure(StoreError(.cancelled, "The task was cancelled while it waited for the disk."))
                 )
             }
         } else {
-            outcome = await promise.value { enqueue(lane, isUrgent: isUrgent, work: work, promise: promise) }
+            outcome = await promise.value {
+                enqueue(lane, as: isUrgent ? .urgent : .bounded, work: work, promise: promise)
+            }
         }
         return try outcome.get()
     }
 
     private func enqueue<Value: Sendable>(
         _ lane: Lane,
-        isUrgent: Bool,
+        as admission: WorkQueue.Admission,
         work: @escaping @Sendable () throws(StoreError) -> Value,
         promise: Promise<Value>
     ) {
-        let outcome = lanes[lane.rawValue].enqueue(isUrgent: isUrgent) {
+        let outcome = lanes[lane.rawValue].enqueue(as: admission) {
             do throws(StoreError) {
                 promise.fulfill(.success(try work()))
             } catch {
@@ -108,7 +110,7 @@ final class IOThreads: Sendable {
     /// - Returns: false if the threads have been stopped; then nothing runs.
     @discardableResult
     func later(_ lane: Lane, work: @escaping @Sendable () -> Void) -> Bool {
-        lanes[lane.rawValue].enqueue(isUrgent: true, work) == .taken
+        lanes[lane.rawValue].enqueue(as: .own, work: work) == .taken
     }
 
     /// Gives the other threads a moment; for one of the store's threads that waits for another.
@@ -121,11 +123,21 @@ final class IOThreads: Sendable {
         for lane in lanes { lane.stop() }
     }
 
-    /// Waits until everything queued in a lane so far is done.
-    func drain(_ lane: Lane) async {
+    // MARK: The end
+
+    /// Accepts no more work of callers in a lane: ``run(_:isUrgent:_:)`` throws `.closed`.
+    func refuseCallers(_ lane: Lane) { lanes[lane.rawValue].refuseCallers() }
+
+    /// Waits until everything queued in a lane so far is done, and runs `work` there after it.
+    ///
+    /// - Parameter isLast: whether the lane accepts nothing after it.
+    func drain(_ lane: Lane, isLast: Bool = false, finally work: @escaping @Sendable () -> Void = {}) async {
         let promise = Promise<Void>()
         _ = await promise.value {
-            let outcome = lanes[lane.rawValue].enqueue(isUrgent: true, isAlone: true) { promise.fulfill(.success(())) }
+            let outcome = lanes[lane.rawValue].enqueue(as: isLast ? .last : .own, isAlone: true) {
+                work()
+                promise.fulfill(.success(()))
+            }
             if outcome != .taken { promise.fulfill(.success(())) }
         }
     }
@@ -137,6 +149,18 @@ private final class WorkQueue: Sendable {
         case taken
         case full
         case stopped
+    }
+
+    /// Which work is accepted.
+    enum Admission: Sendable {
+        /// A caller's, unless the queue is full.
+        case bounded
+        /// A caller's, even then.
+        case urgent
+        /// The store's own, until the queue is stopped.
+        case own
+        /// The store's own, and nothing after it.
+        case last
     }
 
     private static let bound = 1_024
@@ -155,6 +179,7 @@ private final class WorkQueue: Sendable {
         var idle = 0
         var working = 0
         var isAlone = false
+        var refusesCallers = false
         var isStopped = false
 
         var count: Int { steps.count - taken }
@@ -213,10 +238,16 @@ private final class WorkQueue: Sendable {
         mutex.deallocate()
     }
 
-    func enqueue(isUrgent: Bool, isAlone: Bool = false, _ work: @escaping @Sendable () -> Void) -> Outcome {
+    func enqueue(
+        as admission: Admission,
+        isAlone: Bool = false,
+        work: @escaping @Sendable () -> Void
+    ) -> Outcome {
         let (outcome, wantsThread) = queue.withLock { queue -> (Outcome, Bool) in
-            if queue.isStopped { return (.stopped, false) }
-            if !isUrgent, queue.count >= Self.bound { return (.full, false) }
+            let isOfCaller = admission == .bounded || admission == .urgent
+            if queue.isStopped || queue.refusesCallers && isOfCaller { return (.stopped, false) }
+            if admission == .bounded, queue.count >= Self.bound { return (.full, false) }
+            if admission == .last { queue.isStopped = true }
             queue.append(Step(work: work, isAlone: isAlone))
             let wantsThread = queue.count > queue.idle && queue.threads < width
             if wantsThread { queue.threads += 1 }
@@ -227,6 +258,8 @@ private final class WorkQueue: Sendable {
         if outcome == .taken { wake() }
         return outcome
     }
+
+    func refuseCallers() { queue.withLock { $0.refusesCallers = true } }
 
     func stop() {
         queue.withLock { $0.isStopped = true }

@@ -19,6 +19,55 @@ struct DiskPutTests {
         )
     }
 
+    @Test("What is cut off the reclaimer's segment when it is closed never counts twice", arguments: [false, true])
+    func closedForReclaimer(isVictimNext: Bool) async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await DiskStore.open(directory: "/store", capacity: 1 << 20, fileSystem: files, now: .at(0))
+        for number in 0..<200 { _ = try await Self.put(store, "k\(number)", 5_000) }
+        let engine = store.engine
+        let (before, after) = try await engine.threads.run(.changes) { () throws(StoreError) in
+            try engine.log.openCarried()
+            let before = engine.quota.reserve
+            if isVictimNext { try engine.log.openCarried() } else { engine.log.close([.carried], isCut: true) }
+            return (before, engine.quota.reserve)
+        }
+        #expect(after <= before, "callers would be granted what the reclaimer needs")
+        await store.close()
+    }
+
+    @Test(
+        "A purge by tag or prefix ends the pins of what it removes, and gives their room back",
+        arguments: [PurgeSelection.tag("offline"), .keyPrefix(Array("k".utf8))]
+    )
+    func purgedPins(_ selection: PurgeSelection) async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await DiskStore.open(directory: "/store", capacity: 4 << 20, fileSystem: files, now: .at(0))
+        func put(_ number: Int, tags: Set<String>) async throws -> StoredEntry {
+            try await store.put(
+                StoreKey("k\(number)"),
+                variant: StoreKey(""),
+                description: EntryDescription(metadata: ByteChunk(), tags: tags),
+                body: ByteChunk([UInt8](repeating: 7, count: 50_000)),
+                now: .at(0)
+            )
+        }
+        var counts: [Int] = []
+        for _ in 0..<4 {
+            var pinned = 0
+            for number in 0..<60 {
+                let entry = try await put(number, tags: ["offline"])
+                #expect(!entry.isPinned)
+                if try await store.setPinned(true, entry) { pinned += 1 }
+            }
+            counts.append(pinned)
+            #expect(try await store.purge(selection, now: .at(0)) == nil)
+        }
+        #expect(counts[0] > 10 && counts[0] < 60)
+        #expect(Set(counts).count == 1, "\(counts)")
+        #expect(try await put(0, tags: []).isPinned == false)
+        await store.close()
+    }
+
     @Test(
         "An invalidation during a put removes the entry, also after a restart",
         arguments: [1_000, 400_000],

@@ -65,6 +65,27 @@ struct IOThreadsTests {
         #expect(seen.withLock { $0 } == Array(0..<5_000))
     }
 
+    @Test("A lane that refuses callers still does the store's own work, until the last step", arguments: [false, true])
+    func refusesCallers(isUrgent: Bool) async throws {
+        let threads = try IOThreads()
+        defer { threads.stop() }
+        let seen = Mutex<[String]>([])
+        try await threads.run(.changes, isUrgent: isUrgent) { seen.withLock { $0.append("caller") } }
+        threads.refuseCallers(.changes)
+        let error = await #expect(throws: StoreError.self) {
+            try await threads.run(.changes, isUrgent: isUrgent) { seen.withLock { $0.append("late caller") } }
+        }
+        #expect(error?.code == .closed)
+        #expect(threads.later(.changes) { seen.withLock { $0.append("own") } })
+        await threads.drain(.changes, isLast: true) { seen.withLock { $0.append("last") } }
+        #expect(!threads.later(.changes) { seen.withLock { $0.append("later") } })
+        await threads.drain(.changes) { seen.withLock { $0.append("after the last") } }
+        #expect(seen.withLock { $0 } == ["caller", "own", "last"])
+        // The other lanes go on.
+        try await threads.run(.writes, isUrgent: isUrgent) { seen.withLock { $0.append("write") } }
+        #expect(seen.withLock { $0.last } == "write")
+    }
+
     @Test("Stopped threads finish what they were given and accept no more")
     func stops() async throws {
         for _ in 0..<100 {

@@ -5,11 +5,21 @@ import Foundation
 import Holdfast
 import HoldfastSimulation
 import HoldfastTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
+
+/// What the program of the page has printed, line by line.
+private let printed = Mutex<[String]>([])
+
+/// Prints as the standard library does, but so that what the code of the page prints can be compared with the page.
+private func print(_ items: Any..., separator: String = " ", terminator: String = "\n") {
+    let line = items.map { "\($0)" }.joined(separator: separator)
+    printed.withLock { $0.append(line) }
+}
 
 /// Gives each call a name that the server can log, and prints how the call ended.
 struct NamingHook: ServiceHook {
@@ -51,7 +61,29 @@ struct PersistentRetrier: Retrier {
 /// The code of docs/first-steps.md from top to bottom, and that of docs/extending/writing-a-hook.md.
 @Suite("docs/first-steps.md", .timeLimit(.minutes(20)))
 struct FirstStepsPageTests {
-    @Test("The walkthrough does what the page says")
+    /// The lines that a page shows as printed.
+    private static func console(of page: String) throws -> [String] {
+        var docs = URL(filePath: #filePath)
+        for _ in 1...4 { docs.deleteLastPathComponent() }
+        let text = try String(contentsOf: docs.appending(path: "docs/\(page)"), encoding: .utf8)
+        return text.matches(of: /```console\n([^`]*)```/).flatMap { block in
+            block.output.1.split(separator: "\n").map { String($0) }
+        }
+    }
+
+    /// Lines as a process prints them in which no other calls run: the first call with a hook is the second with a number.
+    private static func alone(_ lines: [String]) -> [String] {
+        let numbers = lines.flatMap { line in line.matches(of: /walk-(\d+)/).compactMap { Int($0.output.1) } }
+        let ordered = Set(numbers).sorted()
+        return lines.map { line in
+            line.replacing(/walk-(\d+)/) { match -> String in
+                let place = ordered.firstIndex { "\($0)" == match.output.1 } ?? 0
+                return "walk-\(2 + place)"
+            }
+        }
+    }
+
+    @Test("The walkthrough does what the page says, and prints what it shows")
     func walk() async throws {
         let server = try LoopbackServer.start { request in
             LoopbackReply(fields: [("Cache-Control", "max-age=3600")], body: "hello from \(request.path)")
@@ -90,10 +122,13 @@ struct FirstStepsPageTests {
         var outage = StormScenario.outage
         outage.seeds = [1]
         let free = try await Storm(outage).run { _, _ in PersistentRetrier.Factory(governor: nil) }
-        let bound = try await Storm(outage).run { _, seed in PersistentRetrier.Factory(governor: RetryGovernor()) }
+        let bound = try await Storm(outage).run { _, seed in
+            PersistentRetrier.Factory(governor: RetryGovernor(generator: SeededGenerator(seed: seed)))
+        }
         let preset = try await Storm(outage).run(.default)
         for (name, reports) in [("without a budget", free), ("with one", bound), ("the default", preset)] {
-            print(name, reports.figures.loadInFault ?? 0, reports.figures.success)
+            let (load, success) = (reports.figures.loadInFault ?? 0, reports.figures.success)
+            print(name, String(format: "%.2f", load), String(format: "%.2f", success))
         }
         #expect((free.figures.loadInFault ?? 0) > 2.9)
         #expect((bound.figures.loadInFault ?? 9) < 1.2 && (preset.figures.loadInFault ?? 9) < 1.2)
@@ -106,5 +141,12 @@ struct FirstStepsPageTests {
             print(name, time / 200)
         }
         #expect(server.requests.count == 202)
+
+        // The last two lines are times.
+        let lines = Self.alone(printed.withLock { Array($0.dropLast(2)) })
+        let page = try Self.console(of: "first-steps.md")
+        #expect(lines == page)
+        let hookPage = try Self.console(of: "extending/writing-a-hook.md")
+        #expect(Array(lines.dropFirst(3).prefix(2)) == hookPage)
     }
 }

@@ -23,6 +23,9 @@ final class FaultyStore: CacheStore {
     /// Holds up invalidations.
     let stallsInvalidations = Atomic(false)
     let invalidations = CountWatch()
+    /// Holds up purges.
+    let stallsPurges = Atomic(false)
+    let purges = CountWatch()
     /// Entries up to this version are shown as after a power loss.
     let suspectUpTo = Mutex<StoredEntry.Version?>(nil)
     let lookUps = CountWatch()
@@ -122,6 +125,10 @@ final class FaultyStore: CacheStore {
 
     func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
         try check(.purge)
+        if stallsPurges.load(ordering: .relaxed) {
+            purges.increment()
+            try? await gate.wait(for: 1)
+        }
         guard case .matching(let predicate) = selection.form else {
             return try await inner.purge(selection, now: now)
         }

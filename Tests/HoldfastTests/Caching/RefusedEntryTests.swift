@@ -31,6 +31,9 @@ struct RefusedEntryTests {
         }
         #expect(try await bench.load(.get(), options) == .network("good"))
         #expect(try await bench.load(.get(), options) == .fresh("good"))
+        // The refused hit counts, and so does the request that follows it.
+        let counted = bench.cache.statistics
+        #expect(counted.requests == 4 && counted.hits == 2 && counted.misses == 1 && counted.bypasses == 1)
         options.acceptance = Acceptance { _ in throw Refused(reason: "nothing pleases") }
         await #expect(throws: Refused(reason: "nothing pleases")) { try await bench.load(.get(), options) }
         #expect(bench.sends == 3)
@@ -205,7 +208,7 @@ struct RefusedEntryTests {
         await bench.pipeline.drain()
         bench.clock.advance(by: .seconds(5))
         var options = CallOptions()
-        options.cache = .onlyIfCached
+        options.cache = CacheDirective(onlyIfCached: true, maxStale: .seconds(600))
         #expect(try await bench.load(.get(), options).body == "good")
     }
 

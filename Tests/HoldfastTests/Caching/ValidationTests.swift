@@ -36,17 +36,49 @@ struct ValidationTests {
         let transport = ScriptedTransport { request in
             if request.value(forHTTPHeaderField: "If-None-Match")?.contains(",") == true { return .respond(304) }
             let language = request.value(forHTTPHeaderField: "Accept-Language") ?? ""
-            return .respond(
-                200,
-                ["Cache-Control": "max-age=0", "Vary": "Accept-Language", "ETag": "\"\(language)\""],
-                body: language
-            )
+            var fields: HeaderFields = ["Cache-Control": "max-age=0", "ETag": "\"\(language)\""]
+            // The second one, which does not vary, answers both requests.
+            if language == "fr" { fields["Vary"] = "Accept-Language" }
+            return .respond(200, fields, body: language)
         }
         let bench = CacheBench(transport)
         for language in ["fr", "de", "fr"] {
             #expect(try await bench.load(.get("http://h.example/", ["Accept-Language": language])).body == language)
         }
+        #expect(bench.sent("If-None-Match") == [nil, nil, "\"de\", \"fr\"", nil])
         #expect(bench.cache.statistics.revalidated == 0)
+    }
+
+    @Test("The tags of variants that do not match are not sent, so what comes instead of one of them is stored")
+    func unmatchedVariant() async throws {
+        let transport = ScriptedTransport { request in
+            let tags = request.value(forHTTPHeaderField: "If-None-Match") ?? ""
+            // By now it has one representation for all.
+            if tags.contains("one") { return .respond(304, ["ETag": "\"one\"", "Vary": "X-A"]) }
+            let name = tags.isEmpty ? request.value(forHTTPHeaderField: "X-A") ?? "" : "one"
+            return .respond(200, ["Cache-Control": "max-age=10", "ETag": "\"\(name)\"", "Vary": "X-A"], body: name)
+        }
+        let bench = CacheBench(transport)
+        let two = URLRequest.get("http://h.example/", ["X-A": "two"])
+        try await bench.load(.get("http://h.example/", ["X-A": "one"]))
+        try await bench.load(two)
+        bench.clock.advance(by: .seconds(20))
+        #expect(try await bench.load(two) == .network("one"))
+        #expect(bench.sent("If-None-Match") == [nil, nil, "\"two\""])
+        #expect(try await bench.load(two) == .fresh("one"))
+    }
+
+    @Test("A 304 for a stored error is no failure: the error is confirmed like any other response")
+    func storedError() async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=10, stale-if-error=1000", "ETag": "\"e\""]
+        let bench = CacheBench([
+            .respond(500, fields, body: "no"), .respond(304, ["Cache-Control": "max-age=100", "ETag": "\"e\""]),
+        ])
+        try await bench.load()
+        bench.clock.advance(by: .seconds(50))
+        #expect(try await bench.load() == .init(status: 500, body: "no", source: .revalidated))
+        #expect(bench.cache.statistics.revalidated == 1 && bench.cache.statistics.staleOnError == 0)
+        #expect(try await bench.load() == .fresh("no", 500))
     }
 
     @Test("A 304 that names another variant's tag selects that variant")

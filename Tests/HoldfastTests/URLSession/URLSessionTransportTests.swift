@@ -266,4 +266,72 @@ struct URLSessionTransportTests {
         #expect(server.requests.count == 100)
         #expect(server.connectionCount < 100)
     }
+
+    @Test(
+        "Any timeout is one that Foundation can take",
+        arguments: [.infinity, .greatestFiniteMagnitude, 1e16, .nan, -1e30, 0, 0.5]
+    )
+    func timeouts(_ timeout: TimeInterval) async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply(body: "x") }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = timeout
+        for transport in [URLSessionTransport(), URLSessionTransport(configuration: configuration)] {
+            var request = URLRequest(url: server.url())
+            request.timeoutInterval = timeout
+            #expect(try await Pipeline(transport: transport).data(for: request).0 == Data("x".utf8))
+            request = URLRequest(url: server.url())
+            #expect(try await Pipeline(transport: transport).data(for: request).0 == Data("x".utf8))
+            transport.invalidate()
+        }
+    }
+
+    @Test(
+        "The content frames the request, whatever Content-Length a caller sets (RFC 9112 §6.3)",
+        arguments: ["5", "50"]
+    )
+    func contentLength(_ length: String) async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply() }
+        let client = Pipeline(transport: URLSessionTransport())
+        for content in ["hello world", ""] {
+            var request = URLRequest(url: server.url())
+            request.httpMethod = "POST"
+            request.setValue(length, forHTTPHeaderField: "Content-Length")
+            _ = try await client.upload(for: request, from: Data(content.utf8))
+            #expect(server.requests.last?.values(of: "Content-Length") == ["\(content.utf8.count)"])
+        }
+        var request = URLRequest(url: server.url())
+        request.setValue(length, forHTTPHeaderField: "Content-Length")
+        _ = try await client.data(for: request)
+        #expect(server.requests.last?.values(of: "Content-Length") == [])
+        #expect(server.requests.count == 3)
+    }
+
+    @Test("A scheme in upper case is the same scheme (RFC 3986 §3.1)")
+    func upperCaseScheme() async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply(body: "x") }
+        let url = try #require(
+            URL(string: server.url("/a?b=%20c").absoluteString.replacing("http://", with: "HTTP://"))
+        )
+        let client = Pipeline(transport: URLSessionTransport())
+        #expect(try await client.data(for: URLRequest(url: url)).0 == Data("x".utf8))
+        #expect(server.requests.map(\.path) == ["/a"])
+    }
+
+    @Test(
+        "A method that is no token is refused before anything is sent",
+        arguments: ["GET / HTTP/1.1\r\nX: y\r\n\r\nGET", "G T", "G\0"]
+    )
+    func methods(_ method: String) async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply() }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = method
+        // Foundation may refuse the name itself, and keep GET.
+        guard request.httpMethod == method else { return }
+        let refused = request
+        let error = await #expect(throws: ServiceError.self) {
+            try await Pipeline(transport: URLSessionTransport()).data(for: refused)
+        }
+        #expect(error?.code == .badRequest && error?.progress == .notSent)
+        #expect(server.requests.isEmpty)
+    }
 }

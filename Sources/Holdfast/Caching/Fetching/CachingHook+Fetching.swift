@@ -267,9 +267,10 @@ extension CachingHook {
         return nil
     }
 
-    /// Whether the origin failed for everyone with the same request.
+    /// Whether the origin failed for everyone with the same request; it has not if its 304 confirms a stored error.
     static func isFailure(_ response: Response, outcome: ResponseOutcome) -> Bool {
-        (response.status.isOriginError || response.status == .tooManyRequests) && outcome.isForWhoAsked
+        (response.status.isOriginError || response.status == .tooManyRequests) && outcome.loaded == nil
+            && outcome.isForWhoAsked
     }
 
     private func pause(_ lookup: CacheLookup, context: CallContext) {
@@ -385,7 +386,10 @@ extension CachingHook {
                 return retry(fetchRequest, nominated: fits ? [] : answer.nominated?.names ?? [], refusesFinished: true)
             }
         }
-        if let stale = await staleAnswer(insteadOf: answer.response, fetchRequest: fetchRequest, context: context) {
+        // A 304 is no failure, whatever the status of the response that it confirms.
+        if answer.outcome.loaded == nil,
+            let stale = await staleAnswer(insteadOf: answer.response, fetchRequest: fetchRequest, context: context)
+        {
             answer.body?.releaseReader()
             if membership.isFirst, answer.body == nil { answer.response.body.discard() }
             return .answer(stale)
@@ -539,6 +543,8 @@ extension CachingHook {
                 // All waiting calls learn that the origin failed, so that they do not all try again; only the client that asked
                 // learns the details.
                 response.fields.removeAll { ![.retryAfter, .date, .age].contains($0.name) }
+                // A place that nobody takes would keep the transfer open.
+                answer.body?.releaseReader()
                 response.body = ResponseBody()
             } else if let body = answer.body {
                 response.body = ResponseBody(body.reader(delivered: delivered), length: body.length)

@@ -10,7 +10,8 @@ private import Synchronization
 /// Each request that reached the cache is exactly one of: hit, stale hit (accepted, or while revalidating), stale on error,
 /// revalidated, collapsed, miss, bypass; or still in progress.
 public struct CacheStatistics: Sendable, Hashable {
-    /// Calls (hops, where redirects were followed) that reached the cache.
+    /// Calls (hops, where redirects were followed) that reached the cache. A call whose acceptance refuses a stored response counts
+    /// as the hit, and once more as the bypass that follows.
     public internal(set) var requests = 0
     /// Answered from the store, fresh, without asking the origin.
     public internal(set) var hits = 0

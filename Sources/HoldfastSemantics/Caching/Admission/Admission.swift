@@ -137,6 +137,8 @@ extension Admission {
         package var hasContentKey = false
         /// Whether what is stored for the request is not an error.
         package var hasUsableStored = false
+        /// Whether what is stored for the request may be served in place of an error of the origin (RFC 5861 §4).
+        package var hasStoredForErrors = false
         /// Whether a content coding was decoded, so that the bytes differ from those that the origin's fields describe.
         package var contentDecoded = false
         /// When the request was sent.
@@ -210,11 +212,7 @@ private struct Evaluator {
         case .store(let permitted): scope = permitted
         case .doNotStore(let reason): return Admission(.pass, because: reason)
         }
-        if exchange.hasUsableStored, options.negativeLifetime != nil, response.status.rawValue >= 500,
-            response.allowsNegativeCaching
-        {
-            return Admission(.pass, because: .negativeOverStored)
-        }
+        if keepsStored(insteadOf: response) { return Admission(.pass, because: .negativeOverStored) }
         guard let nominated = nominated(by: head.fields) else { return Admission(.pass, because: .varyStar) }
         var stored = StoredResponse(
             target: exchange.lookedUp.target,
@@ -237,6 +235,13 @@ private struct Evaluator {
         return Admission(.store(stored, scope: scope), isShareable: isShareable(stored))
     }
 
+    /// Whether what is stored is worth more than an error: it may be served in its place, or only the cache would keep the error.
+    private func keepsStored(insteadOf response: ResponseHead) -> Bool {
+        if exchange.hasStoredForErrors, response.status.isOriginError { return true }
+        return exchange.hasUsableStored && options.negativeLifetime != nil && response.status.rawValue >= 500
+            && response.allowsNegativeCaching
+    }
+
     // MARK: Updates of stored responses
 
     func confirmed(_ existing: Admission.Existing, by response: ResponseHead) -> Admission {
@@ -257,16 +262,18 @@ private struct Evaluator {
         guard exchange.sent?.method == .head, stored.method == .get, response.status == .ok,
             case .store(let scope) = storability(of: response, asGet: true)
         else { return Admission(.pass, because: .method) }
-        guard stored.head.status == .ok,
-            stored.describesSameContent(as: response, bodyLength: bodyLength, receivedAt: exchange.responseTime)
-        else {
+        let isSame: Bool? =
+            stored.head.status == .ok
+            ? stored.hasSameContent(as: response, bodyLength: bodyLength, receivedAt: exchange.responseTime) : false
+        if isSame == false {
             // RFC 9111 §4.3.5 calls it stale; with a different validator, a revalidation would not succeed.
             if isOvertaken(by: stored) { return Admission(.pass, because: .overtaken) }
             return speaksFor(existing, scope: scope)
                 ? Admission(.remove, because: .stale) : Admission(.pass, because: .otherPrincipal)
         }
-        // A fixed lifetime counts from the receipt of the content, and this is no receipt.
-        if options.fixedLifetime != nil { return Admission(.pass, because: .method) }
+        // What names no content may describe another one. A fixed lifetime counts from the receipt of the content, and this is no
+        // receipt.
+        if isSame == nil || options.fixedLifetime != nil { return Admission(.pass, because: .method) }
         let merged = stored.freshened(
             by: response,
             requestTime: exchange.requestTime,
@@ -331,15 +338,9 @@ private struct Evaluator {
         // A part without a strong validator can never be completed, and the Date of an update must not make its Last-Modified look
         // strong (RFC 9110 §8.8.2.2).
         if stored.ranges != nil, StrongValidator(stored) == nil { return .failure(Refusal(reason: .partialContent)) }
-        let selecting = exchange.selecting
-        guard
-            stored.nominated.matches(selecting, secret: secret)
-                || stored.nominated.matchesInEffect(
-                    selecting,
-                    contentLanguage: stored.head.fields[.contentLanguage],
-                    secret: secret
-                )
-        else { return .failure(Refusal(reason: .noVariant)) }
+        guard stored.isSelected(by: exchange.selecting, secret: secret) else {
+            return .failure(Refusal(reason: .noVariant))
+        }
         switch storability(of: merged.head, asGet: true) {
         case .doNotStore(let reason): return .failure(Refusal(reason: reason))
         case .store(let scope):
@@ -422,19 +423,23 @@ extension Admission.Action {
 }
 
 extension StoredResponse {
-    /// Whether a response to HEAD has no validator and no length other than the stored ones (RFC 9111 §4.3.5).
-    fileprivate func describesSameContent(as response: ResponseHead, bodyLength: Int, receivedAt: Timestamp) -> Bool {
+    /// Whether each validator and the length that a response to HEAD has are the stored ones (RFC 9111 §4.3.5); nil if it has
+    /// none that could be compared.
+    fileprivate func hasSameContent(as response: ResponseHead, bodyLength: Int, receivedAt: Timestamp) -> Bool? {
+        var isSame: Bool?
         if response.fields.contains(.eTag) {
             guard let tag = response.entityTag, let known = head.entityTag, tag.weakMatches(known) else {
                 return false
             }
+            isSame = true
         }
         if response.fields.contains(.lastModified) {
             guard let date = response.lastModified(receivedAt: receivedAt), date == lastModified else { return false }
+            isSame = true
         }
-        guard !contentDecoded, response.fields.contains(.contentLength) else { return true }
+        guard !contentDecoded, response.fields.contains(.contentLength) else { return isSame }
         // If only a part is stored, HEAD gives the length of the whole, if that is known.
         guard let ranges else { return response.contentLength == bodyLength }
-        return ranges.completeLength.map { $0 == response.contentLength.map { Int64($0) } } ?? true
+        return ranges.completeLength.map { $0 == response.contentLength.map { Int64($0) } } ?? isSame
     }
 }

@@ -191,7 +191,7 @@ package struct ReasonedReuseDecision: Sendable, Hashable {
         let standing = facts.standing(now: now, options: ruled)
         let (age, isStale) = (standing.age, standing.isStale)
         func offered() -> [Int] {
-            ReasonedReuseDecision.offered(index, among: candidates, to: request, options: options)
+            ReasonedReuseDecision.offered(index, among: candidates, to: request, options: options, secret: secret)
         }
         // Even a caller that accepts anything stored does not get it unconfirmed.
         if let reason = selected.confirmationReason {
@@ -224,11 +224,9 @@ package struct ReasonedReuseDecision: Sendable, Hashable {
             self.init(.reuse(candidate: index, age: age, isStale: isStale), reason: reason, selected: index)
             return
         }
-        if allowance.whileRevalidating {
-            let decision: ReuseDecision =
-                mayNotSend
-                ? .reuse(candidate: index, age: age, isStale: true)
-                : .reuseWhileRevalidating(candidates: offered(), age: age)
+        // Nothing is revalidated while nothing may be sent.
+        if allowance.whileRevalidating, !mayNotSend {
+            let decision = ReuseDecision.reuseWhileRevalidating(candidates: offered(), age: age)
             self.init(decision, reason: .staleWhileRevalidate, selected: index, staleAllowance: allowance)
             return
         }
@@ -248,15 +246,19 @@ package struct ReasonedReuseDecision: Sendable, Hashable {
     }
 
     /// The candidates whose validators are sent, the selected one first.
+    ///
+    /// Only those that Vary selects: a 304 to the tag of another one could update nothing that a later request would find.
     private static func offered(
         _ index: Int,
         among candidates: [StoredResponse],
         to request: RequestHead,
-        options: CacheOptions
+        options: CacheOptions,
+        secret: [UInt8]
     ) -> [Int] {
         let others = candidates.indices.filter {
             $0 != index && candidates[$0].entityTag != nil && candidates[$0].hasAll(askedBy: request)
                 && !options.neverStores(candidates[$0])
+                && candidates[$0].isSelected(by: request.fields, secret: secret)
         }
         return [index] + others.prefix(options.maximumVariants - 1)
     }
@@ -295,6 +297,23 @@ extension StoredResponse {
         guard case .answer = PartialReuse.decide(request: request, stored: self, ranges: ranges) else { return false }
         return true
     }
+
+    /// Whether it may be served in place of an error of the origin to a request that says nothing about it (RFC 5861 §4).
+    ///
+    /// - Parameters:
+    ///   - now: when the error arrived.
+    ///   - options: the cache's rules.
+    package func mayReplaceError(now: Timestamp, options: CacheOptions) -> Bool {
+        let ruled = options.ruled(for: self) ?? options
+        let allowance = StaleAllowance(
+            self,
+            request: CacheControl(),
+            demand: FreshnessDemand(CacheControl(), directive: .default, isImmutable: false),
+            standing: facts.standing(now: now, options: ruled),
+            options: ruled
+        )
+        return allowance.onError
+    }
 }
 
 /// What a request requires of a stored response's age (RFC 9111 §5.2.1), by its fields and the call.
@@ -303,9 +322,10 @@ struct FreshnessDemand {
     private let maxAge: Int64?
     private let minFresh: Int64
     private let maxStale: Int64
+    private let statesMaxStale: Bool
 
-    /// Whether nothing is required beyond freshness.
-    var isPlain: Bool { !asksValidation && maxAge == nil && minFresh == 0 }
+    /// Whether nothing is required beyond freshness, and nothing is said about staleness.
+    var isPlain: Bool { !asksValidation && maxAge == nil && minFresh == 0 && !statesMaxStale }
 
     /// - Parameter isImmutable: whether the response is fresh and says that it will not change while it is (RFC 8246).
     init(_ cacheControl: CacheControl, directive: CacheDirective, isImmutable: Bool) {
@@ -314,16 +334,16 @@ struct FreshnessDemand {
         asksValidation = directive.revalidate || cacheControl.noCache != .absent || isReload && !isImmutable
         maxAge = isReload && isImmutable ? nil : cacheControl.maxAge
         minFresh = max(cacheControl.minFresh ?? 0, directive.minFresh?.wholeSeconds ?? 0)
-        if let tolerated = directive.maxStale {
-            maxStale = max(0, tolerated.wholeSeconds)
-        } else {
-            maxStale =
-                switch cacheControl.maxStale {
-                case .absent: 0
-                case .any: .max
-                case .seconds(let seconds): seconds
-                }
-        }
+        let tolerance =
+            directive.maxStale.map { CacheControl.StaleTolerance.seconds(max(0, $0.wholeSeconds)) }
+            ?? cacheControl.maxStale
+        statesMaxStale = tolerance != .absent
+        maxStale =
+            switch tolerance {
+            case .absent: 0
+            case .any: .max
+            case .seconds(let seconds): seconds
+            }
     }
 
     func accepts(_ standing: FreshnessStanding) -> Bool {
@@ -345,7 +365,7 @@ package struct StaleAllowance: Sendable, Hashable {
     /// While a revalidation runs in the background (RFC 5861 §3).
     package let whileRevalidating: Bool
 
-    /// When the origin answers 500, 502, 503 or 504 (RFC 5861 §4).
+    /// When the origin answers 500, 502, 503 or 504 (RFC 5861 §4); never if the stored response is such an error itself.
     package let onError: Bool
 
     /// When no response arrives at all (RFC 9111 §4.2.4).
@@ -386,9 +406,10 @@ package struct StaleAllowance: Sendable, Hashable {
         let ownLimit = hasStanding ? options.staleWhenDisconnected.wholeSeconds : 0
         let disconnected = max(ownLimit, onError, revalidating)
         self.init(
-            // A caller with its own limit on age or freshness would not accept a response that is still being refreshed.
+            // A caller with limits of its own would not accept a response that is still being refreshed.
             whileRevalidating: standing.isStale && staleness <= revalidating && revalidating > 0 && demand.isPlain,
-            onError: onError > 0 && staleness <= onError,
+            // A stored error is no better than the one that has just arrived.
+            onError: onError > 0 && staleness <= onError && !stored.head.status.isOriginError,
             whenDisconnected: disconnected > 0 && staleness <= disconnected
         )
     }

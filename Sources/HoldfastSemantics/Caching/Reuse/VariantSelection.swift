@@ -55,6 +55,12 @@ package enum VariantSelection {
 }
 
 extension StoredResponse {
+    /// Whether its Vary selects it for a request: by the same values, or by values that mean the same (RFC 9111 §4.1).
+    func isSelected(by fields: HeaderFields, secret: [UInt8]) -> Bool {
+        nominated.matches(fields, secret: secret)
+            || nominated.matchesInEffect(fields, contentLanguage: head.fields[.contentLanguage], secret: secret)
+    }
+
     fileprivate func isOfSameTime(as other: StoredResponse) -> Bool {
         date == other.date && requestTime == other.requestTime
     }

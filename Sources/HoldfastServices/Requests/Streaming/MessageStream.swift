@@ -17,7 +17,7 @@ internal import Holdfast
 /// wait (``StreamLimits``).
 ///
 /// The stream is closed with code 1001 when its reader's task is cancelled, and when the last copy of it and of its iterators
-/// is released. That is not reported as a failure.
+/// is released. That is not reported as a failure, and messages that nobody has read are dropped.
 public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequence, Sendable {
     /// The decoded result of a message, or the reason why decoding failed.
     public typealias Element = Swift.Result<Request.Result, Failure>

@@ -26,14 +26,21 @@ final class StreamInbox<Element: Sendable>: Sendable {
                 )
                 return (.failure(error), nil)
             }
-            if Task.isCancelled { return (.failure(CancellationError()), nil) }
+            let isOver = isEnded && elements.isEmpty
+            if isOver, error == nil { return (.success(nil), nil) }
+            if Task.isCancelled { return (.failure(CancellationError()), abandoned()) }
             if let element = elements.popFirst() { return (.success(element), receiver.take()) }
-            if isEnded {
-                if let error = error.take() { return (.failure(error), nil) }
-                return (.success(nil), nil)
-            }
+            if isOver, let error = error.take() { return (.failure(error), nil) }
             reader = (id, continuation)
             return (nil, nil)
+        }
+
+        /// The reader was cancelled, so nothing is wanted any more; the receiver that waits for room, if there is one.
+        mutating func abandoned() -> CheckedContinuation<Void, Never>? {
+            isEnded = true
+            elements = []
+            error = nil
+            return receiver.take()
         }
     }
 
@@ -63,7 +70,8 @@ final class StreamInbox<Element: Sendable>: Sendable {
 
     /// The next element; after the end what is left, then the error, if there is one, once, and nil ever after.
     ///
-    /// - Throws: `CancellationError` promptly when the task is cancelled, and `.unsupported` to a second reader.
+    /// - Throws: `CancellationError` promptly when the task is cancelled, which ends it and drops what is left; and
+    ///   `.unsupported` to a second reader.
     func take() async throws -> Element? {
         let id = state.withLock { state in
             state.lastReader += 1
@@ -76,10 +84,13 @@ final class StreamInbox<Element: Sendable>: Sendable {
                 if let outcome { continuation.resume(with: outcome) }
             }
         } onCancel: {
-            let reader = state.withLock { state in
-                state.reader?.id == id ? state.reader.take() : nil
+            let (reader, receiver) = state.withLock {
+                state -> (CheckedContinuation<Element?, any Error>?, CheckedContinuation<Void, Never>?) in
+                guard state.reader?.id == id else { return (nil, nil) }
+                return (state.reader.take()?.continuation, state.abandoned())
             }
-            reader?.continuation.resume(throwing: CancellationError())
+            receiver?.resume()
+            reader?.resume(throwing: CancellationError())
         }
     }
 

@@ -86,15 +86,19 @@ final class Log: Sendable {
         state.withLock { log in
             for destination in destinations { log.close(destination) }
         }
+        // Before what is cut off is released, or its bytes would count twice, and callers could take the reclaimer's.
+        noteRoomAhead()
         sealFull(isCut: isCut)
     }
 
     /// Closes open segments that are older than the one to be reclaimed next.
     func closeOlderThanVictim() {
         guard state.withLock({ $0.closeOlderThanVictim() }) else { return }
-        sealFull()
-        noteRoomAhead()
+        close([], isCut: isShort)
     }
+
+    /// Whether little space is left, so that the unused part of the reclaimer's segment must be released when that is closed.
+    private var isShort: Bool { quota.free < 2 * geometry.segmentSize }
 
     /// Takes the empty segment that was made in advance for callers.
     func takeSpare() -> Segment? { state.withLock { $0.spare.take() } }
@@ -155,10 +159,7 @@ final class Log: Sendable {
 
     /// Opens a segment for records that are carried forward, for which the reclaimer has its reserve.
     func openCarried() throws(StoreError) {
-        // If little space is left, the unused part of the last one is released, rounded to pages.
-        state.withLock { $0.close(.carried) }
-        sealFull(isCut: quota.free < 2 * geometry.segmentSize)
-        quota.setRoomAhead(0)
+        close([.carried], isCut: isShort)
         if let spare = state.withLock({ $0.carriedSpare.take() }) {
             do throws(StoreError) {
                 try begin(spare, destination: .carried)

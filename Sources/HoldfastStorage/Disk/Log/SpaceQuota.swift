@@ -47,7 +47,8 @@ struct SpaceBudget: Sendable, Hashable {
         let usable = max(0, geometry.capacity - overhead - 5 * geometry.segmentSize)
         pinned = min(geometry.capacity / 2, usable / 2)
         let share = min(geometry.capacity / 4, usable / 8 * 3)
-        entry = max(0, limits.entry ?? share)
+        // What fits into an empty store, with the trailers of its chunks; a longer body would evict everything and fail.
+        entry = max(0, min(limits.entry ?? share, usable - usable / 2_048 - 4 * Geometry.page))
         uncommitted = max(limits.uncommitted ?? share, entry)
         held = max(0, limits.held ?? min(geometry.capacity / 8, usable / 8))
         slack = min(geometry.segmentSize, geometry.capacity / geometry.segmentSize * (Geometry.page + 128))
@@ -226,6 +227,8 @@ final class PinRegistry: Sendable {
         state = Mutex(State(weights: [:], sum: 0))
     }
 
+    /// All pinned entries.
+    var identities: [EntryIdentity] { state.withLock { Array($0.weights.keys) } }
     /// The total weight of all pinned entries.
     var sum: Int { state.withLock { $0.sum } }
 

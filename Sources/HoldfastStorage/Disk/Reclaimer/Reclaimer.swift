@@ -87,8 +87,7 @@ final class Reclaimer: Sendable {
         while log.ask({ $0.victim == nil }), patience > 0 {
             let open = log.ask { log in LogState.Destination.allCases.first { log.hasRecords($0) } }
             guard open != nil || log.ask({ !$0.full.isEmpty }) else { return nil }
-            log.close(open.map { [$0] } ?? [])
-            log.noteRoomAhead()
+            log.close(open.map { [$0] } ?? [], isCut: true)
             if log.ask({ $0.victim != nil }) { break }
             patience -= 1
             IOThreads.pause()
@@ -480,8 +479,16 @@ final class Reclaimer: Sendable {
     }
 
     private func reclaimExcess() throws(StoreError) {
-        var search = ReclaimAttempts(segments: log.slots.all.count)
-        while log.quota.excess > 0 { _ = try search.next(self, recyclingFor: nil) }
+        while log.quota.excess > 0 {
+            let used = log.quota.used
+            // One large segment can become many small ones, and each of them takes turns.
+            var search = ReclaimAttempts(segments: log.slots.all.count)
+            do throws(StoreError) {
+                while log.quota.excess > 0 { _ = try search.next(self, recyclingFor: nil) }
+            } catch {
+                guard log.quota.used < used else { throw error }
+            }
+        }
     }
 
     /// Changes: moves the live entries of a sealed segment to the main log and removes it, if that frees something.

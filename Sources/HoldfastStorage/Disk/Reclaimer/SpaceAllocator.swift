@@ -77,20 +77,27 @@ final class SpaceAllocator: Sendable {
         var search = ReclaimAttempts(segments: log.ask { $0.numbers.count })
         if log.quota.used > log.quota.capacity / 2 { tuner.begin() }
         while true {
-            var isDeviceFull = false
+            var deviceError: StoreError?
             if log.quota.grant(size, for: .caller) {
                 do throws(StoreError) {
                     return try log.create(kind)
                 } catch {
                     // A device that others have filled still holds segments of this store.
-                    isDeviceFull = error.code == .noSpace && error.cause != nil
-                    guard isDeviceFull, !isAhead, log.ask({ $0.victim != nil }) else { throw error }
+                    guard error.code == .noSpace, error.cause != nil, !isAhead, log.ask({ $0.victim != nil }) else {
+                        throw error
+                    }
+                    deviceError = error
                 }
             } else if let refusal = log.quota.refusal(wanted: 0, pinned: pins.sum, read: blobs.readBytes) {
                 throw refusal
             }
-            if let recycled = try search.next(reclaimer, recyclingFor: kind, isDeviceFull: isDeviceFull) {
-                return recycled
+            do throws(StoreError) {
+                let isDeviceFull = deviceError != nil
+                if let recycled = try search.next(reclaimer, recyclingFor: kind, isDeviceFull: isDeviceFull) {
+                    return recycled
+                }
+            } catch {
+                throw deviceError ?? error
             }
         }
     }

@@ -159,7 +159,9 @@ struct SegmentReader: Sendable {
     // MARK: Not sealed
 
     private func scan(_ file: OpenFile, number: UInt64, content: inout Content) throws(FileSystemError) {
-        let end = content.fileSize
+        // Far more than a segment of this store, or of its last capacity, can have: someone has extended the file.
+        let end = min(content.fileSize, max(64 << 20, 4 * format.segmentSize))
+        if end < content.fileSize { content.isDamaged = true }
         var scan = RecordScan(segment: number, seed: format.hashSeed)
         while scan.position < end {
             let start = scan.position

@@ -68,7 +68,7 @@ final class DiskWriter: EntryWriter {
                 body: body,
                 purpose: .commit(writer: id, since: since)
             )
-            guard let stored else { throw StoreError.superseded }
+            guard let stored else { throw engine.writer.overtaken }
             isOver.store(true, ordering: .releasing)
             if draft.blob != nil { body.abandonUnlessKept() }
             return stored

@@ -60,7 +60,20 @@ final class Purger: Sendable {
         }
         guard let tombstone else { throw StoreError.noSpace }
         try remover.write(tombstone)
+        try removePinned()
         return true
+    }
+
+    /// Changes: removes the pinned entries that marks have killed, so that their pins take no room and do not pass on.
+    private func removePinned() throws(StoreError) {
+        for identity in pins.identities {
+            let (number, fragment) = (
+                ShardedIndex.number(of: identity.primary), ShardedIndex.fragment(of: identity.primary)
+            )
+            let row = index.shards[number].state.withLock { $0.table.row(fragment, variant: identity.variant) }
+            guard let row, let found = try lookup.current(row, shard: number), found.entry == nil else { continue }
+            try removeHere(found.row, primary: identity.primary)
+        }
     }
 
     /// Changes: begins a new epoch and removes all files of the old one.

@@ -307,7 +307,7 @@ final class Writer: Sendable {
             switch purpose {
             case .commit(let writer, _):
                 guard let mayCommit = shard.writers.mayCommit(writer) else { throw StoreError.ended }
-                guard mayCommit else { throw StoreError.superseded }
+                guard mayCommit else { throw overtaken }
                 if shard.isReplacing(fragment, variant: identity.variant) { return .busy }
             case .put:
                 if shard.isReplacing(fragment, variant: identity.variant) { return .busy }
@@ -540,6 +540,9 @@ final class Writer: Sendable {
     }
 
     var tooLarge: StoreError { .tooLarge(limit: maximumEntrySize) }
+
+    /// Why an entry that was being written is not kept: its key was invalidated or purged, or the store is being closed.
+    var overtaken: StoreError { health.isClosed ? .closed : .superseded }
 }
 
 extension Shard {

@@ -145,9 +145,34 @@ import Testing
         #expect(try decide([candidate], directive: .onlyIfCached) == .unsatisfiable(.mustValidate))
     }
 
+    @Test(
+        "RFC 5861 §3: stale-while-revalidate is not for a caller that limits staleness, nor where nothing may be sent",
+        arguments: [
+            ([:], .default, .reuseWhileRevalidating(candidates: [0], age: 70)),
+            (["Cache-Control": "max-stale=9"], .default, .revalidate(candidates: [0])),
+            (["Cache-Control": "max-stale=10"], .default, .reuse(candidate: 0, age: 70, isStale: true)),
+            ([:], .maxStale(.seconds(9)), .revalidate(candidates: [0])),
+            ([:], .maxStale(.zero), .revalidate(candidates: [0])),
+            (["Cache-Control": "only-if-cached"], .default, .unsatisfiable(.stale)),
+            ([:], .onlyIfCached, .unsatisfiable(.stale)),
+            (
+                [:], CacheDirective(onlyIfCached: true, maxStale: .seconds(10)),
+                .reuse(candidate: 0, age: 70, isStale: true)
+            ),
+        ] as [(HeaderFields, CacheDirective, ReuseDecision)]
+    )
+    func whileRevalidating(fields: HeaderFields, directive: CacheDirective, expected: ReuseDecision) throws {
+        let candidate = try stored("max-age=60, stale-while-revalidate=100", ["ETag": "\"a\""])
+        #expect(try decide([candidate], fields, directive: directive, after: 70) == expected)
+    }
+
     @Test("RFC 9111 §4.1: a variant is selected by its nominated fields, the latest Date first")
     func variants() throws {
-        let english = try stored("max-age=60", ["Vary": "Accept-Language"], request: ["Accept-Language": "en"])
+        let english = try stored(
+            "max-age=60",
+            ["Vary": "Accept-Language", "ETag": "\"en\""],
+            request: ["Accept-Language": "en"]
+        )
         let german = try stored(
             "max-age=60",
             ["Vary": "Accept-Language", "ETag": "\"de\""],
@@ -159,7 +184,8 @@ import Testing
         #expect(try decide([german, english], ["Accept-Language": "fr"]) == .forward(.noVariant))
         #expect(try decide([german, english]) == .forward(.noVariant))
         #expect(try decide([english, later, german], fields) == .reuse(candidate: 1, age: 5, isStale: false))
-        #expect(try decide([english, german, later], fields, after: 99) == .revalidate(candidates: [2, 1]))
+        // Only the tags of those that match are sent (RFC 9111 §4.3.1).
+        #expect(try decide([english, german, later], fields, after: 99) == .revalidate(candidates: [2, 0]))
         let few = CacheOptions(maximumVariants: 1)
         #expect(try decide([english, german, later], fields, after: 99, options: few) == .revalidate(candidates: [2]))
     }

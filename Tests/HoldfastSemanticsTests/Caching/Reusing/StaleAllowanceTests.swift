@@ -91,7 +91,8 @@ struct StaleAllowanceTests {
             ("min-fresh=0", all, "RED"), ("stale-if-error=100", "max-age=10", "ED"),
             ("stale-if-error=9", "max-age=10", "D"), ("stale-if-error=10", "max-age=10", "ED"),
             ("stale-if-error=0", "max-age=10", "D"), ("stale-if-error=5", "max-age=10, stale-if-error=10", "ED"),
-            ("stale-if-error=100", "max-age=10, must-revalidate", ""),
+            ("stale-if-error=100", "max-age=10, must-revalidate", ""), ("max-stale=9", all, "ED"),
+            ("max-stale=0", all, "ED"), ("max-stale=x", all, "RED"),
         ]
     )
     func request(_ request: String, _ response: String, _ expected: String) throws {

@@ -293,7 +293,7 @@ import Testing
         let kinds: [(ResponseHead, Admission.Kind, RequestMethod)] = [
             (ResponseHead(status: .ok, fields: fields), .complete, .get), (part, .part(try Self.received(part)), .get),
             (ResponseHead(status: .notModified, fields: fields), .notModified(existing), .get),
-            (ResponseHead(status: .ok, fields: fields), .head(existing, bodyLength: 10), .head),
+            (ResponseHead(status: .ok, fields: Self.tag.merging(fields)), .head(existing, bodyLength: 10), .head),
         ]
         for (head, kind, method) in kinds {
             var exchange = good
@@ -307,6 +307,20 @@ import Testing
                 #expect(!admission.isShareable && refused.refusal == reason)
             }
         }
+    }
+
+    @Test(
+        "RFC 5861 §4: an error of the origin is not stored if something stored may be served in its place",
+        arguments: [500, 502, 503, 504, 501, 404],
+        ["max-age=0", "private, max-age=0", "max-age=9"]
+    )
+    func errorOverStored(status: Int, cacheControl: String) throws {
+        let head = ResponseHead(status: StatusCode(status), fields: ["Cache-Control": cacheControl])
+        var exchange = try Self.exchange()
+        #expect(Outcome(Self.admission(of: head, as: .complete, in: exchange, mode: .private)) == .own)
+        exchange.hasStoredForErrors = true
+        let expected: Outcome = [501, 404].contains(status) ? .own : .pass(.negativeOverStored)
+        #expect(Outcome(Self.admission(of: head, as: .complete, in: exchange, mode: .private)) == expected)
     }
 
     // MARK: News of what is stored

@@ -117,6 +117,38 @@ struct StreamEndingTests {
         #expect(service.log.lines.isEmpty)
     }
 
+    @Test(
+        "A cancelled reader's error is the last that any iterator gets: no message that waited, and no second error",
+        arguments: [true, false]
+    )
+    func nothingAfterCancellation(isClosedByPeer: Bool) async throws {
+        let transport = ScriptedStreamTransport()
+        let service = StreamService()
+        let stream = ChatRequest().schedule(with: ServiceClient(service), over: transport)
+        transport.connection.push(.text("one"), .text("two"))
+        try await transport.connection.received.wait(for: 2)
+        if isClosedByPeer {
+            transport.connection.push(failure: StreamClosedError(.normalClosure))
+            try await service.log.count.wait(for: 3)
+        }
+        let reader = Task {
+            try? await Task.sleep(for: .seconds(3600))
+            for try await _ in stream {}
+        }
+        reader.cancel()
+        await #expect(throws: CancellationError.self) { try await reader.value }
+        for _ in 0..<2 {
+            var iterator = stream.makeAsyncIterator()
+            #expect(try await iterator.next() == nil)
+        }
+        let late = Task {
+            try? await Task.sleep(for: .seconds(3600))
+            for try await _ in stream { Issue.record("a message came after the end") }
+        }
+        late.cancel()
+        try await late.value
+    }
+
     @Test("When the last copy is gone, the socket is closed with 1001; an iterator alone keeps it open")
     func dropped() async throws {
         let transport = ScriptedStreamTransport()

@@ -58,7 +58,7 @@ struct StoreReplay {
                 try await writer.commit(nil, now: .at(0))
                 result.writtenBytes += size
             } catch {
-                guard error.code == .noSpace else { throw error }
+                guard error.code == .noSpace || error.code == .tooLarge else { throw error }
                 refused += 1
             }
         }

@@ -218,6 +218,31 @@ struct CollapsedForwardingTests {
     }
 
     @Test(
+        "A failure that concerns one client only ends its transfer when that client leaves, whoever else was told",
+        arguments: [["Cache-Control": "no-store"], ["Vary": "*"]] as [HeaderFields],
+        [true, false]
+    )
+    func ownFailureLeft(_ fields: HeaderFields, _ othersFirst: Bool) async throws {
+        let source = GatedSource([ByteChunk(copying: "page".utf8), ByteChunk(copying: " of first".utf8)])
+        let bench = FetchBench(GatedOrigin { _, _ in .stream(503, fields, source, nil) })
+        let leader = Task { try await bench.pipeline.send(.get()) }
+        try await bench.origin.asked.wait(for: 1)
+        let waiting = bench.calls(3)
+        await bench.waitForReaders(4)
+        bench.origin.open()
+        let response = try await leader.value
+        source.open()
+        #expect(try await response.body.source?.next() == ByteChunk(copying: "page".utf8))
+        if !othersFirst { response.body.discard() }
+        for call in waiting { #expect(try await call.value == .collapsed("", 503)) }
+        if othersFirst { response.body.discard() }
+        // The last one to leave has cancelled the transfer; otherwise the pipeline would never be quiet.
+        try #require(source.ended.count > 0)
+        await bench.waitForQuiet()
+        #expect(bench.sends == 1)
+    }
+
+    @Test(
         "A failure with a prepare step's credential is not shared, whatever else is wrong with it",
         arguments: [true, false]
     )

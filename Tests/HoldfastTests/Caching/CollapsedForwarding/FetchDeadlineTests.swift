@@ -165,6 +165,107 @@ struct FetchDeadlineTests {
         await bench.waitForQuiet()
     }
 
+    /// A call without a limit that has joined the waiting exchange of `first`, which has ended by its own limit of a second.
+    ///
+    /// - Parameters:
+    ///   - readers: how many calls are in fetches once it has joined.
+    ///   - sleepers: how many timers run by then, that of `first` included.
+    private func joined(
+        _ first: Task<CacheBench.Answer, any Error>,
+        in bench: FetchBench,
+        readers: Int = 2,
+        sleepers: Int
+    ) async throws -> Task<CacheBench.Answer, any Error> {
+        let late = bench.call()
+        await bench.waitForReaders(readers)
+        await until { bench.clock.sleeperCount >= sleepers }
+        bench.clock.advance(by: .seconds(1))
+        #expect(await Self.code(first) == .deadlineExceeded)
+        for _ in 0..<100 { await Task.yield() }
+        try #require(bench.cache.fetches.readers == readers - 1)
+        return late
+    }
+
+    @Test("A caller that joins while the exchange waits for a credential has its own deadline, and the refresh goes on")
+    func joinsDuringRefresh() async throws {
+        let (refreshes, gate) = (CountWatch(), CountWatch())
+        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") }) { configuration in
+            configuration.authorization = .bearer(token: nil, for: ["http://origin.example"], principal: "me") { _ in
+                refreshes.increment()
+                try await gate.wait(for: 1)
+                return "t"
+            }
+        }
+        bench.origin.open()
+        let first = bench.call(.get(), Self.options(1))
+        try await refreshes.wait(for: 1)
+        // The timers of the refresh, of the wait for it, and of the first caller.
+        let late = try await joined(first, in: bench, sleepers: 3)
+        gate.increment()
+        #expect(try await late.value == .collapsed("one"))
+        #expect(refreshes.count == 1 && bench.sends == 1)
+    }
+
+    @Test("A caller that joins while the exchange waits for the network has its own deadline")
+    func joinsOffline() async throws {
+        let network = ManualConnectivity(isOnline: false)
+        var rules = RetryRules(maxAttempts: 1)
+        rules.waitsForConnectivity = true
+        let bench = FetchBench(
+            GatedOrigin { _, number in
+                if number == 1 { throw ServiceError(.offline, "scripted", progress: .notSent) }
+                return .answer(200, cacheable, "one")
+            },
+            retrierFactory: .backoff(rules, connectivity: network)
+        )
+        bench.origin.open(2)
+        let first = bench.call(.get(), Self.options(1))
+        try await network.waitForWaits(1)
+        let late = try await joined(first, in: bench, sleepers: 2)
+        network.goOnline()
+        await until { bench.clock.sleeperCount > 0 }
+        bench.clock.advance(by: .seconds(1))
+        #expect(try await late.value == .collapsed("one"))
+        #expect(bench.sends == 2)
+    }
+
+    @Test("A caller that joins while the exchange waits for the budget has its own deadline")
+    func joinsInQueue() async throws {
+        let recorder = EventRecorder()
+        let held = CountWatch()
+        let tries = Mutex<[String: Int]>([:])
+        let bench = FetchBench(
+            GatedOrigin { request, _ in
+                let path = request.url?.path ?? ""
+                let isFirst = tries.withLock { tries in
+                    tries[path, default: 0] += 1
+                    return tries[path] == 1
+                }
+                if isFirst { throw Self.dead }
+                if path != "/a" { try await held.wait(for: 1) }
+                return .answer(200, cacheable, path)
+            },
+            retrierFactory: .backoff(RetryRules(backoff: Backoff(jitter: .none)))
+        ) { configuration in
+            configuration.observers = [recorder]
+        }
+        func backoffs() -> Int { bench.clock.waits.filter { $0 == .milliseconds(100) }.count }
+        bench.origin.open(9)
+        // At first an origin has two places for retries.
+        let others = ["b", "c"].map { bench.call(.get("http://origin.example/\($0)")) }
+        await until { backoffs() == 2 }
+        bench.clock.advance(by: .milliseconds(100))
+        try await bench.origin.asked.wait(for: 4)
+        let first = bench.call(.get(), Self.options(1))
+        await until { backoffs() == 3 }
+        bench.clock.advance(by: .milliseconds(100))
+        await until { !recorder.events(.budgetAwaited).isEmpty }
+        let late = try await joined(first, in: bench, readers: 4, sleepers: 2)
+        held.increment()
+        for (call, path) in zip(others, ["/b", "/c"]) { #expect(try await call.value.body == path) }
+        #expect(try await late.value == .collapsed("/a"))
+    }
+
     @Test("The last reader to leave cancels the exchange, and no earlier one does")
     func lastLeaves() async throws {
         let bench = FetchBench(GatedOrigin { _, _ in .answer() })

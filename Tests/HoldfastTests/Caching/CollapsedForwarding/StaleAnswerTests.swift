@@ -209,6 +209,21 @@ struct StaleAnswerTests {
         }
     }
 
+    @Test("RFC 9111 §5.2.2.4: a 304 for a stored error that says no-cache answers the first caller alone")
+    func confirmedError() async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=60, no-cache", "ETag": "\"e\""]
+        let bench = FetchBench(
+            GatedOrigin { _, number in number == 1 ? .answer(500, fields, "no") : .answer(304, fields) }
+        )
+        bench.origin.open()
+        _ = try await bench.load()
+        let calls = bench.calls(3)
+        await bench.waitForReaders(3)
+        bench.origin.open(9)
+        for call in calls { #expect(try await call.value == .init(status: 500, body: "no", source: .revalidated)) }
+        #expect(bench.sends == 4)
+    }
+
     @Test("staleWhenDisconnected zero: never")
     func neverWhenDisconnected() async throws {
         var options = CacheOptions()

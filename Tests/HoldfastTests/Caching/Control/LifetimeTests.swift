@@ -106,6 +106,50 @@ struct LifetimeTests {
         #expect(try await bench.load() == (replaces ? .fresh("second", second) : .revalidated("first")))
     }
 
+    @Test(
+        "RFC 5861 §4: an error never replaces what may be served in its place, whatever it says of its own lifetime",
+        arguments: ["max-age=0", "private, max-age=0", "max-age=60", "no-store"],
+        [["ETag": "\"v\""], [:]] as [HeaderFields]
+    )
+    func errorOverStored(_ cacheControl: String, _ validator: HeaderFields) async throws {
+        let good: HeaderFields = ["Cache-Control": "max-age=10, stale-if-error=86400"]
+        let down = ScriptedTransport.Step.respond(503, ["Cache-Control": cacheControl], body: "down")
+        let bench = CacheBench([
+            .respond(200, good.merging(validator), body: "good"), down, down, down, .respond(200, good, body: "new"),
+        ])
+        try await bench.load()
+        bench.clock.advance(by: .seconds(60))
+        for _ in 0..<3 {
+            #expect(try await bench.load() == .stale("good"))
+            bench.clock.advance(by: .seconds(1))
+        }
+        #expect(bench.cache.statistics.staleOnError == 3)
+        #expect(try await bench.load() == .network("new"))
+    }
+
+    @Test("The same for the error that a reload gets: other calls may still be served what is stored")
+    func errorToReload() async throws {
+        let bench = CacheBench([
+            .respond(200, ["Cache-Control": "max-age=100, stale-if-error=60"], body: "good"),
+            .respond(503, ["Cache-Control": "max-age=60"], body: "down"),
+        ])
+        try await bench.load()
+        let response = try await bench.pipeline.send(.get(), options: Self.options(.reload))
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.cacheDecision?.storage == .notStored(.negativeOverStored))
+        #expect(try await bench.load() == .fresh("good"))
+    }
+
+    @Test("A stored error is neither served for another one nor kept in its place")
+    func errorOverError() async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=10, stale-if-error=600", "ETag": "\"e\""]
+        let bench = CacheBench([.respond(500, fields, body: "first"), .respond(503, fields, body: "second")])
+        try await bench.load()
+        bench.clock.advance(by: .seconds(20))
+        #expect(try await bench.load() == .network("second", 503))
+        #expect(try await bench.load() == .fresh("second", 503))
+    }
+
     @Test("RETRY.md §3.6.5: a stored 503 gives the remaining wait, not the original one")
     func retryAfter() async throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60", "Retry-After": "50"]

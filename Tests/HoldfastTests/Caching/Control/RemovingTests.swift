@@ -6,6 +6,7 @@ import Holdfast
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -151,6 +152,41 @@ struct RemovingTests {
             let source = try await bench.load(.get("http://h.example\(other)")).source
             #expect(source == (other == path ? .network(attempts: 1) : .fresh), "\(other)")
         }
+    }
+
+    @Test("A request that is sent before a removal has ended stores nothing of what was removed (RFC 9111 §3.4)")
+    func begunMeanwhile() async throws {
+        let store = FaultyStore()
+        let first: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\"", "Content-Range": "bytes 0-3/8"]
+        let second: HeaderFields = ["Cache-Control": "max-age=60", "ETag": "\"v\"", "Content-Range": "bytes 4-7/8"]
+        let rest = CountWatch()
+        let transport = ScriptedTransport { request in
+            switch request.value(forHTTPHeaderField: "Range") {
+            case "bytes=0-3": return .respond(206, first, body: "abcd")
+            case nil:
+                try await rest.wait(for: 1)
+                return .respond(200, ["Cache-Control": "max-age=60"], body: "whole")
+            default:
+                try await rest.wait(for: 1)
+                return .respond(206, second, body: "efgh")
+            }
+        }
+        let bench = CacheBench(transport, store: store)
+        try await bench.load(.get("http://origin.example/a", ["Range": "bytes=0-3"]))
+        store.stallsPurges.store(true, ordering: .relaxed)
+        let removal = Task { try await bench.cache.remove(.all, now: bench.time) }
+        try await store.purges.wait(for: 1)
+        let call = Task { try await bench.load(.get("http://origin.example/a")) }
+        try await transport.waitForSends(2)
+        store.gate.increment()
+        _ = try await removal.value
+        rest.increment()
+        // It sends for all of it, since the part is going to be removed.
+        #expect(try await call.value.body == "whole")
+        #expect(store.statistics.entryCount == 0)
+        // After the removal, responses are stored again.
+        #expect(try await bench.load(.get("http://origin.example/a")) == .network("whole"))
+        #expect(try await bench.load(.get("http://origin.example/a")) == .fresh("whole"))
     }
 
     @Test("One call removes a user's entries at logout, and nobody else's")

@@ -33,6 +33,22 @@ struct PartFailureTests {
         }
     }
 
+    @Test("An empty chunk does not end the part that completes a response", arguments: [10, 50, 100])
+    func emptyChunk(_ place: Int) async throws {
+        let origin = RangeOrigin()
+        let bench = CacheBench(origin.transport)
+        try await bench.range("0-9")
+        let fields: HeaderFields = [
+            "Cache-Control": "max-age=60", "ETag": "\"1\"", "Content-Range": "bytes 10-99/100",
+            "Date": "Tue, 14 Nov 2023 22:13:20 GMT",
+        ]
+        let chunks = [origin.bytes(10..<place), "", origin.bytes(place..<100)]
+        origin.change { $0.instead = .stream(206, fields, chunks: chunks) }
+        #expect(try await bench.range(nil) == .network(origin.bytes()))
+        #expect(try await bench.range(nil) == .fresh(origin.bytes()))
+        #expect(bench.sends == 2)
+    }
+
     @Test("If an entry is purged between lookup and combining, the response is complete and nothing old is stored")
     func purged() async throws {
         let origin = RangeOrigin()

@@ -48,9 +48,10 @@ struct AttemptTimeTests {
         #expect(bench.clock.now.sinceOrigin == .seconds(25))
     }
 
-    @Test("A deadline that passed before anything was sent sends nothing")
+    @Test("A deadline that passed before anything was sent sends nothing, and no attempt is recorded or reported")
     func deadlineInHooks() async throws {
         let transport = ScriptedTransport([.respond()])
+        let recorder = EventRecorder()
         var slow = RecordingHook(name: "slow", log: HookLog())
         slow.schedule = { _, context in
             try await context.clock.sleep(until: bench.clock.now.advanced(by: .seconds(9)))
@@ -58,10 +59,37 @@ struct AttemptTimeTests {
         }
         var options = CallOptions()
         options.timeout = .seconds(5)
-        await #expect(throws: ServiceError.self) {
-            try await bench.pipeline(transport, hooks: [slow]).send(.get(), options: options)
+        let pipeline = bench.pipeline(transport, hooks: [slow]) { $0.observers = [recorder] }
+        let error = await #expect(throws: ServiceError.self) {
+            try await pipeline.send(.get(), options: options)
         }
+        #expect(error?.code == .deadlineExceeded && error?.progress == .notSent)
+        #expect(error?.attempts == [])
+        #expect(recorder.events(.attemptStarted).isEmpty && recorder.events(.attemptEnded).isEmpty)
         #expect(transport.sent.isEmpty)
+    }
+
+    @Test("A retry that its deadline prevents is not an attempt: the call ends with the last response")
+    func preventedRetry() async throws {
+        let transport = ScriptedTransport([.respond(503, body: "busy"), .respond()])
+        let recorder = EventRecorder()
+        let slow: PrepareStep = { _, context in
+            guard context.attempt > 1 else { return }
+            try await context.clock.sleep(until: context.clock.now.advanced(by: .seconds(9)))
+        }
+        var options = CallOptions()
+        options.timeout = .seconds(5)
+        let pipeline = bench.pipeline(transport) { configuration in
+            configuration.prepare = [slow]
+            configuration.observers = [recorder]
+        }
+        let response = try await pipeline.send(.get(), options: options)
+        #expect(response.status == .serviceUnavailable)
+        #expect(try await response.body.collect().array == Array("busy".utf8))
+        #expect(response.attempts.map(\.stopReason) == [.deadline])
+        #expect(recorder.events(.attemptStarted).count == 1 && recorder.events(.attemptEnded).count == 1)
+        #expect(recorder.events(.retriesStopped).map(\.stopReason) == [.deadline])
+        #expect(transport.sent.count == 1)
     }
 
     @Test("A transport that leaves deadlines to the pipeline is raced, and its late response is dropped")

@@ -158,11 +158,12 @@ struct RetryPoolPipelineTests {
                 group.addTask {
                     let call = Task {
                         account.ended(succeeded: !fails, now: clock.now)
+                        let deadline = clock.now.advanced(by: .seconds(10))
                         let grant = try await account.permission(
                             .transient,
                             rules: .patient,
                             traffic: .caller,
-                            deadline: clock.now.advanced(by: .seconds(10)),
+                            deadline: deadline,
                             context: context,
                             isWaiting: { _ in }
                         )

@@ -230,6 +230,25 @@ struct HedgedTransportTests {
         #expect(transport.sent.count == 1)
     }
 
+    @Test("Each copy tells the server the time that is left when it is sent")
+    func timeLeft() async throws {
+        var rules = RetryRules()
+        rules.hedging = bench.rules
+        rules.timeLeftField = "X-Time-Left"
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        let transport = ScriptedTransport([.silence, .respond()])
+        let pipeline = Pipeline(transport: transport, retrierFactory: .backoff(rules), configuration: configuration)
+        var options = CallOptions()
+        options.timeout = .seconds(30)
+        let call = Task { [options] in try await pipeline.send(.get(), options: options) }
+        try await clock.waitForSleeps(2)
+        clock.advance(by: .milliseconds(10))
+        #expect(try await call.value.status == .ok)
+        let left = transport.sent.map { $0.request.value(forHTTPHeaderField: "X-Time-Left") }
+        #expect(left == ["30000", "29990"])
+    }
+
     @Test("An observer is told of each hedge")
     func event() async throws {
         let recorder = EventRecorder()
