@@ -14,8 +14,8 @@ private import Synchronization
 extension HTTPCache {
     /// Removes the selected responses, including pinned ones; ``markStale(_:now:)`` keeps what a 304 can confirm.
     ///
-    /// A response whose request was sent before this call is not stored after it, and exchanges in progress are not joined by
-    /// further calls. Cancelling the task does not end a purge half-way.
+    /// A response whose request is sent before this call has returned is not stored, whatever its URL unless `selection` is one URL,
+    /// and exchanges in progress are not joined by further calls. Cancelling the task does not end a purge half-way.
     ///
     /// - Parameters:
     ///   - selection: which responses.
@@ -51,7 +51,7 @@ extension HTTPCache {
     ///
     /// Their bodies and validators stay: the next request becomes conditional, and a 304 removes the mark and saves the transfer
     /// (RFC 9111 §4.4). Until then the response is not used at all, not even if the origin fails or the caller accepts whatever
-    /// is stored. Exchanges in progress are treated as by ``remove(_:now:)``.
+    /// is stored. A response whose request was sent before this call is not stored after it.
     ///
     /// - Parameters:
     ///   - selection: which responses.
