@@ -100,7 +100,7 @@ final class DiskEngine: Sendable {
         guard health.close() else { return }
         // Writers in progress can no longer commit, and must leave nothing behind.
         for shard in index.shards { shard.state.withLock { $0.writers.supersedeAll() } }
-        // A change that began after the last one below would write through descriptors that are closed.
+        // A caller's change that came after the last step below would write through closed descriptors.
         threads.refuseCallers(.changes)
         for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs] { await threads.drain(lane) }
         await threads.drain(.changes) { [self] in

@@ -37,7 +37,8 @@ public struct StoreOptions: Sendable, Hashable {
 ///   entry has ``StoredEntry/needsValidation`` set.
 /// - **Damage.** Everything read is checked; an entry that fails its check is a miss, and is counted and removed.
 /// - **Space.** All files together never exceed the capacity, including unlinked ones that are still being read.
-/// - **Purges** by tag and by prefix take constant time and count nothing; ``CacheStore/purge(_:now:)`` then returns nil.
+/// - **Purges** by tag and by prefix take constant time, and a read for each pinned entry; they count nothing, so
+///   ``CacheStore/purge(_:now:)`` returns nil.
 /// - **Faults.** After several device failures in a row the store pauses: lookups, reads and writes throw
 /// `.temporarilyUnavailable` for five
 ///   seconds of the caller's clock or 64 operations, whichever ends first. Removals are always tried.

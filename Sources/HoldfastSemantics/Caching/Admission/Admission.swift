@@ -271,8 +271,8 @@ private struct Evaluator {
             return speaksFor(existing, scope: scope)
                 ? Admission(.remove, because: .stale) : Admission(.pass, because: .otherPrincipal)
         }
-        // What names no content may describe another one. A fixed lifetime counts from the receipt of the content, and this is no
-        // receipt.
+        // Without a validator or a length, the response may describe other content. A fixed lifetime counts from the receipt of the
+        // content, and this is no receipt.
         if isSame == nil || options.fixedLifetime != nil { return Admission(.pass, because: .method) }
         let merged = stored.freshened(
             by: response,

@@ -18,11 +18,7 @@ package enum VariantSelection {
     ) -> Int? {
         mostRecent(candidates, isOwn: isOwn, for: request) { $0.nominated.matches(request.fields, secret: secret) }
             ?? mostRecent(candidates, isOwn: isOwn, for: request) {
-                $0.nominated.matchesInEffect(
-                    request.fields,
-                    contentLanguage: $0.head.fields[.contentLanguage],
-                    secret: secret
-                )
+                $0.isSelectedInEffect(by: request.fields, secret: secret)
             }
     }
 
@@ -57,8 +53,11 @@ package enum VariantSelection {
 extension StoredResponse {
     /// Whether its Vary selects it for a request: by the same values, or by values that mean the same (RFC 9111 §4.1).
     func isSelected(by fields: HeaderFields, secret: [UInt8]) -> Bool {
-        nominated.matches(fields, secret: secret)
-            || nominated.matchesInEffect(fields, contentLanguage: head.fields[.contentLanguage], secret: secret)
+        nominated.matches(fields, secret: secret) || isSelectedInEffect(by: fields, secret: secret)
+    }
+
+    fileprivate func isSelectedInEffect(by fields: HeaderFields, secret: [UInt8]) -> Bool {
+        nominated.matchesInEffect(fields, contentLanguage: head.fields[.contentLanguage], secret: secret)
     }
 
     fileprivate func isOfSameTime(as other: StoredResponse) -> Bool {
