@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs the benchmarks and writes their figures, with date, machine and command, between the markers of Benchmarks/README.md and README.md:
+# Runs the benchmarks and writes their figures, with date, machine and command, between the markers of Benchmarks/README.md:
 #
 #     <!-- figures:NAME --> … <!-- /figures:NAME -->
 #
 #     Benchmarks/figures.sh [--full] [NAMES]
 #
-# Without names: every benchmark that has markers. Run it on a machine that nobody else uses.
+# `storm` and `hitrate` calculate; tables.py writes what they print into the tables of docs/. Without names: every benchmark that has
+# markers, and with --full these two as well. Run it on a machine that nobody else uses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,9 +14,11 @@ usage() {
     cat <<'TEXT'
 usage: Benchmarks/figures.sh [--full] [NAMES]
 
-Runs benchmarks and rewrites their figures between the markers of Benchmarks/README.md and README.md.
+Runs benchmarks and rewrites their figures between the markers of Benchmarks/README.md, and those of storm and hitrate in the tables of
+docs/retrying.md and docs/measuring-hit-rates.md; then draws the pictures of docs/images from the tables.
 
-  NAMES     disk, hit, hitrate, overhead, proxy, scale, storm; without names those that have markers
+  NAMES     disk, hit, hitrate, overhead, proxy, scale, storm; without names disk, hit, overhead, proxy and scale, and with --full all.
+            storm takes about six minutes, and hitrate about ten; they are always whole runs
   --full    whole runs, which take long, in place of --quick
   --help    this text
 
@@ -23,7 +26,7 @@ Exit status: 0, 1 when a benchmark failed (the figures of those before it are wr
 TEXT
 }
 
-pages=(Benchmarks/README.md README.md)
+page=Benchmarks/README.md
 speed=(--quick) names=()
 for argument in "$@"; do
     case "$argument" in
@@ -34,13 +37,15 @@ for argument in "$@"; do
     esac
 done
 if [ ${#names[@]} = 0 ]; then
-    while read -r name; do names+=("$name"); done < <(sed -n 's/^<!-- figures:\([a-z]*\) -->$/\1/p' "${pages[@]}" | sort -u)
+    while read -r name; do names+=("$name"); done < <(sed -n 's/^<!-- figures:\([a-z]*\) -->$/\1/p' "$page" | sort -u)
+    [ ${#speed[@]} != 0 ] || names+=(hitrate storm)
 fi
 
 swift build -c release --package-path Benchmarks >&2
 programs="$(swift build -c release --package-path Benchmarks --show-bin-path)"
 for name in "${names[@]}"; do
     printf '== %s\n' "$name" >&2
+    case "$name" in storm | hitrate) python3 Benchmarks/tables.py "$name" "$programs/$name"; continue ;; esac
     if [ "$name" = proxy ]; then
         command="Benchmarks/proxy.sh ${speed[*]}"
         found="$(Benchmarks/proxy.sh --json ${speed[@]+"${speed[@]}"})"
@@ -48,10 +53,10 @@ for name in "${names[@]}"; do
         command="swift run -c release --package-path Benchmarks $name ${speed[*]}"
         found="$("$programs/$name" --json ${speed[@]+"${speed[@]}"})"
     fi
-    FOUND="$found" python3 - "$name" "$command" "${pages[@]}" <<'PY'
+    FOUND="$found" python3 - "$name" "$command" "$page" <<'PY'
 import datetime, json, os, platform, re, subprocess, sys
 
-name, command, pages = sys.argv[1], sys.argv[2].strip(), sys.argv[3:]
+name, command, page = sys.argv[1], sys.argv[2].strip(), sys.argv[3]
 rows = json.loads(os.environ["FOUND"])["results"]
 
 
@@ -101,12 +106,11 @@ parts += [f"Skipped: {', '.join(f'`{case}`' for case in own)}: {reason}." for re
 
 pattern = re.compile(rf"(<!-- figures:{name} -->\n).*?(<!-- /figures:{name} -->)", re.S)
 text = "\n\n".join(parts)
-for page in pages:
-    old = open(page).read()
-    new = pattern.sub(lambda match: f"{match[1]}\n{text}\n\n{match[2]}", old)
-    if new != old:
-        open(page, "w").write(new)
-        print(f"{page}: figures of {name}", file=sys.stderr)
+old = open(page).read()
+new = pattern.sub(lambda match: f"{match[1]}\n{text}\n\n{match[2]}", old)
+if new != old:
+    open(page, "w").write(new)
+    print(f"{page}: figures of {name}", file=sys.stderr)
 PY
 done
 

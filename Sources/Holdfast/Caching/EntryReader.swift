@@ -74,20 +74,64 @@ extension CachingHook {
         }
     }
 
-    /// Stores an updated response; nil if nothing was written.
+    /// Applies an admission to a stored response; returns nil if it is not updated.
+    ///
+    /// - Parameter again: decides anew, for what another update has left of the stored response.
+    func apply(
+        _ admission: Admission,
+        to entry: StoredEntry,
+        by received: ReceivedExchange,
+        in context: CallContext,
+        again: (Admission.Existing) -> Admission
+    ) async -> StoredEntry? {
+        var (entry, admission) = (entry, admission)
+        for _ in 0..<8 {
+            guard case .freshen(let stored) = admission.action else { break }
+            switch await freshen(entry, as: stored, by: received, in: context) {
+            case .written(let freshened): return freshened
+            case .refused: return nil
+            case .overtaken: break
+            }
+            let claim = received.claim(on: entry.key, nominated: stored.nominated)
+            guard let (next, existing) = await updated(entry, claim: claim, by: received, in: context) else {
+                // Something else has replaced it by now: if that is older, the requester has already been told of something newer.
+                await giveUp(claim, of: received, in: context)
+                return nil
+            }
+            (entry, admission) = (next, again(existing))
+        }
+        let nominated = cache.response(of: entry)?.nominated ?? NominatedFields()
+        let claim = received.claim(on: entry.key, nominated: nominated)
+        switch admission.action {
+        case .freshen: await giveUp(claim, of: received, in: context)
+        case .remove: await remove(entry, claim: claim, for: received.lookup.key.target, context: context)
+        case .store, .pass: break
+        }
+        return nil
+    }
+
+    private enum Freshening {
+        case written(StoredEntry)
+        /// Another update has been written, or the entry is gone.
+        case overtaken
+        /// It must not, or cannot, be written.
+        case refused
+    }
+
+    /// Stores an updated response.
     private func freshen(
         _ entry: StoredEntry,
         as stored: StoredResponse,
         by received: ReceivedExchange,
         in context: CallContext
-    ) async -> StoredEntry? {
+    ) async -> Freshening {
         let lookup = received.lookup
         let answersQueries = stored.head.fields.contains(.noVarySearch)
         let claim = received.claim(on: entry.key, nominated: stored.nominated)
         guard cache.writer.holds(lookup.generation, for: lookup.key.target, answersQueries: answersQueries) else {
             // The response itself stays as it is; nothing older than this update may replace it.
             _ = cache.writer.order.enter(claim, for: lookup.key.target)
-            return nil
+            return .refused
         }
         var description = entry.description
         description.metadata = stored.encoded
@@ -110,36 +154,36 @@ extension CachingHook {
                 for: lookup.key.target,
                 now: context.clock.timestamp
             )
-            // Something else has replaced it by now: if that is older, the requester has already been told of something newer.
-            if freshened == nil { await giveUp(claim, of: received, in: context) }
-            if !equivalent.isEmpty, let freshened { await removeOlder(beside: freshened, by: received, in: context) }
-            return freshened
+            guard let freshened else { return .overtaken }
+            if !equivalent.isEmpty { await removeOlder(beside: freshened, by: received, in: context) }
+            return .written(freshened)
+        } catch {
+            storeFailed(error, context: context)
+            return .refused
+        }
+    }
+
+    /// What an update that was written first has left of a stored response, if the one that `claim` is for was requested later; nil if
+    /// the response is gone, or another one is in its place.
+    private func updated(
+        _ entry: StoredEntry,
+        claim: ExchangeOrder.Claim,
+        by received: ReceivedExchange,
+        in context: CallContext
+    ) async -> (entry: StoredEntry, existing: Admission.Existing)? {
+        guard cache.writer.order.isNewest(claim, for: received.lookup.key.target) else { return nil }
+        let next: StoredEntry?
+        do throws(StoreError) {
+            next = try await cache.successor(of: entry, now: context.clock.timestamp)
         } catch {
             storeFailed(error, context: context)
             return nil
         }
-    }
-
-    /// Applies an admission to a stored response; returns nil if it is not updated.
-    func apply(
-        _ admission: Admission,
-        to entry: StoredEntry,
-        by received: ReceivedExchange,
-        in context: CallContext
-    ) async -> StoredEntry? {
-        switch admission.action {
-        case .freshen(let stored): return await freshen(entry, as: stored, by: received, in: context)
-        case .remove:
-            let nominated = cache.response(of: entry)?.nominated ?? NominatedFields()
-            await remove(
-                entry,
-                claim: received.claim(on: entry.key, nominated: nominated),
-                for: received.lookup.key.target,
-                context: context
-            )
-        case .store, .pass: break
-        }
-        return nil
+        guard let next, next.version != entry.version, next.bodyLength == entry.bodyLength,
+            next.storedAt == entry.storedAt, let old = cache.response(of: entry), let new = cache.response(of: next),
+            old.head.isSameRepresentation(as: new.head)
+        else { return nil }
+        return (next, received.existing(new, in: next))
     }
 
     /// Whether a candidate is stored for the lookup's own values of its nominated fields.
@@ -150,7 +194,7 @@ extension CachingHook {
     /// Gives up storing a response: older ones are no longer written, and stored ones are removed, since the most recent response
     /// must not depend on what a cache happened to lose (RFC 9111 §4).
     func giveUp(_ claim: ExchangeOrder.Claim, of received: ReceivedExchange, in context: CallContext) async {
-        guard cache.writer.order.enter(claim, for: received.lookup.key.target) else { return }
+        _ = cache.writer.order.enter(claim, for: received.lookup.key.target)
         await removeOlder(than: claim.order, under: claim.key, for: received.lookup, in: context)
     }
 
@@ -234,6 +278,14 @@ extension CachingHook {
             event.error = error
             event.detail = error.code.description
         }
+    }
+}
+
+extension ResponseHead {
+    /// Whether two heads of one stored response, before and after an update, describe the same representation.
+    fileprivate func isSameRepresentation(as other: ResponseHead) -> Bool {
+        if let tag = entityTag ?? other.entityTag { return tag == entityTag && tag == other.entityTag }
+        return fields[.lastModified] == other.fields[.lastModified]
     }
 }
 

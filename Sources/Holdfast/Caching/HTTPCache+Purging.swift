@@ -121,9 +121,8 @@ extension HTTPCache {
     ) async throws(StoreError) -> Bool {
         var entry = selected
         for _ in 0..<8 {
-            guard let stored = response(of: entry) else { return false }
-            if stored.confirmationReason == .softPurged { return true }
-            let marked = stored.needingConfirmation
+            // Also an entry that is marked already: a 304 that is being written for it must find it changed.
+            guard let marked = response(of: entry)?.needingConfirmation else { return false }
             var description = entry.description
             description.metadata = marked.encoded
             description.uselessAfter = StoreInstant(marked.uselessAfter(options))

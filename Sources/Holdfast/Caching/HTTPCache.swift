@@ -312,10 +312,15 @@ extension HTTPCache {
 extension CacheRules {
     /// Reads rules from a JSON file, as `CacheRules(json:)` reads its contents.
     ///
-    /// - Parameter file: a file URL; 1 MiB at most.
+    /// - Parameter file: the URL of a regular file; 1 MiB at most.
     /// - Throws: `CacheRulesError`: with line and column, or with the path of a file that cannot be read.
     public init(contentsOf file: URL) throws {
         let json: Data?
+        // Reading a pipe could wait forever.
+        let type = try? FileManager.default.attributesOfItem(atPath: file.resolvingSymlinksInPath().path)[.type]
+        if let type = type as? FileAttributeType, type != .typeRegular {
+            throw CacheRulesError("The rules in \(file.path) cannot be read. It is not a regular file.")
+        }
         do {
             let handle = try FileHandle(forReadingFrom: file)
             defer { try? handle.close() }

@@ -84,13 +84,14 @@ extension CachingHook {
             guard let loaded = await load(candidate, context: context),
                 let join = join(response, to: sent, with: loaded, asked: nil, now: now)
             else { continue }
-            let admission = received.admission(
-                of: response,
-                as: .joining(join.combination, received.existing(loaded.stored, in: loaded.entry))
-            )
+            let head = response.head
+            func admit(_ existing: Admission.Existing) -> Admission {
+                received.admission(of: head, as: .joining(join.combination, existing))
+            }
+            let admission = admit(received.existing(loaded.stored, in: loaded.entry))
             if candidate.stored.ranges == nil {
                 // Everything is stored already: the part only brings newer fields.
-                _ = await apply(admission, to: loaded.entry, by: received, in: context)
+                _ = await apply(admission, to: loaded.entry, by: received, in: context, again: admit)
                 response.body = counted(response.body, delivered: delivered)
                 guard admission.isShareable else { return ResponseOutcome(notStored: admission.reason) }
                 let entry = AdmittedEntry(
@@ -179,7 +180,7 @@ extension CachingHook {
         let (tags, options, layout) = (loaded.entry.description.tags, cache.options, join.layout)
         do throws(Unstored) {
             let kind = Admission.Kind.joining(join.combination, received.existing(loaded.stored, in: loaded.entry))
-            let admission = received.admission(of: response, as: kind)
+            let admission = received.admission(of: response.head, as: kind)
             guard case .store(let stored, let scope) = admission.action else {
                 throw Unstored(reason: admission.reason ?? .partialContent)
             }

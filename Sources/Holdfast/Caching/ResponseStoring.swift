@@ -69,7 +69,7 @@ extension CachingHook {
         let ignored = cache.options.ignoredCookies(for: lookup.head.target)
         let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
         let admission = received.admission(
-            of: response,
+            of: response.head,
             as: .notModified(received.existing(loaded.stored, in: loaded.entry))
         )
         // What another principal was told about the response is no news about this one's.
@@ -87,7 +87,10 @@ extension CachingHook {
         }
         // If the new fields say that the part is not what was requested, the rest is missing.
         guard loaded.stored.hasAll(askedBy: lookup.head) else { throw CachingHook.unasked(response) }
-        let entry = await apply(admission, to: loaded.entry, by: received, in: context)
+        let head = response.head
+        let entry = await apply(admission, to: loaded.entry, by: received, in: context) { existing in
+            received.admission(of: head, as: .notModified(existing))
+        }
         if let entry { loaded.entry = entry }
         if case .freshen = admission.action { cache.storedElsewhere.note(loaded.entry, lookup: lookup) }
         response.body.discard()
@@ -171,7 +174,7 @@ extension CachingHook {
     ) throws(Unstored) -> AdmittedEntry {
         // The principal is checked first: others also learn that something is not stored, but nothing about another principal's
         // response.
-        let admission = received.admission(of: response, as: kind)
+        let admission = received.admission(of: response.head, as: kind)
         guard case .store(let stored, let scope) = admission.action else {
             throw Unstored(reason: admission.reason ?? .status)
         }
@@ -279,7 +282,11 @@ extension CachingHook {
     ) async throws(Unstored) -> any EntryWriter {
         let lookup = received.lookup
         let target = lookup.key.target
-        guard cache.writer.order.enter(entry.claim, for: target) else { throw Unstored(reason: .overtaken) }
+        guard cache.writer.order.enter(entry.claim, for: target) else {
+            // A newer response has begun. Whether or not it is kept, what both would have replaced is older still.
+            await giveUp(entry.claim, of: received, in: context)
+            throw Unstored(reason: .overtaken)
+        }
         if lookup.content != nil { cache.writer.noteContentKey() }
         let writer: any EntryWriter
         do throws(StoreError) {
@@ -450,8 +457,10 @@ extension CachingHook {
         where ownKeys.contains(candidate.entry.key) && matches(candidate, lookup: lookup) {
             let existing = received.existing(candidate.stored, in: candidate.entry)
             let bodyLength = candidate.entry.bodyLength
-            let admission = received.admission(of: response, as: .head(existing, bodyLength: bodyLength))
-            _ = await apply(admission, to: candidate.entry, by: received, in: context)
+            func admit(_ existing: Admission.Existing) -> Admission {
+                received.admission(of: response.head, as: .head(existing, bodyLength: bodyLength))
+            }
+            _ = await apply(admit(existing), to: candidate.entry, by: received, in: context, again: admit)
         }
     }
 }
@@ -524,8 +533,8 @@ struct ReceivedExchange: Sendable {
     /// Whether the sent request had the principal that was looked up, so that the response is for it.
     var isForRequester: Bool { exchange.refusal == nil }
 
-    func admission(of response: Response, as kind: Admission.Kind) -> Admission {
-        Admission(of: response.head, as: kind, in: exchange, options: cache.options, secret: cache.store.secret)
+    func admission(of head: ResponseHead, as kind: Admission.Kind) -> Admission {
+        Admission(of: head, as: kind, in: exchange, options: cache.options, secret: cache.store.secret)
     }
 
     /// A stored response, as admission needs it.

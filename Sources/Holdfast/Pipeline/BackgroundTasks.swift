@@ -9,7 +9,8 @@ internal import Synchronization
 final class BackgroundTasks: Sendable {
     private struct State {
         var running = 0
-        var drained: [CheckedContinuation<Void, Never>] = []
+        var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var lastWaiter: UInt64 = 0
     }
 
     private let executor: (any TaskExecutor)?
@@ -20,6 +21,9 @@ final class BackgroundTasks: Sendable {
 
     /// How many tasks run now.
     var count: Int { state.withLock { $0.running } }
+
+    /// How many tasks wait in ``drain()``.
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     /// Runs an operation in a separate task, which the caller may cancel.
     func spawn(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
@@ -35,25 +39,34 @@ final class BackgroundTasks: Sendable {
         Task(executorPreference: executor, operation: operation)
     }
 
-    /// Waits until no task runs, including tasks that begin meanwhile; returns at once if there are none.
+    /// Waits until no task runs, including tasks that begin meanwhile; returns at once if there are none, or if the waiting task is
+    /// cancelled.
     func drain() async {
-        await withCheckedContinuation { continuation in
-            let isIdle = state.withLock { state in
-                if state.running == 0 { return true }
-                state.drained.append(continuation)
-                return false
+        let waiter = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let waits = state.withLock { state in
+                    guard state.running > 0, !Task.isCancelled else { return false }
+                    state.waiters[waiter] = continuation
+                    return true
+                }
+                if !waits { continuation.resume() }
             }
-            if isIdle { continuation.resume() }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: waiter) }?.resume()
         }
     }
 
     private func ended() {
-        let drained: [CheckedContinuation<Void, Never>] = state.withLock { state in
+        let waiters: [UInt64: CheckedContinuation<Void, Never>] = state.withLock { state in
             state.running -= 1
-            guard state.running == 0 else { return [] }
-            defer { state.drained = [] }
-            return state.drained
+            guard state.running == 0 else { return [:] }
+            defer { state.waiters = [:] }
+            return state.waiters
         }
-        for continuation in drained { continuation.resume() }
+        for continuation in waiters.values { continuation.resume() }
     }
 }

@@ -245,7 +245,8 @@ public struct Pipeline: Transport {
     /// Waits until all work that outlived its call has ended: exchanges whose callers left while the response was being stored,
     /// and background revalidations. Call it before you close a cache or end the process.
     ///
-    /// Also waits for bodies from the network that a caller has neither read to the end nor dropped.
+    /// Also waits for bodies from the network that a caller has neither read to the end nor dropped. If the waiting task is cancelled, it
+    /// returns at once, and the work goes on.
     public func drain() async {
         await background.drain()
     }

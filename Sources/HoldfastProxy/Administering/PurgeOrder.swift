@@ -74,6 +74,12 @@
                         )
                     }
                 }
+                guard selections.count < 2 || !arguments.contains(where: { $0.name == "all" }) else {
+                    throw InspectorGuard.Refusal(
+                        status: 400,
+                        message: "all=1 purges everything; leave it or the others out. Nothing was purged."
+                    )
+                }
             }
             guard !selections.isEmpty else {
                 throw InspectorGuard.Refusal(

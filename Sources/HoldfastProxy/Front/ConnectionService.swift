@@ -135,7 +135,8 @@
                 }
                 switch body.rest {
                 case .nothing: break
-                case .some(let count): if let count, count > configuration.unreadLimit { mustClose = true }
+                // How much of chunked content follows cannot be known, and a client must learn that its connection ends.
+                case .some(let count): if count.map({ $0 > configuration.unreadLimit }) ?? true { mustClose = true }
                 case .unknown: mustClose = true
                 }
             }

@@ -88,15 +88,23 @@
     /// port is known.
     final class DeferredResponder: ClientHandler {
         typealias Answer = @Sendable (InspectorRequest) async -> Response
-        private let respond = Mutex<Answer?>(nil)
+
+        // A mutex that held the closure itself would wrap it once more at each look, and every answer would take longer than the last.
+        private struct Responder {
+            let answer: Answer
+        }
+
+        private let responder = Mutex<Responder?>(nil)
 
         func open(_ respond: @escaping Answer) {
-            self.respond.withLock { $0 = respond }
+            responder.withLock { $0 = Responder(answer: respond) }
         }
 
         func answer(_ request: ClientRequest) async -> Response {
-            guard let respond = respond.withLock({ $0 }) else { return Response(status: 503, source: .synthesized) }
-            return await respond(
+            guard let responder = responder.withLock({ $0 }) else {
+                return Response(status: 503, source: .synthesized)
+            }
+            return await responder.answer(
                 InspectorRequest(
                     method: request.method,
                     target: request.target.text,

@@ -428,7 +428,11 @@
         /// The part of a field's value to show; nil if none.
         static func shown(_ value: String, of name: FieldName) -> String? {
             let name = name.canonicalName
-            if hidden.contains(name) || suspicious.contains(where: { name.contains($0) }) { return nil }
+            if hidden.contains(name) || suspicious.contains(where: { name.contains($0) })
+                || name.split(separator: "-").contains(where: { suspiciousParts.contains(String($0)) })
+            {
+                return nil
+            }
             if addresses.contains(name) {
                 guard let url = URL(string: value) else { return nil }
                 return RedactedURL(url).description
@@ -445,6 +449,9 @@
         ]
         private static let suspicious = [
             "token", "secret", "password", "passwd", "api-key", "apikey", "credential", "signature", "session",
+        ]
+        private static let suspiciousParts: Set<String> = [
+            "auth", "bearer", "csrf", "jwt", "key", "otp", "pass", "pin", "pwd", "sid", "sig", "xsrf",
         ]
         private static let addresses: Set<String> = ["location", "content-location", "referer", "sourcemap"]
         private static let holdersOfAddresses: Set<String> = ["link", "refresh"]

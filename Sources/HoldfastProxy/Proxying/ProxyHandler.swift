@@ -144,7 +144,7 @@
                 try targets.head(request.method, target: request.target, host: host)
             }
             var sent = made.request
-            let fields = outgoing(request)
+            let fields = outgoing(request, as: made.head)
             if !fields.isEmpty { sent.allHTTPHeaderFields = ProxiedRequest.joined(fields) }
             var options = CallOptions()
             options.exactHead = made.head
@@ -196,15 +196,17 @@
         }
 
         /// The fields of a request for the origin.
-        private func outgoing(_ request: ProxiedRequest) -> HeaderFields {
+        private func outgoing(_ request: ProxiedRequest, as head: ExactRequestHead) -> HeaderFields {
             var fields = HopByHopFields.requestFields(request.fields)
             via?.append(to: &fields, version: request.version)
-            clientAddress.add(
-                request.clientAddress,
-                host: request.fields[.host].flatMap { $0.isEmpty ? nil : $0 },
-                scheme: clientScheme,
-                to: &fields
-            )
+            if clientAddress != .none {
+                clientAddress.add(
+                    request.clientAddress,
+                    host: request.authority(in: head),
+                    scheme: clientScheme,
+                    to: &fields
+                )
+            }
             if case .forward(let left) = MaxForwards.decide(request.method, fields: fields) {
                 fields[MaxForwards.name] = String(left)
             }
@@ -325,10 +327,9 @@
             let head = try targets.head(.get, target: request.target, host: request.fields[.host])
             let turn = transport.nextOrigin(at: clock.now)
             var sent = head.makeRequest()
-            var fields = outgoing(request)
+            var fields = outgoing(request, as: head)
             fields[.connection] = "Upgrade"
             fields[.upgrade] = "websocket"
-            if turn?.keepsHost == true { fields[.host] = request.fields[.host] }
             sent.allHTTPHeaderFields = ProxiedRequest.joined(fields)
             var outgoing = try OutgoingRequest(sent, exact: head)
             if let turn { outgoing.aim(at: turn.member, keepingHost: turn.keepsHost) }
@@ -409,6 +410,14 @@
         /// Sends an interim response to the client.
         var sendInterim: (@Sendable (ResponseHead) -> Void)?
 
+        /// The host and port that the client requests, spelled as in the key, so that an origin cannot make of them what is then stored
+        /// for others; nil if it names none. An absolute target counts, whatever Host says (RFC 9112 §3.2.2).
+        func authority(in head: ExactRequestHead) -> String? {
+            let isAbsolute = target.utf8.first != UInt8(ascii: "/") && target != "*"
+            guard isAbsolute || fields[.host]?.isEmpty == false else { return nil }
+            return head.target.origin.split(separator: "/").last.map { String($0) }
+        }
+
         /// The fields as URLRequest has them: lines with the same name joined, those of Cookie by "; " (RFC 9110 §5.3,
         /// RFC 6265 §5.4).
         static func joined(_ fields: HeaderFields) -> [String: String] {
@@ -487,8 +496,7 @@
             let new = Made(
                 head: head,
                 request: head.makeRequest(),
-                isKeyedOtherwise: TargetRules.hasDotSegments(head.requestTarget)
-                    || TargetRules.hasStrayPercent(head.requestTarget)
+                isKeyedOtherwise: TargetRules.isKeyedOtherwise(head.requestTarget)
             )
             guard isHeld else { return new }
             made.withLock { made in

@@ -57,11 +57,22 @@
             }
         }
 
-        /// Whether a path has segments `.` or `..`, however their dots are written (RFC 3986 §5.2.4, §6.2.2).
+        /// Whether the response to a target must not be kept, because a cache would use another target for the key than the one that
+        /// is sent, and an origin could answer the two differently: its response would be everyone's under that key.
         ///
-        /// Caches use the path without them for the key, but the target is sent unchanged: an origin that takes them
-        /// for names would leave its response under another path's key, for everyone who requests that.
-        static func hasDotSegments(_ target: String) -> Bool {
+        /// Brackets, braces, bars, "^" and "`" are not URI characters either, but browsers send them as they are, and they mean nothing in
+        /// a page that repeats them.
+        static func isKeyedOtherwise(_ target: String) -> Bool {
+            target.utf8.contains { byte in
+                switch Unicode.Scalar(byte) {
+                case "\"", "<", ">", "\\": true
+                default: byte >= 0x80
+                }
+            } || hasDotSegments(target) || hasStrayPercent(target)
+        }
+
+        /// Whether a path has segments `.` or `..`, however their dots are written (RFC 3986 §5.2.4, §6.2.2).
+        private static func hasDotSegments(_ target: String) -> Bool {
             guard target.utf8.contains(UInt8(ascii: ".")) || target.utf8.contains(UInt8(ascii: "%")) else {
                 return false
             }
@@ -73,9 +84,8 @@
             }
         }
 
-        /// Whether a target contains a "%" that does not begin an escape: some origins accept it and others reject it,
-        /// so the response must not be kept under the key of the escaped form.
-        static func hasStrayPercent(_ target: String) -> Bool {
+        /// Whether a target contains a "%" that does not begin an escape: some origins accept it and others reject it.
+        private static func hasStrayPercent(_ target: String) -> Bool {
             let bytes = target.utf8
             guard var rest = bytes.firstIndex(of: UInt8(ascii: "%")).map({ bytes[$0...] }) else { return false }
             while let percent = rest.firstIndex(of: UInt8(ascii: "%")) {

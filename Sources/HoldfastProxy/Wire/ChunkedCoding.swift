@@ -21,7 +21,7 @@
 
         private enum State: Sendable {
             case size, padding, extensions, sizeEnd, content, contentReturn, contentEnd
-            case trailerStart, trailer, trailerEnd, lastEnd, ended
+            case trailerStart, trailerName, trailer, trailerEnd, lastEnd, ended
         }
 
         /// The most bytes of one chunk's extensions, and of all trailers.
@@ -100,8 +100,17 @@
                     guard FieldLines.isToken(byte) else {
                         throw MessageFault("A trailer field line does not begin with a name.")
                     }
+                    state = .trailerName
+                    try countLine()
+                }
+            case .trailerName:
+                if FieldLines.isToken(byte) {
+                    try countLine()
+                } else if byte == UInt8(ascii: ":") {
                     state = .trailer
                     try countLine()
+                } else {
+                    throw MessageFault("A trailer field line is not a name that a colon follows.")
                 }
             case .trailer:
                 if byte == UInt8(ascii: "\r") {

@@ -155,8 +155,9 @@
                 return ResponseFraming(body: .none, isPersistent: isPersistent)
             }
             if head.head.fields.contains(.transferEncoding) {
-                let isChunked = try endsChunked(head.head.fields.values(of: .transferEncoding))
-                guard isChunked else { return ResponseFraming(body: .untilClose, isPersistent: false) }
+                guard try isChunked(head.head.fields.values(of: .transferEncoding)) else {
+                    return ResponseFraming(body: .untilClose, isPersistent: false)
+                }
                 let hasLength = head.head.fields.contains(.contentLength)
                 head.head.fields.removeAll(.contentLength)
                 return ResponseFraming(body: .chunked, isPersistent: isPersistent && !hasLength && !head.isVersion10)
@@ -198,14 +199,22 @@
             "Content-Length is not a number, or has several different ones, so the end of the body is unknown."
         )
 
-        /// Whether chunked is the last coding.
-        private static func endsChunked(_ lines: [String]) throws(MessageFault) -> Bool {
+        /// Whether the content is in chunks; if not, it ends with the connection (RFC 9112 §6.3).
+        ///
+        /// - Throws: if it is in a coding that the proxy would have to decode: the client is not told of it, and would take the coded
+        ///   octets for the content (RFC 9112 §6.1, §7). Names that no registry has are servers' own; their content is as it is.
+        private static func isChunked(_ lines: [String]) throws(MessageFault) -> Bool {
             let codings = lines.flatMap { FieldScanner.members(of: $0) }.map { $0.loweringASCII() }
-            guard codings.filter({ $0 == "chunked" }).count <= 1 else {
-                throw MessageFault("Transfer-Encoding contains chunked twice.")
+            if codings == ["chunked"] { return true }
+            guard codings.allSatisfy({ !registered.contains($0) }) else {
+                throw MessageFault(
+                    "Transfer-Encoding has codings other than a single chunked, which the proxy cannot decode."
+                )
             }
-            return codings.last == "chunked"
+            return false
         }
+
+        private static let registered: Set<String> = ["chunked", "gzip", "x-gzip", "deflate", "compress", "x-compress"]
 
         private static func persists(_ head: ResponseHeadParser.Head) -> Bool {
             var persists = !head.isVersion10

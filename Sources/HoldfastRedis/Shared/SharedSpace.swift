@@ -40,7 +40,11 @@
         private let agreement: Mutex<Agreement>
         /// How often the server refused something, and the last error.
         private let troubles = Mutex<(refusals: Int, last: String?)>((0, nil))
-        private let onRenewal = Mutex<(@Sendable () -> Void)?>(nil)
+        // A mutex that held the closure itself would wrap it once more at each look.
+        private struct Renewal {
+            let action: @Sendable () -> Void
+        }
+        private let onRenewal = Mutex<Renewal?>(nil)
 
         init(_ client: RedisClient, prefix: String) {
             self.client = client
@@ -62,7 +66,9 @@
             }
         }
 
-        func whenRenewed(_ handler: @escaping @Sendable () -> Void) { onRenewal.withLock { $0 = handler } }
+        func whenRenewed(_ handler: @escaping @Sendable () -> Void) {
+            onRenewal.withLock { $0 = Renewal(action: handler) }
+        }
 
         /// The store's secret, made by the first process that needs one; this process's own until it is known.
         var secret: [UInt8] { agreement.withLock { $0.secret } }
@@ -122,7 +128,7 @@
                 return !agreement.epoch.isEmpty
             }
             if !untold.isEmpty { note(RedisReply.refusal(for: String(decoding: untold, as: UTF8.self))) }
-            if isRenewed { onRenewal.withLock { $0 }?() }
+            if isRenewed { onRenewal.withLock { $0 }?.action() }
             latest.withLock { latest in
                 latest.used = max(0, used)
                 latest.count = max(0, count)

@@ -26,7 +26,8 @@
             }
         }
 
-        /// A text in quotation marks, with everything escaped that must be (RFC 8259 §7).
+        /// A text in quotation marks, with everything escaped that must be (RFC 8259 §7), and the control characters that need not be:
+        /// a terminal may obey them.
         static func quoted(_ text: String) -> String {
             var quoted = "\""
             quoted.reserveCapacity(text.utf8.count + 2)
@@ -37,7 +38,7 @@
                 case "\n": quoted += "\\n"
                 case "\r": quoted += "\\r"
                 case "\t": quoted += "\\t"
-                case "\u{0}"..."\u{1F}", "\u{7F}":
+                case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}":
                     let digits = String(scalar.value, radix: 16)
                     quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
                 default: quoted.unicodeScalars.append(scalar)

@@ -14,6 +14,9 @@
 
     /// Fetches the URLs of a command line.
     struct GetRun: Sendable {
+        /// How long responses that are still being stored, and revalidations in the background, may keep the command from ending.
+        private static let patience = Duration.seconds(5)
+
         let command: GetCommand
         let environment: GetEnvironment
 
@@ -34,8 +37,10 @@
             let cache = try await openCache()
             let pipeline = pipeline(cache)
             var status: Int32 = 0
+            var end: MonotonicInstant?
             do {
                 for (request, place) in zip(requests, places) {
+                    end = command.deadline.map { environment.clock.now.advanced(by: $0.duration) }
                     let outcome = try await fetch(request, to: place, pipeline: pipeline)
                     if status == 0 { status = outcome }
                 }
@@ -43,10 +48,21 @@
                 await cache?.close()
                 throw error
             }
-            // For responses that the cache is still storing, and for background revalidations.
-            await pipeline.drain()
+            let patience = environment.clock.now.advanced(by: GetRun.patience)
+            await finish(pipeline, until: end.map { min($0, patience) } ?? patience)
             await cache?.close()
             return status
+        }
+
+        /// Waits for responses that the cache is still storing, and for background revalidations.
+        private func finish(_ pipeline: Pipeline, until end: MonotonicInstant) async {
+            let clock = environment.clock
+            await withTaskGroup { group in
+                group.addTask { await pipeline.drain() }
+                group.addTask { try? await clock.sleep(until: end) }
+                await group.next()
+                group.cancelAll()
+            }
         }
 
         private func fetch(_ request: GetRequest, to place: URL?, pipeline: Pipeline) async throws -> Int32 {

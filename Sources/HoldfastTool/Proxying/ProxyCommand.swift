@@ -27,7 +27,8 @@
                 line to standard error when it listens, and reports failures there. SIGHUP reopens the log and reloads rules and certificate. After SIGTERM or Control-C the \
                 current requests may finish; a second signal ends them.
 
-                Sizes are written as 64MB or 1GiB, times as 250ms, 10s or 5m; a time of 0 means no limit.
+                Sizes are written as 64MB or 1GiB, times as 250ms, 10s or 5m; a time of 0 means no limit, \
+                except for --drain-timeout, where it ends them at once.
 
                 Exit status: 0 after SIGTERM or Control-C; 1 if the address is in use or the directory cannot be used; 64 a wrong \
                 command line.

@@ -134,13 +134,10 @@
             )
             if let plot {
                 let svg = report.plot(measure == .byte ? .byte : .object).svg
-                do {
-                    try await BlockingWork.run {
-                        try Data(svg.utf8).write(to: URL(fileURLWithPath: plot), options: .atomic)
-                    }
-                } catch {
-                    throw CommandFailure("cannot write \(plot); check the directory and its permissions")
-                }
+                let file = try await OutputFile.open(URL(fileURLWithPath: plot))
+                defer { file.discard() }
+                try await file.append(ByteChunk(copying: svg.utf8))
+                try await file.finish()
                 console.error("holdfast: \(plot): the miss-ratio curves\n")
             }
             console.output(json ? report.json + "\n" : report.text(width: console.width))

@@ -55,6 +55,7 @@
         }
 
         func run(on console: Console, now: Timestamp = SystemClock().timestamp) async throws {
+            let output = output == "-" ? nil : output
             if let output, !force, FileManager.default.fileExists(atPath: output), !OutputFile.isDevice(output) {
                 throw CommandFailure("\(output) already exists; use --force to replace it")
             }

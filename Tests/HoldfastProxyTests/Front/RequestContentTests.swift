@@ -94,15 +94,31 @@
             } _: { server in
                 let client = try await RawClient.connect(to: server)
                 defer { client.bytes.close() }
-                for framing in ["Content-Length: 40000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n9c40\r\n"] {
-                    try await client.send("POST / HTTP/1.1\r\nHost: x\r\n" + framing)
-                    #expect(try await client.answer() == "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
-                    let isChunked = framing.hasPrefix("T")
-                    try await client.send(String(repeating: "b", count: 40_000) + (isChunked ? "\r\n0\r\n\r\n" : ""))
-                }
+                try await client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 40000\r\n\r\n")
+                #expect(try await client.answer() == "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+                try await client.send(String(repeating: "b", count: 40_000))
                 try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
                 #expect(try await client.answer().hasSuffix("\r\n\r\na"))
                 #expect(server.statistics.connectionsAccepted == 1)
+            }
+        }
+
+        @Test(
+            "Unread content of unknown length costs the connection, and the response says so (RFC 9112 §9.6)",
+            arguments: [10, 200_000]
+        )
+        func closesAfterChunks(length: Int) async throws {
+            try await withServer { _ in
+                .text("a")
+            } _: { server in
+                let client = try await RawClient.connect(to: server)
+                defer { client.bytes.close() }
+                try await client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+                let answer = Task { try await client.rest() }
+                try? await client.send(
+                    String(length, radix: 16) + "\r\n" + String(repeating: "b", count: length) + "\r\n0\r\n\r\n"
+                )
+                #expect(try await answer.value == "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\na")
             }
         }
 

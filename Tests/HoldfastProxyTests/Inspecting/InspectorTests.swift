@@ -32,6 +32,16 @@
             return (answer.statusCode, answer, String(decoding: data, as: UTF8.self))
         }
 
+        @Test("The 30,000th answer costs what the first does", .timeLimit(.minutes(1)))
+        func manyAnswers() async throws {
+            let responder = DeferredResponder()
+            let target = try Array("/healthz".utf8).withUnsafeBytes { try RequestTarget($0, method: .get) }
+            let request = ClientRequest(method: .get, target: target, fields: HeaderFields())
+            #expect(await responder.answer(request).status == .serviceUnavailable)
+            responder.open { _ in Response(status: .ok) }
+            for _ in 0..<30_000 { #expect(await responder.answer(request).status == .ok) }
+        }
+
         @Test("It serves the page, and only a request with the page's token may change anything")
         func serving() async throws {
             let bench = InspectorBench()

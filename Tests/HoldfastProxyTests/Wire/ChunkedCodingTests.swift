@@ -72,7 +72,7 @@
                 "1;a\nx", "1;\u{0}\r\n", "10000000000000000\r\n", "FFFFFFFFFFFFFFFF\r\n", "0000000000000000\r\n",
                 " 1\r\nx", "1,\r\n",
                 "0\r\n: x\r\n\r\n", "0\r\n x\r\n\r\n", "0\r\nA: \u{0}\r\n\r\n", "0\r\n\n", "0\r\nA: b\n\r\n",
-                "0\r\n\rx",
+                "0\r\n\rx", "0\r\nX y\r\n\r\n", "0\r\nX : y\r\n\r\n", "0\r\nX\r\n\r\n",
             ]
         )
         func refuses(step: Int, text: String) {

@@ -34,6 +34,26 @@ struct BackgroundTasksTests {
         #expect(tasks.count == 0)
     }
 
+    @Test("A cancelled drain returns at once, and the work goes on", arguments: [false, true])
+    func cancelledDrain(isCancelledFirst: Bool) async throws {
+        let tasks = BackgroundTasks()
+        let gate = CountWatch()
+        _ = tasks.spawn { try? await gate.wait(for: 1) }
+        let waiting = Task {
+            if isCancelledFirst { withUnsafeCurrentTask { $0?.cancel() } }
+            await tasks.drain()
+        }
+        if !isCancelledFirst {
+            while tasks.waiterCount == 0 { await Task.yield() }
+            waiting.cancel()
+        }
+        await waiting.value
+        #expect(tasks.count == 1)
+        gate.increment()
+        await tasks.drain()
+        #expect(tasks.count == 0 && tasks.waiterCount == 0)
+    }
+
     @Test("Exchanges and refreshes run on the executor that the configuration names")
     func executor() async throws {
         let executor = QueueExecutor()

@@ -75,6 +75,29 @@
             #expect(failure?.description.contains("line 2") == true)
         }
 
+        @Test("A revalidation that hangs in the background keeps the command for five seconds, or until its deadline")
+        func hangingRevalidation() async throws {
+            let fields = [("Cache-Control", "max-age=1, stale-while-revalidate=600")]
+            for (number, words) in [["/a"], ["/a", "--deadline", "2s"]].enumerated() {
+                let clock = ManualClock()
+                let served = CountWatch()
+                let bed = try GetBed { _ in
+                    defer { served.increment() }
+                    return served.count == 0 ? LoopbackReply(fields: fields, body: "hello") : .never
+                }
+                _ = try await bed.run(["/a"], clock: clock)
+                clock.advance(by: .seconds(10))
+                let limit = Duration.seconds(number == 0 ? 5 : 2)
+                func ends() -> Int { clock.waits.count { $0 == limit } }
+                let before = ends()
+                let run = Task { try await bed.run(words, clock: clock) }
+                while bed.server.requests.count < 2 || ends() == before { await Task.yield() }
+                clock.advance(by: limit)
+                let outcome = try await run.value
+                #expect(outcome.status == 0 && outcome.output == "hello")
+            }
+        }
+
         @Test("If another process holds the cache, one line says so, and the call is made without it")
         func locked() async throws {
             let bed = try GetBed { _ in LoopbackReply(fields: Self.fresh, body: "hello") }

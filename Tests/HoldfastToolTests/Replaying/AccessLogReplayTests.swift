@@ -144,6 +144,28 @@
             #expect(svg.hasPrefix("<svg") && svg.contains("density") && svg.contains("cache size"))
         }
 
+        @Test("A link stays a link when --plot writes the file that it leads to")
+        func plotThroughLink() async throws {
+            let folder = try TestFolder()
+            let log = try folder.file("a.log", Self.log)
+            let link = folder.path("link.svg")
+            try FileManager.default.createSymbolicLink(
+                atPath: link,
+                withDestinationPath: try folder.file("real.svg", "")
+            )
+            try await ReplayCommand.parse([log, "--plot", link]).run(on: RecordedConsole().console)
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == folder.path("real.svg"))
+            #expect(try String(contentsOfFile: folder.path("real.svg"), encoding: .utf8).hasPrefix("<svg"))
+        }
+
+        @Test("A few zero bytes at the start of a log are bad lines, not another format")
+        func zeros() async throws {
+            let folder = try TestFolder()
+            let collected = RecordedConsole()
+            try await ReplayCommand.parse([try folder.file("a.log", "\0\0\n" + Self.log)]).run(on: collected.console)
+            #expect(collected.output.contains("10 requests"), "\(collected.output)")
+        }
+
         @Test(
             "If a log cannot be replayed, it prints one line and exits with a status",
             arguments: [

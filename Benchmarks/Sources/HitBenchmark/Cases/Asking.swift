@@ -44,7 +44,7 @@ extension HitCase.Kind {
         var request = request
         switch self {
         case .plain, .hooked, .edited, .uniform50k, .uniform1M: break
-        case .authorized: request.setValue(Self.credential, forHTTPHeaderField: "Authorization")
+        case .authorized, .usual: request.setValue(Self.credential, forHTTPHeaderField: "Authorization")
         case .cookies: request.setValue("session=0123456789abcdef", forHTTPHeaderField: "Cookie")
         case .directives: request.setValue("max-age=3600", forHTTPHeaderField: "Cache-Control")
         case .fullDecision: request.cachePolicy = .returnCacheDataElseLoad

@@ -22,6 +22,8 @@ struct HitCase: Sendable, Equatable {
         case hooked
         /// Behind a hook that sets Authorization.
         case edited
+        /// As most programs call: with Authorization, below an asynchronous hook, with a retrier and a deadline.
+        case usual
         /// With a `cachePolicy` for which the cache decides in full each time.
         case fullDecision = "full-decision"
         /// One of 50,000 resources, each equally often.

@@ -28,10 +28,19 @@ struct HoldfastSubject: Subject {
         var configuration = PipelineConfiguration()
         configuration.executor = line
         let plain = Pipeline(transport: origin, cache: cache, configuration: configuration)
+        var limited = configuration
+        limited.callTimeout = .seconds(30)
         pipelines = [
             .plain: plain,
             .hooked: Pipeline(transport: origin, cache: cache, hooks: [LookingHook()], configuration: configuration),
             .edited: Pipeline(transport: origin, cache: cache, hooks: [EditingHook()], configuration: configuration),
+            .usual: Pipeline(
+                transport: origin,
+                cache: cache,
+                retrierFactory: .default,
+                hooks: [LookingHook()],
+                configuration: limited
+            ),
         ]
         // The first pass fetches; the others move frequently requested resources to their final tier.
         let isFew = count < HitCase.Kind.uniform50k.entries ?? 0

@@ -15,7 +15,8 @@
                 "Authorization", "proxy-authorization", "COOKIE", "Set-Cookie", "Set-Cookie2", "Authentication-Info",
                 "X-Auth-Token",
                 "X-Api-Key", "x-apikey", "X-Amz-Security-Token", "X-Session-Id", "X-Password", "X-Client-Secret",
-                "Signature",
+                "Signature", "X-JWT", "X-Pwd", "X-Sid", "X-Auth", "X-Bearer", "X-CSRF", "X-OTP", "Access-Key",
+                "X-XSRF-Value",
             ]
         )
         func hidden(name: String) throws {
@@ -26,6 +27,8 @@
             "Other fields are shown, and URLs in them without parts that may be secret",
             arguments: [
                 ("Content-Type", "text/html", "text/html"), ("ETag", "\"a\"", "\"a\""), ("X-Note", "<b>&", "<b>&"),
+                ("X-Author", "me", "me"),
+                ("X-Monkey", "a", "a"),
                 ("Location", "/a?key=geheim", "/a?key=REDACTED"),
                 ("Location", "http://u:p@a.example/#x", "http://a.example/"),
                 ("Link", "</a>; rel=next", "</a>; rel=next"), ("Link", "</a?key=geheim>; rel=next", nil),

@@ -26,10 +26,15 @@
             Case(fields: [("Content-Length", "0")], body: .length(0)),
             Case(body: .untilClose, persists: false),
             Case(fields: [("Transfer-Encoding", "chunked")], body: .chunked),
-            Case(fields: [("Transfer-Encoding", "gzip, Chunked")], body: .chunked),
+            Case(fields: [("Transfer-Encoding", "Chunked")], body: .chunked),
+            // The client would get coded octets.
+            Case(fields: [("Transfer-Encoding", "gzip, Chunked")], body: nil),
+            Case(fields: [("Transfer-Encoding", "gzip"), ("Transfer-Encoding", "chunked")], body: nil),
+            Case(fields: [("Transfer-Encoding", "GZIP")], body: nil),
+            Case(fields: [("Transfer-Encoding", "chunked, identity")], body: nil),
             // B7: read to the close.
             Case(fields: [("Transfer-Encoding", "apetix")], body: .untilClose, persists: false),
-            Case(fields: [("Transfer-Encoding", "chunked, gzip")], body: .untilClose, persists: false),
+            Case(fields: [("Transfer-Encoding", "chunked, gzip")], body: nil),
             Case(
                 fields: [("Transfer-Encoding", "apetix"), ("Content-Length", "5")],
                 body: .untilClose,

@@ -60,15 +60,19 @@
         }
 
         @Test(
-            "What counts as a dot segment",
+            "What is sent otherwise than a key has it: dot segments, stray percent signs, and signs of markup",
             arguments: [
+                ("/a%", true), ("/a%zz", true), ("/a%41", false), ("/a?q=\"", true), ("/a?q=<", true), ("/a>", true),
+                ("/a\\b", true), ("/a?q=^", false), ("/a`", false), ("/{a}", false), ("/ä", true),
+                ("/a?b[c]=d|e", false),
+                ("/a?q='", false),
                 ("/a/../b", true), ("/./b", true), ("/a/%2e%2E/b", true), ("/a/.%2e", true), ("/..", true),
                 ("/a.b/c..d", false),
                 ("/...", false), ("/a?x=/../", false), ("/%2f..", false), ("/.well-known/x", false), ("*", false),
             ]
         )
-        func dots(_ target: String, _ has: Bool) {
-            #expect(TargetRules.hasDotSegments(target) == has)
+        func keyedOtherwise(_ target: String, _ isKeyedOtherwise: Bool) {
+            #expect(TargetRules.isKeyedOtherwise(target) == isKeyedOtherwise)
         }
 
         @Test("A12: a stored response has no hop-by-hop field and none that is meant for a proxy")

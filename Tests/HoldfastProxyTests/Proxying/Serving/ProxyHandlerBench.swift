@@ -23,6 +23,7 @@
             _ transport: any Transport,
             cache: HTTPCache? = nil,
             role: ProxyRole? = nil,
+            asksByHost: Bool = false,
             retrierFactory: any RetrierFactory = .never
         ) throws -> ProxyHandler {
             var configuration = PipelineConfiguration()
@@ -38,7 +39,12 @@
             let role = try role ?? .reverse(ProxyOrigin("http://origin.example"))
             return ProxyHandler(
                 pipeline: pipeline,
-                targets: TargetRules(role: role, ownHost: "127.0.0.1", ownPort: BoundPort(8080)),
+                targets: TargetRules(
+                    role: role,
+                    ownHost: "127.0.0.1",
+                    ownPort: BoundPort(8080),
+                    asksByHost: asksByHost
+                ),
                 answerTimeout: .seconds(9)
             )
         }

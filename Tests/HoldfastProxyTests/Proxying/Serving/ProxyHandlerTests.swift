@@ -23,7 +23,7 @@
         @Test("The origin gets the exact head, joined fields and content, and no hop-by-hop field")
         func request() async throws {
             let transport = HeadRecorder()
-            var handler = try bench.handler(transport)
+            var handler = try bench.handler(transport, asksByHost: true)
             handler.via = ViaField(name: "edge")
             handler.clientAddress = .xForwardedFor
             let request = ProxiedRequest(
@@ -50,6 +50,31 @@
                 ]
             )
             #expect(sent.body == [1, 2, 3])
+        }
+
+        @Test(
+            "The origin is told the host of the key: that of an absolute target, whatever Host says (RFC 9112 §3.2.2)",
+            arguments: [
+                ("http://shop.example/p", "evil.example", "shop.example"),
+                ("http://SHOP.example:80/p", "x", "shop.example"),
+                ("/p", "SHOP.example:80", "shop.example"), ("/p", "shop.example:81", "shop.example:81"),
+                ("/p", "", nil),
+            ] as [(String, String, String?)]
+        )
+        func requestedHost(_ target: String, _ host: String, _ told: String?) async throws {
+            for kind in [ClientAddressFields.xForwardedFor, .forwarded] {
+                let transport = HeadRecorder()
+                var handler = try bench.handler(transport, asksByHost: true)
+                handler.clientAddress = kind
+                _ = await handler.answer(ProxiedRequest(method: .get, target: target, fields: ["Host": host]))
+                let fields = try #require(transport.sent.first).fields
+                if kind == .xForwardedFor {
+                    #expect(fields["X-Forwarded-Host"] == told)
+                } else {
+                    let named = told.map { ";host=\"\($0)\"" } ?? ""
+                    #expect(fields["Forwarded"] == "for=unknown\(named);proto=http")
+                }
+            }
         }
 
         @Test("A12, A5: what the client gets")

@@ -225,6 +225,54 @@ struct WritingOrderTests {
         #expect(try await bench.load().body != "v1")
     }
 
+    @Test(
+        "RFC 9111 §4.3.4: of two updates at once, the later one is applied to what the other left, and the response stays",
+        arguments: ["GET", "HEAD"],
+        [[2, 3], [3, 2]]
+    )
+    func twoUpdates(_ method: String, order: [Int]) async throws {
+        let tagged: HeaderFields = ["Cache-Control": "no-cache", "ETag": "\"v\""]
+        let bench = Bench([
+            { _ in .respond(200, tagged, body: "v") }, { _ in .respond(304, tagged.merging(["X-First": "1"])) },
+            { _ in .respond(method == "HEAD" ? 200 : 304, tagged.merging(["X-Second": "1"])) },
+            { _ in .respond(304, tagged) },
+        ])
+        _ = try await bench.end(1, try await bench.begin(number: 1))
+        var later = URLRequest.get()
+        later.httpMethod = method
+        // Pins stay with the response.
+        #expect(try await bench.cache.pin(.all).pinned == 1)
+        let calls = [2: try await bench.begin(number: 2), 3: try await bench.begin(later, .revalidate, number: 3)]
+        for number in order {
+            let text = try await bench.end(number, try #require(calls[number]))
+            #expect(text == (number == 3 && method == "HEAD" ? "" : "v"))
+        }
+        let call = Task { [pipeline = bench.pipeline] in try await pipeline.send(.get()) }
+        bench.gates[3].increment()
+        let response = try await call.value
+        #expect(response.source == .revalidated)
+        #expect(response.fields["X-Second"] == "1")
+        #expect(response.fields["X-First"] == (order == [2, 3] ? "1" : nil))
+        #expect(try await response.body.collect().array == Array("v".utf8))
+        #expect(bench.cache.store.statistics.entryCount == 1)
+    }
+
+    @Test("A response that a newer one has overtaken also removes the older one, even if the newer one breaks off")
+    func overtakenByBroken() async throws {
+        let broken = ServiceError(.connectionLost, "scripted", progress: .bytesReceived)
+        let bench = Bench([
+            Self.answer("v1"), Self.answer("v2"),
+            { _ in .stream(200, Self.fresh, chunks: ["v"], length: 2, failure: broken) },
+        ])
+        _ = try await bench.end(1, try await bench.begin(number: 1))
+        let second = try await bench.begin(.get(), .reload, number: 2)
+        let third = try await bench.begin(.get(), .reload, number: 3)
+        await #expect(throws: ServiceError.self) { try await bench.end(3, third) }
+        #expect(try await bench.hit() == "v1")
+        #expect(try await bench.end(2, second) == "v2")
+        #expect(try await bench.hit() == nil)
+    }
+
     @Test("Nothing is remembered of a finished exchange")
     func rows() async throws {
         let bench = Bench([Self.answer("1"), Self.answer("2"), { _ in .respond(204) }])

@@ -38,6 +38,23 @@ struct SoftPurgeTests {
         }
     }
 
+    @Test("A second mark changes the entry too, so that a 304 that is being written meanwhile is not")
+    func markedTwice() async throws {
+        let store = MemoryStore(capacity: 1 << 20)
+        let bench = CacheBench([.respond(200, Self.tagged, body: "one")], store: store)
+        try await bench.load()
+        var versions: [StoredEntry.Version] = []
+        for _ in 0..<2 {
+            #expect(try await bench.cache.markStale(.all) == 1)
+            versions += try await store.list(
+                after: nil,
+                limit: 9,
+                now: StoreInstant(milliseconds: bench.clock.timestamp.millisecondsSinceEpoch)
+            ).listed.map(\.entry.version)
+        }
+        #expect(versions.count == 2 && versions[0] < versions[1])
+    }
+
     @Test(
         "It is never served stale: not for a failing origin, nor to a caller that accepts anything stored",
         arguments: [

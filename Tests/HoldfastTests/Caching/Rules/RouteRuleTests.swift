@@ -283,5 +283,11 @@ struct RouteRuleTests {
         let missing = file.appendingPathComponent("none")
         let unread = #expect(throws: CacheRulesError.self) { try CacheRules(contentsOf: missing) }
         #expect(unread?.message.contains(missing.path) == true && unread?.line == nil)
+        // A pipe that nobody writes: reading it would never end.
+        let pipe = file.deletingLastPathComponent().appendingPathComponent("rules-\(UUID().uuidString)").path
+        #expect(mkfifo(pipe, 0o600) == 0)
+        defer { try? FileManager.default.removeItem(atPath: pipe) }
+        let refused = #expect(throws: CacheRulesError.self) { try CacheRules(contentsOf: URL(fileURLWithPath: pipe)) }
+        #expect(refused?.message.contains("not a regular file") == true)
     }
 }

@@ -36,7 +36,7 @@
             #expect((read?[0] as? String)?.unicodeScalars.elementsEqual(text.unicodeScalars) == true)
             #expect(read?[3] as? Int == .min)
             #expect((read?[4] as? [String: Int]) == ["a\"": 1])
-            #expect(!value.text.contains("\n"))
+            #expect(!value.text.unicodeScalars.contains { $0.properties.generalCategory == .control })
         }
 
         @Test("Bars fit the width, and the smallest count is visible")
