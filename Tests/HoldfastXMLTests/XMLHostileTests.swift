@@ -43,6 +43,20 @@
         }
 
         @Test(
+            "What is obviously malformed is refused before a parser reads it, with the reason",
+            arguments: [
+                ("<n/>text", "text outside"), ("text<n/>", "text outside"), ("<n a='<'/>", "contains a <"),
+                ("<n a='\u{1}'/>", "XML does not allow"), ("<n a='&foo;'/>", "reference"), ("< n/>", "name"),
+                ("<n ='1'/>", "name"), ("<n>", "ends before"), ("<n/><m/>", "two outermost elements"),
+            ]
+        )
+        func reasons(_ text: String, _ reason: String) {
+            let error = #expect(throws: DecodingError.self) { try XMLBed.decoded(text) }
+            let words = error.map { "\($0)" } ?? ""
+            #expect(words.contains("The XML was rejected.") && words.contains(reason), "\(words)")
+        }
+
+        @Test(
             "A document type declaration is refused in any encoding, so nothing is expanded and no file is read"
         )
         func declarations() throws {

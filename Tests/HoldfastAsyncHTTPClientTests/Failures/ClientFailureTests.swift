@@ -129,6 +129,13 @@
             #expect(ClientFailure.timeout(trace, in: CallContext()).progress == .notSent)
         }
 
+        @Test("An error that is a ServiceError already stays as it is")
+        func own() {
+            let own = ServiceError(.offline, "own", progress: .notSent)
+            let error = ClientFailure.serviceError(for: own, ExchangeTrace(progress: .bodySent))
+            #expect(error.code == own.code && error.message == "own" && error.progress == .notSent)
+        }
+
         @Test("A failing body source is reported as the caller's error, with its cause")
         func uploadFailure() {
             var trace = ExchangeTrace(progress: .headSent)

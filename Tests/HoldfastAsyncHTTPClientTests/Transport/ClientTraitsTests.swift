@@ -47,6 +47,7 @@
             arguments: [
                 ("gzip", ClientTraits.Coding.undone), ("Deflate", .undone), ("br", .kept), ("x-gzip", .kept),
                 ("identity", .kept), ("", .kept), ("gzip, br", .uncertain), ("br, gzip", .kept),
+                ("identity, gzip", .undone), ("gzip, , identity", .undone),
             ]
         )
         func coding(_ value: String, _ expected: ClientTraits.Coding) {

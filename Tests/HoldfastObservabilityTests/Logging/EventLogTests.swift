@@ -78,6 +78,20 @@
             #expect(handler.entries.isEmpty)
         }
 
+        @Test(
+            "Beginnings are logged one level below decisions, if there is one",
+            arguments: [(Logger.Level.notice, Logger.Level.info), (.debug, .trace), (.trace, .trace)]
+        )
+        func beginnings(_ decisions: Logger.Level, _ beginnings: Logger.Level) async throws {
+            var options = ObserverOptions()
+            options.decisionLevel = decisions
+            let bench = ObservedPipeline(options: options)
+            try await bench.get("https://example.com/a")
+            for (message, level) in [("call started", beginnings), ("call ended", decisions)] {
+                #expect(bench.logs.entries.first { "\($0.message)" == message }?.level == level)
+            }
+        }
+
         @Test("With URLs, only the path, the argument names and the permitted values are logged")
         func urls() async throws {
             var options = ObserverOptions()

@@ -35,6 +35,8 @@
                 [("class", "ambiguous"), ("stop_reason", "none")]
             )
             #expect(decisions.totalValue == 1)
+            let waits = try metrics.expectCounter("holdfast.waits", [("kind", "backoff")])
+            #expect(waits.totalValue == 1)
             let duration = try metrics.expectTimer(
                 "http.client.request.duration",
                 [
@@ -63,6 +65,27 @@
             for (label, names) in names { #expect(names.count == 1, "\(label)") }
         }
 
+        @Test("error.type is the status if the error says no more than that, or else the error's code")
+        func errorTypes() {
+            let refused = ServiceError.Code.unacceptableStatus.description
+            #expect(Labels.errorType(.serviceUnavailable, code: refused) == "503")
+            #expect(Labels.errorType(.serviceUnavailable, code: "timeout") == "timeout")
+            #expect(Labels.errorType(.serviceUnavailable, code: nil) == "503")
+            #expect(Labels.errorType(nil, code: refused) == refused)
+            #expect(Labels.errorType(.ok, code: nil) == nil)
+        }
+
+        @Test("A label has at most 255 bytes, and there are at most as many as the limit")
+        func labelBound() {
+            let bound = LabelBound(limit: 2)
+            let longest = String(repeating: "x", count: 255)
+            #expect(bound.label(longest) == longest)
+            #expect(bound.label(longest + "x") == Labels.other)
+            #expect(bound.label("a") == "a")
+            #expect(bound.label("b") == Labels.other)
+            #expect(bound.label("") == Labels.none)
+        }
+
         @Test("Stopped retries are counted by reason, and an invalid status is not recorded")
         func stopped() async throws {
             let bench = ObservedPipeline([.fail(.certificate, progress: .notSent)])
@@ -72,6 +95,7 @@
                 [("class", "never"), ("stop_reason", "not-retryable")]
             )
             #expect(stops.totalValue == 1)
+            #expect(bench.metrics.counterTotal(label: "holdfast.waits") == 0)
             #expect(Labels.status(StatusCode(rawValue: 42)) == 0)
             #expect(Labels.status(StatusCode(rawValue: 599)) == 599)
         }

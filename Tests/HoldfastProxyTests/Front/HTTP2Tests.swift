@@ -47,7 +47,8 @@
                 let path = bench.lay(
                     LoopbackReply(
                         fields: [
-                            ("Cache-Control", "max-age=60"), ("X-Word", "caf\u{E9}"), ("Keep-Alive", "timeout=5"),
+                            ("Cache-Control", "max-age=60"), ("X-Word", "caf\u{E9}"), ("X-Letter", "\u{E9}"),
+                            ("Keep-Alive", "timeout=5"),
                         ],
                         body: "body"
                     )
@@ -55,6 +56,7 @@
                 let first = try await client.get(path, [("cookie", "a=1"), ("cookie", "b=2"), ("x-word", "caf\u{E9}")])
                 #expect(first.status == "200" && first.text == "body" && first.isWhole && first.reset == nil)
                 #expect(first.heads[0]["content-length"] == ["4"] && first.heads[0]["x-word"] == ["caf\u{E9}"])
+                #expect(first.heads[0]["x-letter"] == ["\u{E9}"])
                 #expect(first.heads[0]["keep-alive"].isEmpty && first.heads[0]["connection"].isEmpty)
                 let sent = try #require(bench.seen(path).first)
                 #expect(sent.values(of: "Cookie") == ["a=1; b=2"] && sent.values(of: "Via") == ["2.0 edge"])

@@ -132,5 +132,27 @@
             for message in ["", " ", "a", "a b", "a stored", "a stored b"] { board.receive(message) }
             #expect(board.count == 0)
         }
+
+        @Test("An end that is reported before its wait has begun is told to it, and to nobody once all waits are over")
+        func endBeforeWait() async {
+            let board = LeaseBoard()
+            /// The outcome that is known without waiting.
+            func known() async -> LeaseOutcome? {
+                await Task {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    return await board.outcome(of: "a")
+                }.value
+            }
+            board.expect("a")
+            board.expect("a")
+            board.receive("a stored")
+            #expect(await known() == .stored)
+            board.forget("a")
+            #expect(await known() == .stored)
+            board.forget("a")
+            #expect(await known() == nil)
+            board.receive("a stored")
+            #expect(await known() == nil)
+        }
     }
 #endif

@@ -92,6 +92,7 @@ struct EndpointErrorTests {
         let client = EndpointBed.client(EndpointBed.Service(), ScriptedTransport([.fail(URLError(code))]))
         let error = await endpointError { try await EndpointBed.CheckStatus().makeRequest(to: client) }
         #expect(error?.code == expected)
+        #expect(error?.isInternal == (expected == .other))
     }
 
     @Test("The error of a call that was retried in vain has its attempts")

@@ -81,5 +81,16 @@ struct PublishedOrderTests {
         // Used in the window, 100 was asked for twice, and 1 leaves for it.
         let twice = victims(.wtinylfu, capacity: 100, fill + [100, 101, 102])
         #expect(twice.suffix(3) == [[], [1], [101]])
+        // As large as the capacity is not too large.
+        #expect(victims(.wtinylfu, capacity: 100, [100, 101], size: { Int($0) }) == [[], [101]])
+    }
+
+    @Test("SIEVE states at least the 13 bytes that it has for each entry")
+    func sieveMemory() {
+        var policy = SievePolicy(capacity: 1_000)
+        var victims: [UInt32] = []
+        for slot in 0..<1_000 as Range<UInt32> { policy.insert(slot, key: UInt64(slot), size: 1, victims: &victims) }
+        #expect(victims.isEmpty)
+        #expect(policy.metadataBytes >= 13 * 1_000)
     }
 }

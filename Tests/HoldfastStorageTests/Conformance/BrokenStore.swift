@@ -22,6 +22,7 @@ final class BrokenStore: CacheStore {
         case countsPurgesWrong = "removes single variants"
         case losesPinWhenReplaced = "A pin outlives"
         case pinsEverything = "take at most half"
+        case pinsNothing = "Pinned entries stay"
         case commitsAbandoned = "An abandoned or dropped writer"
         case commitsSuperseded = "does not appear"
         case hidesLength = "each at its own pace"
@@ -145,6 +146,7 @@ final class BrokenStore: CacheStore {
     }
 
     func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
+        if defect == .pinsNothing { return false }
         let isDone = try await inner.setPinned(pinned, entry)
         return isDone || defect == .pinsEverything
     }

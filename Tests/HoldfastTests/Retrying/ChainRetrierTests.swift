@@ -52,6 +52,15 @@ struct ChainRetrierTests {
         #expect(transport.sent.count == 5)
     }
 
+    @Test("Rules for a call are for a chain if they are for any of its members")
+    func ruled() {
+        let plain = factory { _ in .stop(.notRetryable) }
+        #expect(ChainRetrier.Factory(factories: [plain]).create(for: .get(), rules: .none) == nil)
+        for factories in [[.default], [plain, .default]] as [[any RetrierFactory]] {
+            #expect(ChainRetrier.Factory(factories: factories).create(for: .get(), rules: .none) != nil)
+        }
+    }
+
     @Test("A member that allows one retry is asked until it has granted one, and then no more")
     func spentMember() async throws {
         let refresh = factory(once: true) { $0.response?.status == .unauthorized ? .retryNow : .stop(.notRetryable) }

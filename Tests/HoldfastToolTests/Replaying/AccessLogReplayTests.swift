@@ -55,6 +55,24 @@
             #expect(found.malformed.count == 1 && found.malformed.first?.contains("line 5") == true)
         }
 
+        @Test("In words it says what was replayed, all of it or about how much, and what was assumed of errors")
+        func words() async throws {
+            let folder = try TestFolder()
+            let file = try folder.file("access.log", Self.log)
+            func text(_ words: [String]) async throws -> String {
+                let recorded = RecordedConsole()
+                let command = try ReplayCommand.parse([file, "--sizes", "400", "--policies", "lru"] + words)
+                try await command.run(on: recorded.console)
+                // As one line, however it is broken.
+                return recorded.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            }
+            let plain = try await text([])
+            #expect(plain.contains("replayed: 3 objects with"), "\(plain)")
+            #expect(plain.contains("404 and other errors are not kept"), "\(plain)")
+            let kept = try await text(["--assume-errors-fresh-for", "5m"])
+            #expect(kept.contains("404 and similar for 5"), "\(kept)")
+        }
+
         @Test("Rules by route apply: not stored, a lifetime of their own, query parameters left out of the key")
         func rules() async throws {
             let folder = try TestFolder()

@@ -151,6 +151,23 @@
             #expect(shared.value("requests", "@not-kept", "private (RFC 9111 §5.2.2.7)") == 2)
         }
 
+        @Test("A file that was cut off is refused with the place where it ends; JSON that is wrong inside is not")
+        func cutOff() async throws {
+            let folder = try TestFolder()
+            func failure(_ har: String) async throws -> String {
+                let file = try folder.file("page.har", har)
+                let error = await #expect(throws: (any Error).self) { try await ReplayOutput([file]) }
+                return error.map { "\($0)" } ?? ""
+            }
+            let whole = Self.har([Self.entry(0, "/a")])
+            for cut in [String(whole.dropLast(2)), String(whole.prefix(30))] {
+                let words = try await failure(cut)
+                #expect(words.contains("ends unexpectedly at byte \(cut.utf8.count)"), "\(words)")
+            }
+            let words = try await failure(whole.replacing("[", with: "[,"))
+            #expect(words.contains("not a HAR file") && !words.contains("ends unexpectedly"), "\(words)")
+        }
+
         @Test("A broken entry is counted and named, and the others are replayed")
         func broken() async throws {
             let folder = try TestFolder()

@@ -97,6 +97,14 @@
             #expect(ReadHeads("\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n").fault?.status == 400)
         }
 
+        @Test(
+            "A head whose request line has no end is refused",
+            arguments: ["", "\r", "GET / HTTP/1.1", "GET / HTTP/1.1\r"]
+        )
+        func withoutLineEnd(_ text: String) {
+            #expect(throws: MessageFault.self) { try Array(text.utf8).withUnsafeBytes { try RequestMessage($0) } }
+        }
+
         @Test("Field values are ISO 8859-1, as they came")
         func values() {
             let message = ReadHeads("GET / HTTP/1.0\r\nX-A: \u{E4}\u{FF}\r\nX-A:\r\n\r\n").messages.first

@@ -34,6 +34,18 @@ struct RetentionPolicyTests {
         }
     }
 
+    @Test("How many entries the store holds is asked at first, and again after sixteen requests")
+    func expectation() {
+        let tuner = SharedWindowTuner(seed: 1)
+        #expect(tuner.wantsExpectation)
+        tuner.expect(100)
+        for _ in 0..<16 {
+            #expect(!tuner.wantsExpectation)
+            tuner.note(7, size: 1, weight: 0, capacity: 1_000)
+        }
+        #expect(tuner.wantsExpectation)
+    }
+
     @Test("The threshold is where two fifths of the bytes do not reach it")
     func bar() {
         #expect(RetentionPolicy.bar(of: []) == .min)
