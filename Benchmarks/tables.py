@@ -92,11 +92,10 @@ def hitrate(program, traces):
         return
     named = [word for file in files for word in ("--trace", file)]
     found = results(program, *named, "--policy", "all,dtlfu-0.1")
-    units = {"object %": "object-hit-ratio", "byte %": "byte-hit-ratio", "amplification": "write-amplification"}
+    units = {"object %": "object-hit-ratio", "byte %": "byte-hit-ratio"}
 
     def mean(label, header):
-        values = [(name, found[("mean", label.strip("`"), units[name])]) for name in header]
-        return [f"{value:.2f}" if name == "amplification" else f"{100 * value:.2f}" for name, value in values]
+        return [f"{100 * found[('mean', label.strip('`'), units[name])]:.2f}" for name in header]
 
     renew("docs/measuring-hit-rates.md", "The policies of this package", mean)
 
