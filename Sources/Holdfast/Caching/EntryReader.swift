@@ -268,7 +268,7 @@ extension CachingHook {
     }
 
     func storeFailed(_ error: StoreError, context: CallContext) {
-        if error.code == .superseded || error.code == .closed || error.code == .tooLarge { return }
+        if [.superseded, .closed, .tooLarge, .cancelled].contains(error.code) { return }
         // A failure of the store, whatever was requested, so it has no origin.
         CallMetrics(cache.meter, target: nil, history: LookupHistory(begun: context.clock.now), clock: context.clock)
             .count {

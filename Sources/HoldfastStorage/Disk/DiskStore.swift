@@ -37,6 +37,8 @@ public struct StoreOptions: Sendable, Hashable {
 ///   entry has ``StoredEntry/needsValidation`` set.
 /// - **Damage.** Everything read is checked; an entry that fails its check is a miss, and is counted and removed.
 /// - **Space.** All files together never exceed the capacity, including unlinked ones that are still being read.
+/// - **Open files.** One for each segment, which are as many as the capacity has MiB: at least 16, at most 256, and a few more while
+///   they change; and one for each body with a file of its own that is being read or written.
 /// - **Purges** by tag and by prefix take constant time, and a read for each pinned entry; they count nothing, so
 ///   ``CacheStore/purge(_:now:)`` returns nil.
 /// - **Faults.** After several device failures in a row the store pauses: lookups, reads and writes throw
@@ -55,6 +57,12 @@ public final class DiskStore: CacheStore {
 
     /// The smallest capacity of a store on disk, in bytes.
     public static let minimumCapacity = Geometry.minimumCapacity
+
+    /// How many files a store of this capacity holds open, not counting bodies that are being read or written.
+    package static func openFiles(capacity: Int) -> Int {
+        let geometry = Geometry(capacity: capacity)
+        return geometry.capacity / geometry.segmentSize + 16
+    }
 
     init(secret: [UInt8], engine: DiskEngine) {
         self.secret = secret

@@ -200,7 +200,7 @@
         var logFile: String?
 
         func run() async throws {
-            try await OpenFiles.prepare()
+            try await OpenFiles.prepare(forStore: storeFiles)
             try await run(
                 on: .standard,
                 until: Signals.ending(),
@@ -246,13 +246,18 @@
             }
         }
 
-        /// The number of client connections to serve in a process that may open this many files.
+        /// How many files the store will hold open.
+        private var storeFiles: Int { disk == nil ? 0 : DiskStore.openFiles(capacity: diskSize.bytes) }
+
+        /// The number of client connections to serve in a process that may open this many files, of which the store has `store`.
         ///
-        /// The rest is for refused connections, the store, the logs and connections to the origin. A process without descriptors cannot
-        /// reach the origin, and libdispatch on Linux ends it.
-        static func connections(_ wanted: Int, openFiles: Int) -> Int {
+        /// The rest is for bodies on the disk, refused connections, the logs and connections to the origin. A process without descriptors
+        /// cannot reach the origin, and libdispatch on Linux ends it.
+        static func connections(_ wanted: Int, openFiles: Int, store: Int) -> Int {
             guard openFiles > 0 else { return wanted }
-            return min(wanted, max(1, openFiles - min(128, openFiles / 2) - min(256, openFiles / 4)))
+            let left = max(1, openFiles - store)
+            // With a store, each may have a body that is read from the disk or written to it.
+            return min(wanted, max(1, (left - min(128, left / 2) - min(256, left / 4)) / (store > 0 ? 2 : 1)))
         }
 
         /// The options in the form that the proxy takes, except for the cache.
@@ -289,7 +294,8 @@
             guard maxConnections > 0 else { throw CommandFailure.usage("--max-connections must be at least 1") }
             configuration.limits.connections = ProxyCommand.connections(
                 maxConnections,
-                openFiles: Int(sysconf(Int32(_SC_OPEN_MAX)))
+                openFiles: Int(sysconf(Int32(_SC_OPEN_MAX))),
+                store: storeFiles
             )
             guard (1_024...16_777_216).contains(headerLimit.bytes) else {
                 throw CommandFailure.usage("--header-limit must be between 1KiB and 16MiB")
@@ -591,7 +597,7 @@
 
     /// The number of files that the process may open: sockets, pipes and files.
     enum OpenFiles {
-        /// The least number with which a proxy starts.
+        /// The least number with which a proxy starts that has no store on disk.
         static let least = 128
 
         #if canImport(Glibc)
@@ -602,8 +608,9 @@
 
         /// Raises the limit of this process to the highest that it may set, as servers do, and opens what must be there.
         ///
+        /// - Parameter store: how many files the proxy's store will hold open.
         /// - Throws: ``CommandFailure`` if that is too low for a proxy.
-        static func prepare() async throws(CommandFailure) {
+        static func prepare(forStore store: Int) async throws(CommandFailure) {
             // Dispatch opens a descriptor for each kind of timer when it is first used, and ends the process if it cannot.
             await withCheckedContinuation { continuation in
                 DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) {
@@ -613,9 +620,10 @@
             try? await Task.sleep(for: .milliseconds(1), clock: .continuous)
             try? await Task.sleep(for: .milliseconds(1), clock: .suspending)
             let limit = raiseLimit()
-            guard limit >= least else {
+            guard limit >= least + store else {
                 throw CommandFailure(
-                    "this process may open only \(limit) files, and a proxy needs at least \(least); "
+                    "this process may open only \(limit) files, and a proxy needs at least \(least + store)"
+                        + (store > 0 ? ", \(store) of them for --disk; " : "; ")
                         + "raise the limit (ulimit -n, or LimitNOFILE= in a systemd unit)"
                 )
             }

@@ -10,7 +10,7 @@ import Testing
 struct LogStateTests {
     private let size = 1 << 20
 
-    private func segment() throws -> Segment {
+    private func segment(_ kind: LogKind = .small, number: UInt64 = 1) throws -> Segment {
         let files = SimulatedFileSystem()
         let file = SegmentFile(
             try files.open("/segment", .create),
@@ -18,7 +18,7 @@ struct LogStateTests {
             files: files,
             quota: SpaceQuota(budget: .none, used: 0)
         )
-        let header = SegmentHeader(kind: .small, number: 1, epoch: 1, createdOrder: 1, identity: 1)
+        let header = SegmentHeader(kind: kind, number: number, epoch: 1, createdOrder: 1, identity: 1)
         return Segment(header, slot: 0, file: file)
     }
 
@@ -69,5 +69,24 @@ struct LogStateTests {
         #expect(!log.hasRoom(.small, length: 64, hasBlob: true))
         let answers = [false, true].map { log.reserve(.small, length: 64, hasBlob: true, hasClaim: $0) != nil }
         #expect(answers == [false, true])
+    }
+
+    @Test(
+        "An open segment is closed once as many segments as a quarter of the store has are younger and next, or if entries are dropped",
+        arguments: [(64, 16), (256, 64), (16, 4), (4, 4)]
+    )
+    func age(segments: Int, age: UInt64) throws {
+        for (victim, atOnce, isClosed) in [
+            (100 + age + 1, false, true), (100 + age, false, false), (101, true, true), (99, true, false),
+        ] {
+            var log = LogState(segmentSize: size, capacity: segments * size)
+            let open = try segment(.main, number: 100)
+            log.begin(LogState.Open(segment: open, tail: SegmentHeader.size), destination: .carried)
+            let next = try segment(.small, number: victim)
+            log.enter(LogState.Sealed(segment: next, blobBytes: 0, blobCount: 0))
+            let answer = log.closeOlderThanVictim(atOnce: atOnce)
+            #expect(answer == isClosed, "victim \(victim), at once: \(atOnce)")
+            #expect(log.takeFull().count == (isClosed ? 1 : 0))
+        }
     }
 }

@@ -15,6 +15,8 @@ final class FaultyStore: CacheStore {
     }
 
     let fault = Mutex<Fault?>(nil)
+    /// What a step that fails throws.
+    let code = Mutex(StoreError.Code.io)
     /// Runs once, before the next description is replaced.
     let beforeReplacing = Mutex<(@Sendable () async -> Void)?>(nil)
     let stallsLookUps = Atomic(false)
@@ -36,7 +38,7 @@ final class FaultyStore: CacheStore {
     var statistics: StoreStatistics { inner.statistics }
 
     private func check(_ step: Fault) throws(StoreError) {
-        if fault.withLock({ $0 == step }) { throw StoreError(.io, "injected: \(step)") }
+        if fault.withLock({ $0 == step }) { throw StoreError(code.withLock { $0 }, "injected: \(step)") }
     }
 
     func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? { nil }

@@ -24,12 +24,12 @@
         @Test(
             "So many clients are served that descriptors are left for the origin, the store and refusals",
             arguments: [
-                (10_000, 64, 16), (10_000, 1_024, 640), (10_000, 20_000, 10_000), (5, 1_024, 5), (10, 1, 1),
-                (10, -1, 10),
+                (10_000, 64, 0, 16), (10_000, 1_024, 0, 640), (10_000, 1_024, 272, 218), (10_000, 20_000, 0, 10_000),
+                (5, 1_024, 264, 5), (10, 1, 0, 1), (10, 100, 264, 1), (10, -1, 264, 10),
             ]
         )
-        func descriptors(_ wanted: Int, _ openFiles: Int, _ served: Int) {
-            #expect(ProxyCommand.connections(wanted, openFiles: openFiles) == served)
+        func descriptors(_ wanted: Int, _ openFiles: Int, _ store: Int, _ served: Int) {
+            #expect(ProxyCommand.connections(wanted, openFiles: openFiles, store: store) == served)
         }
 
         @Test(

@@ -91,9 +91,9 @@ final class Log: Sendable {
         sealFull(isCut: isCut)
     }
 
-    /// Closes open segments that are older than the one to be reclaimed next.
-    func closeOlderThanVictim() {
-        guard state.withLock({ $0.closeOlderThanVictim() }) else { return }
+    /// See ``LogState/closeOlderThanVictim(atOnce:)``.
+    func closeOlderThanVictim(atOnce: Bool) {
+        guard state.withLock({ $0.closeOlderThanVictim(atOnce: atOnce) }) else { return }
         close([], isCut: isShort)
     }
 

@@ -98,11 +98,14 @@ struct LogState: Sendable {
 
     /// The bytes of blobs that make a caller's segment full.
     private let blobLimit: Int
+    /// How many segments younger than an open one may be reclaimed before that is closed: as many as a quarter of the store has.
+    private let maximumAge: UInt64
 
     /// - Parameter capacity: the store's capacity; a segment may stand for a 32nd of it, and for at most four segments.
     init(segmentSize: Int, capacity: Int = 0) {
         self.segmentSize = segmentSize
         blobLimit = max(segmentSize, min(4 * segmentSize, capacity / 32))
+        maximumAge = UInt64(max(4, capacity / segmentSize / 4))
     }
 
     /// Reserves bytes in an open segment; nil if there is none or it has no room, or if its room is reserved for another caller.
@@ -172,10 +175,15 @@ struct LogState: Sendable {
         return list.first { !$0.isStuck && !$0.isSyncing } ?? list.first { !$0.isSyncing } ?? list.first
     }
 
-    /// Closes open segments that are older than the one to be reclaimed next; returns whether there was one.
-    mutating func closeOlderThanVictim() -> Bool {
+    /// Closes open segments that are older than the one to be reclaimed next, by a quarter of the store unless `atOnce`; returns
+    /// whether there was one.
+    ///
+    /// An open segment keeps every tombstone since then alive, so it may not stay open for ever. If each was closed as soon as it is
+    /// older, a store whose bytes are mostly in blobs would have many segments that hold next to nothing.
+    mutating func closeOlderThanVictim(atOnce: Bool) -> Bool {
         guard let number = victim?.segment.number else { return false }
-        let older = Destination.allCases.filter { (open[$0.rawValue].first?.segment.number ?? .max) < number }
+        let oldest = atOnce ? number : number - min(number, maximumAge)
+        let older = Destination.allCases.filter { (open[$0.rawValue].first?.segment.number ?? .max) < oldest }
         for destination in older { close(destination) }
         return !older.isEmpty
     }

@@ -42,26 +42,32 @@ final class Reclaimer: Sendable {
         awaitRetired()
         let (window, isMainDead) = (lookup.tuner.share, try isMainDead())
         log.setPreference(window: window, isMainDead: isMainDead)
-        guard let victim = try nextVictim(isDeviceFull: isDeviceFull) else { throw StoreError.noSpace }
+        guard let victim = try nextVictim(dropsUnpinned: dropsUnpinned, isDeviceFull: isDeviceFull) else {
+            throw StoreError.noSpace
+        }
         return try reclaim(victim.segment, mode: victim.mustDrop || dropsUnpinned ? .drop : .select, recyclingFor: kind)
     }
 
     /// Whether the main log's oldest segment is mostly dead.
     private func isMainDead() throws(StoreError) -> Bool {
         guard let oldest = log.ask({ $0.oldest(.main) }) else { return false }
+        let live = try live(in: oldest)
         return RetentionPolicy.isMostlyDead(
-            live: try live(in: oldest).bytes,
+            live: live.bytes,
             recordBytes: oldest.segment.size,
-            blobBytes: oldest.blobBytes
+            blobBytes: live.blobBytes
         )
     }
 
-    /// How many entries of a segment are still the ones of their keys, and the bytes of their records.
-    private func live(in sealed: LogState.Sealed) throws(StoreError) -> (entries: Int, bytes: Int) {
-        try log.table(of: sealed).rows.reduce(into: (0, 0)) { live, row in
+    /// How many entries of a segment are still the ones of their keys, and the bytes of their records and blobs.
+    private func live(in sealed: LogState.Sealed) throws(StoreError) -> (entries: Int, bytes: Int, blobBytes: Int) {
+        let table = try log.table(of: sealed)
+        let blobs = Dictionary(table.blobs.map { ($0.place, $0.blocks) }, uniquingKeysWith: { first, _ in first })
+        return table.rows.reduce(into: (0, 0, 0)) { live, row in
             guard row.kind == .entry, withRow(of: row, in: sealed.segment, { _, _ in true }) == true else { return }
             live.entries += 1
             live.bytes += Int(row.units) * Geometry.unit
+            live.blobBytes = live.blobBytes.addingSaturated(blobs[row.place] ?? 0)
         }
     }
 
@@ -80,7 +86,9 @@ final class Reclaimer: Sendable {
     }
 
     /// The segment to reclaim next, and whether none of its entries may be carried unless they must be.
-    private func nextVictim(isDeviceFull: Bool) throws(StoreError) -> (segment: LogState.Sealed, mustDrop: Bool)? {
+    private func nextVictim(dropsUnpinned: Bool, isDeviceFull: Bool) throws(StoreError) -> (
+        segment: LogState.Sealed, mustDrop: Bool
+    )? {
         // With nothing sealed, the open segments are all there is, and may have many blobs; writes into them end without this
         // thread.
         var patience = 20_000
@@ -92,8 +100,8 @@ final class Reclaimer: Sendable {
             patience -= 1
             IOThreads.pause()
         }
-        // An open segment that is older keeps every tombstone since then alive: it must go next.
-        log.closeOlderThanVictim()
+        // What is dropped may leave tombstones, which would stay as long as an older segment is open: that must go next.
+        log.closeOlderThanVictim(atOnce: dropsUnpinned || isDeviceFull)
         guard let victim = log.ask({ $0.victim }) else { return nil }
         if !isDeviceFull, log.hasSegmentForReclaimer { return (victim, false) }
         // A device that failed midway has used up the reserve: a segment that needs no more than what is left restores it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import Foundation
 import HoldfastStorage
 import HoldfastTesting
 
@@ -20,12 +21,15 @@ struct DiskLoad: Sendable {
         static let slowReaders = Extras(rawValue: 4)
         /// Entries are freshened, removed and invalidated.
         static let changes = Extras(rawValue: 8)
+        /// Bodies have 100 bytes to 2 MB, most of them few; a third of the hits freshens, as a shared cache does.
+        static let web = Extras(rawValue: 16)
 
         static let all: Extras = [.blobs, .pins, .slowReaders, .changes]
 
         var description: String {
             let names = [
                 (Extras.blobs, "blobs"), (.pins, "pins"), (.slowReaders, "slow readers"), (.changes, "changes"),
+                (.web, "web"),
             ]
             return names.filter { contains($0.0) }.map(\.1).joined(separator: "+")
         }
@@ -153,7 +157,8 @@ private struct Caller {
         let hot = load.hotKeys
         let isHot = Int.random(in: 0..<10, using: &generator) < 7
         let key = isHot ? Int.random(in: 0..<hot, using: &generator) : Int.random(in: 0..<load.keys, using: &generator)
-        if Bool.random(using: &generator) { return await put(key) }
+        let puts = load.extras.contains(.web) ? 1 : 10
+        if Int.random(in: 0..<20, using: &generator) < puts { return await put(key) }
         do {
             let entries = try await store.entries(for: StoreKey("k\(key)"), now: .at(0))
             if let entry = entries.first {
@@ -197,6 +202,9 @@ private struct Caller {
             if try await store.setPinned(true, entry) { pinned.append(entry) }
             if pinned.count > 60 { _ = try await store.setPinned(false, pinned.removeFirst()) }
         }
+        if load.extras.contains(.web), dice >= 67 {
+            _ = try await store.replaceDescription(of: entry, with: entry.description, now: .at(0))
+        }
         guard load.extras.contains(.changes) else { return }
         switch dice {
         case 10..<14: _ = try await store.replaceDescription(of: entry, with: entry.description, now: .at(0))
@@ -209,8 +217,10 @@ private struct Caller {
     private mutating func put(_ key: Int) async {
         let hasBlob = load.extras.contains(.blobs) && Int.random(in: 0..<50, using: &generator) == 0
         let count =
-            hasBlob
-            ? Int.random(in: 130_000...280_000, using: &generator) : Int.random(in: load.bodies, using: &generator)
+            load.extras.contains(.web)
+            ? Int(pow(10, 2 + 4.3 * pow(Double.random(in: 0..<1, using: &generator), 3)))
+            : hasBlob
+                ? Int.random(in: 130_000...280_000, using: &generator) : Int.random(in: load.bodies, using: &generator)
         nextPut += 1
         let bytes = ByteChunk(DiskLoad.body(key: key, put: nextPut, count: count))
         let start = ContinuousClock.now

@@ -27,11 +27,16 @@ struct DiskLoadTests {
         static let short = [
             Case(mebibytes: 1, callers: 4, extras: [.pins, .changes]), Case(mebibytes: 16, callers: 2),
             Case(mebibytes: 16, callers: 16, extras: .all), Case(mebibytes: 64, callers: 4, extras: .all),
+            Case(mebibytes: 64, callers: 4, extras: .web),
         ]
 
         static let long = [16, 64, 256].flatMap { mebibytes in
             [2, 4, 16].flatMap { callers in
-                [[], .blobs, [.blobs, .pins], .all].map { Case(mebibytes: mebibytes, callers: callers, extras: $0) }
+                // Callers of so many sizes could not all write at once to a small store.
+                let extras: [DiskLoad.Extras] = [[], .blobs, [.blobs, .pins], .all, .web]
+                return extras.prefix(mebibytes < 64 ? 4 : 5).map {
+                    Case(mebibytes: mebibytes, callers: callers, extras: $0)
+                }
             }
         }
     }
@@ -40,11 +45,9 @@ struct DiskLoadTests {
 
     @Test("Callers that get and put always find room", arguments: Case.short)
     func short(_ load: Case) async throws {
-        try await Self.run(
-            load,
-            until: .bytes(max(16 << 20, min(6 * load.load.capacity, 128 << 20))),
-            seed: .random(in: 0..<1_000)
-        )
+        // A store has to be filled many times before it could split into small segments.
+        let bytes = load.extras == .web ? 16 * load.load.capacity : min(6 * load.load.capacity, 128 << 20)
+        try await Self.run(load, until: .bytes(max(16 << 20, bytes)), seed: .random(in: 0..<1_000))
     }
 
     @Test(
@@ -66,15 +69,19 @@ struct DiskLoadTests {
         let store = try await DiskStore.open(directory: directory.path, capacity: load.capacity, now: .at(0))
         let outcome = await load.run(store, until: end, seed: seed) { directory.heldBytes() }
         let statistics = store.statistics
-        print("load:", what, outcome.summary, "entries \(statistics.entryCount)")
+        let segments = directory.files().count { $0.hasSuffix(".seg") }
+        print("load:", what, outcome.summary, "entries \(statistics.entryCount), segments \(segments)")
         #expect(outcome.faults == [], "\(what)")
         #expect(outcome.failures == [:], "\(what)")
         #expect(outcome.peak > 0 && outcome.peak <= load.capacity, "\(what)")
         #expect(statistics.bytesUsed <= load.capacity, "\(what)")
         #expect(
-            statistics.entryCount * 15_500 > load.capacity / 2 || kind.mebibytes < 64,
+            statistics.entryCount * 15_500 > load.capacity / 2 || kind.mebibytes < 64 || kind.extras.contains(.web),
             "most of the space holds nothing: \(what)"
         )
+        // Each is an open file.
+        let usual = load.capacity / Geometry(capacity: load.capacity).segmentSize
+        #expect(segments <= usual + 8, "many small segments: \(what)")
         #expect(statistics.entriesCorrupt == 0 && statistics.failures == 0, "\(what)")
         await store.close()
         // What it leaves is a store in which puts find room, too.

@@ -45,6 +45,8 @@ struct RoomModel: Hashable {
 
     static let segmentSize = 3
     static let capacity = 6 * segmentSize
+    /// How many segments younger than an open one may be reclaimed before that is closed.
+    static let maximumAge: UInt8 = 2
     /// The units that pins, bodies being written and bodies held may take, each.
     static let share = 1
 
@@ -130,12 +132,12 @@ struct RoomModel: Hashable {
         reclaim?.victim.isRead = false
     }
 
-    /// Puts an entry, or begins a reclaim where there is no room; whether it was put.
-    mutating func put() -> Bool {
+    /// Puts an entry, or begins a reclaim where there is no room, which drops everything that may go if asked to; whether it was put.
+    mutating func put(drops: Bool = false) -> Bool {
         if (small?.room ?? 0) == 0 {
             seal(\.small)
             guard grants(Self.segmentSize, toCaller: true) else {
-                beginReclaim()
+                beginReclaim(drops: drops)
                 return false
             }
             small = open()
@@ -209,8 +211,9 @@ struct RoomModel: Hashable {
         if rules == .reserve, retired > 0, free < Self.segmentSize { return }
         // With nothing sealed what is open is all there is.
         for path in [\RoomModel.small, \.main, \.carried] where sealed.isEmpty { seal(path) }
-        // An open segment that is older keeps every tombstone since then alive.
-        let oldest = sealed.first { !$0.isStuck }?.number ?? .max
+        // An open segment that is older keeps every tombstone since then alive: it may be so for a while, unless entries are dropped.
+        let victim = sealed.first { !$0.isStuck }?.number ?? .max
+        let oldest = drops ? victim : victim - min(victim, Self.maximumAge)
         if rules == .reserve {
             for path in [\RoomModel.small, \.main, \.carried] where (self[keyPath: path]?.number ?? .max) < oldest {
                 seal(path)
@@ -276,8 +279,7 @@ struct RoomModel: Hashable {
         var later = self
         later.endReads()
         for turn in 0..<64 {
-            if later.put() { return nil }
-            if turn > 12, rules == .reserve { later.reclaim?.drops = true }
+            if later.put(drops: turn > 12 && rules == .reserve) { return nil }
             while later.reclaim != nil { later.stepReclaim() }
         }
         return "a put finds no room"

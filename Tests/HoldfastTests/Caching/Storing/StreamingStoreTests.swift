@@ -131,6 +131,17 @@ struct StreamingStoreTests {
         #expect(bench.events.events(.responseNotStored).contains { $0.detail == CacheReason.overtaken.description })
     }
 
+    @Test("A caller that leaves while the store is waited for is no failure of the store")
+    func cancelledWait() async throws {
+        let store = FaultyStore()
+        let bench = CacheBench([.respond(200, Self.cacheable, body: "one")], store: store)
+        store.code.withLock { $0 = .cancelled }
+        store.fault.withLock { $0 = .lookUp }
+        #expect(try await bench.load().body == "one")
+        #expect(bench.cache.statistics.storeFailures == 0)
+        #expect(bench.events.events(.storeFailed).isEmpty)
+    }
+
     @Test("A store that fails at any step never breaks a request", arguments: FaultyStore.Fault.ofRequests)
     func brokenStore(_ fault: FaultyStore.Fault) async throws {
         let store = FaultyStore()
