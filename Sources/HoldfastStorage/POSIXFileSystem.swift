@@ -91,6 +91,10 @@ public struct POSIXFileSystem: FileSystem {
                 openFile(directory, path: name, flags: flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
             }
         }
+        guard !SpareDescriptors.contains(descriptor) else {
+            _ = systemClose(descriptor)
+            throw FileSystemError(operation: "open", path: path, errno: EMFILE)
+        }
         return OpenFile(descriptor: descriptor)
     }
 

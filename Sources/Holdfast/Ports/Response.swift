@@ -224,12 +224,22 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
     }
 
     private func assembled(_ url: URL) -> HTTPURLResponse? {
-        var joined: [String: String] = [:]
+        // One pass: a server may send many fields.
+        var joined: [FieldName: String] = [:]
         for line in fields {
-            let name = line.name.rawName
-            if joined[name] == nil { joined[name] = fields[line.name] }
+            guard joined[line.name] != nil else {
+                joined[line.name] = line.value
+                continue
+            }
+            guard line.name != .setCookie else { continue }
+            joined[line.name]? += (line.name == .cookie ? "; " : ", ") + line.value
         }
-        return HTTPURLResponse(url: url, statusCode: status.rawValue, httpVersion: "HTTP/1.1", headerFields: joined)
+        return HTTPURLResponse(
+            url: url,
+            statusCode: status.rawValue,
+            httpVersion: "HTTP/1.1",
+            headerFields: Dictionary(joined.map { ($0.rawName, $1) }, uniquingKeysWith: { first, _ in first })
+        )
     }
 }
 

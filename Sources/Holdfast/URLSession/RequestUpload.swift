@@ -67,8 +67,9 @@ struct RequestUpload: Sendable {
     ) async throws -> RequestUpload {
         var request = request
         // The content says how long it is. Foundation on Linux would send the caller's Content-Length instead, or beside a chunked
-        // stream, which allows request smuggling (RFC 9112 §6.1).
+        // stream, which allows request smuggling (RFC 9112 §6.1); and the caller's Transfer-Encoding without any content.
         request.setValue(nil, forHTTPHeaderField: "Content-Length")
+        request.setValue(nil, forHTTPHeaderField: "Transfer-Encoding")
         #if !canImport(Darwin)
             // Foundation on Linux knows schemes in lower case only.
             if let url = request.url, let scheme = url.scheme, scheme != scheme.lowercased(),

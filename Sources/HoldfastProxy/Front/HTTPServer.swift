@@ -11,6 +11,7 @@
     #endif
     internal import Holdfast
     internal import HoldfastSemantics
+    internal import HoldfastStorage
     package import NIOCore
     internal import NIOPosix
     internal import NIOSSL
@@ -144,6 +145,8 @@
             let counters = ServerCounters()
             let executors: [ObjectIdentifier: EventLoopExecutor]
             let registry: Mutex<ConnectionRegistry>
+            /// Whether nothing is accepted for now, because hardly a descriptor is left.
+            let isPausing = Atomic(false)
 
             init(configuration: ServerConfiguration, group: any EventLoopGroup, handler: any ClientHandler) {
                 self.configuration = configuration
@@ -211,6 +214,14 @@
                 _ connection: any ServedConnection,
                 channel: any Channel
             ) -> ConnectionRegistry.Admission {
+                if SpareDescriptors.areNext {
+                    if let listener = channel.parent, !isPausing.exchange(true, ordering: .relaxed) {
+                        let text = AcceptFailures.withoutDescriptors
+                        configuration.onFailure?(ProxyFailure(.connection, text: "\(text); trying again in a second"))
+                        AcceptFailures.pause(listener) { [self] in isPausing.store(false, ordering: .relaxed) }
+                    }
+                    return .dropped
+                }
                 let (admission, displaced) = registry.withLock { $0.admit(connection) }
                 displaced?.cut()
                 if admission != .served {
@@ -273,14 +284,22 @@
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
             guard let error = error as? IOError else { return context.fireErrorCaught(error) }
             let isOut = error.errnoCode == EMFILE || error.errnoCode == ENFILE
-            let what =
-                isOut
-                ? "no file descriptors are left for a connection (ulimit -n)" : "a connection could not be accepted"
+            let what = isOut ? Self.withoutDescriptors : "a connection could not be accepted"
             tell?(ProxyFailure(.connection, text: "\(what); trying again in a second: \(error)"))
-            // A socket whose accept failed stays readable, so it is tried again at once for as long as reads are wanted.
-            let listener = context.channel
+            Self.pause(context.channel)
+        }
+
+        static let withoutDescriptors = "no file descriptors are left for a connection (ulimit -n)"
+
+        /// Accepts nothing for a second.
+        ///
+        /// A socket whose accept failed stays readable, so it is tried again at once for as long as reads are wanted.
+        static func pause(_ listener: any Channel, then: @escaping @Sendable () -> Void = {}) {
             listener.setOption(.autoRead, value: false).whenComplete { _ in
-                listener.eventLoop.scheduleTask(in: .seconds(1)) { listener.setOption(.autoRead, value: true) }
+                listener.eventLoop.scheduleTask(in: .seconds(1)) {
+                    then()
+                    listener.setOption(.autoRead, value: true)
+                }
             }
         }
     }

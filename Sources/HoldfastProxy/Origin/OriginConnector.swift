@@ -2,6 +2,14 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Proxy
+    #if canImport(Darwin)
+        private import Darwin
+    #elseif canImport(Glibc)
+        private import Glibc
+    #elseif canImport(Musl)
+        private import Musl
+    #endif
+    internal import HoldfastStorage
     internal import NIOCore
     internal import NIOPosix
     internal import NIOSSL
@@ -27,7 +35,8 @@
             timeout: TimeAmount,
             end: AttemptEnd
         ) async throws -> ByteChannel {
-            try await withCheckedThrowingContinuation { continuation in
+            guard !SpareDescriptors.areNext else { throw IOError(errnoCode: EMFILE, reason: "connect") }
+            return try await withCheckedThrowingContinuation { continuation in
                 let outcome = Outcome(continuation)
                 end.whenEnded { outcome.resume(.failure(AttemptEnd.BrokenOff())) }
                 let timer = loop.scheduleTask(in: timeout) { outcome.resume(.failure(TimedOut())) }

@@ -38,7 +38,7 @@ public struct StoreOptions: Sendable, Hashable {
 /// - **Damage.** Everything read is checked; an entry that fails its check is a miss, and is counted and removed.
 /// - **Space.** All files together never exceed the capacity, including unlinked ones that are still being read.
 /// - **Open files.** One for each segment, which are as many as the capacity has MiB: at least 16, at most 256, and a few more while
-///   they change; and one for each body with a file of its own that is being read or written.
+///   they change; and one for each body with a file of its own that is being read or written, or was among the last 48 read.
 /// - **Purges** by tag and by prefix take constant time, and a read for each pinned entry; they count nothing, so
 ///   ``CacheStore/purge(_:now:)`` returns nil.
 /// - **Faults.** After several device failures in a row the store pauses: lookups, reads and writes throw
@@ -60,8 +60,7 @@ public final class DiskStore: CacheStore {
 
     /// How many files a store of this capacity holds open, not counting bodies that are being read or written.
     package static func openFiles(capacity: Int) -> Int {
-        let geometry = Geometry(capacity: capacity)
-        return geometry.capacity / geometry.segmentSize + 16
+        Geometry(capacity: capacity).usualSegments + 8 + BlobFiles.keptOpen
     }
 
     init(secret: [UInt8], engine: DiskEngine) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-import HoldfastStorage
 import HoldfastTesting
 import Testing
+
+@testable import HoldfastStorage
 
 @Suite("DiskStore: space", .timeLimit(.minutes(20)))
 struct DiskSpaceTests {
@@ -84,6 +85,30 @@ struct DiskSpaceTests {
         #expect(again.statistics.bytesUsed == files.segmentAndBlobBytes + Self.overhead, "seed \(seed)")
         #expect(files.peakBytes <= capacity, "seed \(seed)")
         await again.close()
+    }
+
+    @Test(
+        "Bodies with files of their own that are often replaced leave no segments behind, each an open file",
+        arguments: [(1, 2, 200_000, 400), (4, 3, 400_000, 200), (64, 6, 2_100_000, 150)]
+    )
+    func replacedBodies(_ mebibytes: Int, _ keys: Int, _ length: Int, _ puts: Int) async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files, capacity: mebibytes << 20)
+        var most = 0
+        for number in 0..<puts {
+            try await store.put("k\(number % keys)", [UInt8](repeating: UInt8(number & 0xFF), count: length))
+            most = max(most, files.paths.count { $0.hasSuffix(".seg") })
+        }
+        let usual = Geometry(capacity: mebibytes << 20).usualSegments
+        #expect(most <= usual + 3, "\(mebibytes) MiB: \(most) segments")
+        #expect(files.openFileCount <= DiskStore.openFiles(capacity: mebibytes << 20))
+        for number in (puts - keys)..<puts {
+            let entry = try #require(try await store.get("k\(number % keys)").first)
+            let body = try await store.body(of: entry).whole()
+            #expect(body == [UInt8](repeating: UInt8(number & 0xFF), count: length))
+        }
+        #expect(store.statistics.entriesEvicted == 0)
+        await store.close()
     }
 
     @Test("A body that a reader holds open counts until it is closed, although its file is unlinked")

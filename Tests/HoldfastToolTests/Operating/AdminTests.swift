@@ -145,6 +145,8 @@
                 ("POST", "/purge?url=/a&soft=%zz", [], "'soft=%zz' is not understood"),
                 ("POST", "/purge?url=/a&softly=1", [], "Specify what to purge"),
                 ("POST", "/purge?all=0", [], "Specify what to purge"),
+                ("POST", "/purge?all=1&url=/a", [], "leave it or the others out. Nothing was purged"),
+                ("POST", "/purge?tag=x&all=1", [], "leave it or the others out. Nothing was purged"),
                 ("POST", "/purge?tag=", [], "Specify what to purge"),
                 (
                     "POST", "/purge?url=/a" + String(repeating: "&tag=x", count: 100), [], "more than 100 arguments"

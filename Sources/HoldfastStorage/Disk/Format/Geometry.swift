@@ -27,6 +27,9 @@ struct Geometry: Sendable, Hashable {
     /// The longest record; an entry that cannot be written within it is too large.
     let recordLimit: Int
 
+    /// How many segments a store has at most for long. More than full ones take can only be nearly empty, and each is an open file.
+    var usualSegments: Int { capacity / segmentSize + 8 }
+
     /// The geometry of a new store of `capacity` bytes.
     ///
     /// Segments are a 256th of the capacity, but at least 1 MiB; a 16th below 16 MiB.

@@ -175,6 +175,14 @@ struct LogState: Sendable {
         return list.first { !$0.isStuck && !$0.isSyncing } ?? list.first { !$0.isSyncing } ?? list.first
     }
 
+    /// How many segments there are.
+    var count: Int { open.joined().count + full.count + sealed.joined().count }
+
+    /// The sealed segment with the smallest file, if it can be reclaimed now.
+    var smallest: Sealed? {
+        sealed.joined().filter { !$0.isStuck && !$0.isSyncing }.min { $0.segment.size < $1.segment.size }
+    }
+
     /// Closes open segments that are older than the one to be reclaimed next, by a quarter of the store unless `atOnce`; returns
     /// whether there was one.
     ///

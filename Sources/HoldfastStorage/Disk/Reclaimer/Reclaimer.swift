@@ -499,6 +499,20 @@ final class Reclaimer: Sendable {
         }
     }
 
+    /// Carries what is in the smallest segments to one, while there are more segments than usual.
+    ///
+    /// A segment is full when its blobs weigh enough. So if bodies with files of their own are often replaced, segments with one dead
+    /// record each are left, which take too few bytes to be reclaimed for room.
+    func mergeSmall() {
+        // Two for each segment that a caller opens: so there are soon fewer.
+        for _ in 0..<2 {
+            guard log.ask({ $0.count }) >= log.geometry.usualSegments, log.hasSegmentForReclaimer,
+                let smallest = log.ask({ $0.smallest }), smallest.segment.size <= log.geometry.segmentSize / 2,
+                (try? reclaim(smallest, mode: .carryAll, recyclingFor: nil)) != nil
+            else { return }
+        }
+    }
+
     /// Changes: moves the live entries of a sealed segment to the main log and removes it, if that frees something.
     ///
     /// - Returns: how many entries were moved.

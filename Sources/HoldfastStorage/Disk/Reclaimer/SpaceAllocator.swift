@@ -50,6 +50,7 @@ final class SpaceAllocator: Sendable {
     /// Opens a new segment for callers, reserved for the one whose turn it is.
     private func makeRoom(_ destination: LogState.Destination) throws(StoreError) {
         log.close([destination])
+        reclaimer.mergeSmall()
         if let spare = log.takeSpare() {
             try log.begin(spare, destination: destination, isReserved: true)
         } else {
@@ -74,7 +75,7 @@ final class SpaceAllocator: Sendable {
     ///   - isAhead: whether nobody waits for it: then a full device is no reason to evict.
     private func createForCallers(_ kind: LogKind, isAhead: Bool = false) throws(StoreError) -> Segment {
         let size = log.geometry.segmentSize
-        var search = ReclaimAttempts(segments: log.ask { $0.numbers.count })
+        var search = ReclaimAttempts(segments: log.ask { $0.count })
         if log.quota.used > log.quota.capacity / 2 { tuner.begin() }
         while true {
             var deviceError: StoreError?
@@ -110,7 +111,7 @@ final class SpaceAllocator: Sendable {
         try health.checkOpen()
         blobs.retryLeftovers()
         remover.removePendingBlobs()
-        var search = ReclaimAttempts(segments: log.ask { $0.numbers.count })
+        var search = ReclaimAttempts(segments: log.ask { $0.count })
         var hasPendingTombstones = isDeviceFull
         while hasPendingTombstones || !log.quota.hasRoom(bytes, for: .caller) {
             if log.discardSpare() {

@@ -270,7 +270,7 @@ final class BlobFiles: Sendable {
     /// The files last opened for reading, newest at the end: opening one again costs more than a short read.
     private let recent = Mutex<[BlobFile]>([])
     /// How many files are kept open for the next reader.
-    private static let keptOpen = 48
+    static let keptOpen = 48
     /// Blobs that could not be removed; they are tried again if room is needed.
     private let leftovers = Mutex<[UInt64: Int]>([:])
 
