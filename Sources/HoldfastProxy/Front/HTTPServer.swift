@@ -298,7 +298,7 @@
             listener.setOption(.autoRead, value: false).whenComplete { _ in
                 listener.eventLoop.scheduleTask(in: .seconds(1)) {
                     then()
-                    listener.setOption(.autoRead, value: true)
+                    _ = listener.setOption(.autoRead, value: true)
                 }
             }
         }
