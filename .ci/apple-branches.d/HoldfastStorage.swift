@@ -6,6 +6,7 @@
 internal import Glibc
 
 let F_BARRIERFSYNC: Int32 = 85
+let RLIMIT_NOFILE: Int32 = 8
 let F_PREALLOCATE: Int32 = 42
 let F_ALLOCATEALL: Int32 = 4
 let F_PEOFPOSMODE: Int32 = 3
