@@ -93,7 +93,7 @@ public struct POSIXFileSystem: FileSystem {
         }
         guard !SpareDescriptors.contains(descriptor) else {
             _ = systemClose(descriptor)
-            throw FileSystemError(operation: "open", path: path, errno: EMFILE)
+            throw FileSystemError(operation: "open", path: path, errno: SpareDescriptors.errorNumber)
         }
         return OpenFile(descriptor: descriptor)
     }

@@ -13,6 +13,8 @@
 /// files, and ends a process that cannot open one.
 package enum SpareDescriptors {
     private static let count = 32
+    /// The error number of a call that would take one of them.
+    package static let errorNumber = EMFILE
 
     #if canImport(Glibc)
         private static let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

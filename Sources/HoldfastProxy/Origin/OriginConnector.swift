@@ -2,13 +2,6 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Proxy
-    #if canImport(Darwin)
-        private import Darwin
-    #elseif canImport(Glibc)
-        private import Glibc
-    #elseif canImport(Musl)
-        private import Musl
-    #endif
     internal import HoldfastStorage
     internal import NIOCore
     internal import NIOPosix
@@ -35,7 +28,9 @@
             timeout: TimeAmount,
             end: AttemptEnd
         ) async throws -> ByteChannel {
-            guard !SpareDescriptors.areNext else { throw IOError(errnoCode: EMFILE, reason: "connect") }
+            guard !SpareDescriptors.areNext else {
+                throw IOError(errnoCode: SpareDescriptors.errorNumber, reason: "connect")
+            }
             return try await withCheckedThrowingContinuation { continuation in
                 let outcome = Outcome(continuation)
                 end.whenEnded { outcome.resume(.failure(AttemptEnd.BrokenOff())) }

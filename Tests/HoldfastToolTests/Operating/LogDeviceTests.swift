@@ -77,7 +77,7 @@
             let lost = try #require(objects[loss]?["lost"] as? Int)
             #expect(
                 lost >= 1 && objects.count { $0?["status"] as? Int == 200 } + lost == number,
-                "\(lost) of \(number)"
+                "\(lost) of \(number); \(objects.map { $0?["lost"] ?? $0?["status"] ?? "cut off" })"
             )
             #expect(objects[(loss + 1)...].allSatisfy { $0?["status"] as? Int == 200 })
             #expect(proxy.errorText.split(separator: "\n").count { $0.contains("cannot write the log") } == 1)
