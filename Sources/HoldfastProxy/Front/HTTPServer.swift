@@ -145,8 +145,6 @@
             let counters = ServerCounters()
             let executors: [ObjectIdentifier: EventLoopExecutor]
             let registry: Mutex<ConnectionRegistry>
-            /// Whether nothing is accepted for now, because hardly a descriptor is left.
-            let isPausing = Atomic(false)
 
             init(configuration: ServerConfiguration, group: any EventLoopGroup, handler: any ClientHandler) {
                 self.configuration = configuration
@@ -214,14 +212,6 @@
                 _ connection: any ServedConnection,
                 channel: any Channel
             ) -> ConnectionRegistry.Admission {
-                if SpareDescriptors.areNext {
-                    if let listener = channel.parent, !isPausing.exchange(true, ordering: .relaxed) {
-                        let text = AcceptFailures.withoutDescriptors
-                        configuration.onFailure?(ProxyFailure(.connection, text: "\(text); trying again in a second"))
-                        AcceptFailures.pause(listener) { [self] in isPausing.store(false, ordering: .relaxed) }
-                    }
-                    return .dropped
-                }
                 let (admission, displaced) = registry.withLock { $0.admit(connection) }
                 displaced?.cut()
                 if admission != .served {
@@ -271,33 +261,46 @@
         }
     }
 
-    /// Reports connections that could not be accepted, and keeps temporary errors from the end of the pipeline.
+    /// Reports connections that cannot be accepted, and then accepts none for a second.
     private final class AcceptFailures: ChannelInboundHandler {
         typealias InboundIn = any Channel
 
         private let tell: (@Sendable (ProxyFailure) -> Void)?
+        private var isPausing = false
 
         init(tell: (@Sendable (ProxyFailure) -> Void)?) {
             self.tell = tell
         }
 
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            // Here and not on the connection's own event loop, which may be busy: many could be accepted before it looks.
+            guard SpareDescriptors.areNext else { return context.fireChannelRead(data) }
+            unwrapInboundIn(data).close(promise: nil)
+            pause(context.channel, because: Self.withoutDescriptors)
+        }
+
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
             guard let error = error as? IOError else { return context.fireErrorCaught(error) }
             let isOut = error.errnoCode == EMFILE || error.errnoCode == ENFILE
-            let what = isOut ? Self.withoutDescriptors : "a connection could not be accepted"
-            tell?(ProxyFailure(.connection, text: "\(what); trying again in a second: \(error)"))
-            Self.pause(context.channel)
+            pause(
+                context.channel,
+                because: "\(isOut ? Self.withoutDescriptors : "a connection could not be accepted"): \(error)"
+            )
         }
 
-        static let withoutDescriptors = "no file descriptors are left for a connection (ulimit -n)"
+        private static let withoutDescriptors = "no file descriptors are left for a connection (ulimit -n)"
 
         /// Accepts nothing for a second.
         ///
         /// A socket whose accept failed stays readable, so it is tried again at once for as long as reads are wanted.
-        static func pause(_ listener: any Channel, then: @escaping @Sendable () -> Void = {}) {
+        private func pause(_ listener: any Channel, because reason: String) {
+            guard !isPausing else { return }
+            isPausing = true
+            tell?(ProxyFailure(.connection, text: "\(reason); trying again in a second"))
+            let handler = NIOLoopBound(self, eventLoop: listener.eventLoop)
             listener.setOption(.autoRead, value: false).whenComplete { _ in
                 listener.eventLoop.scheduleTask(in: .seconds(1)) {
-                    then()
+                    handler.value.isPausing = false
                     _ = listener.setOption(.autoRead, value: true)
                 }
             }

@@ -28,10 +28,7 @@
             timeout: TimeAmount,
             end: AttemptEnd
         ) async throws -> ByteChannel {
-            guard !SpareDescriptors.areNext else {
-                throw IOError(errnoCode: SpareDescriptors.errorNumber, reason: "connect")
-            }
-            return try await withCheckedThrowingContinuation { continuation in
+            try await withCheckedThrowingContinuation { continuation in
                 let outcome = Outcome(continuation)
                 end.whenEnded { outcome.resume(.failure(AttemptEnd.BrokenOff())) }
                 let timer = loop.scheduleTask(in: timeout) { outcome.resume(.failure(TimedOut())) }
@@ -58,6 +55,10 @@
                 .connectTimeout(timeout)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
+                        // Only now: many calls may wait for the name's addresses before they take a descriptor.
+                        guard !SpareDescriptors.areNext else {
+                            throw IOError(errnoCode: SpareDescriptors.errorNumber, reason: "connect")
+                        }
                         let pipeline = channel.pipeline.syncOperations
                         let closer = tls.map { _ in PromptClose() }
                         if let closer { try pipeline.addHandler(closer) }

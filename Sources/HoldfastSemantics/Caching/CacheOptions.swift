@@ -185,7 +185,7 @@ public struct CacheOptions: Sendable, Hashable {
 
     /// The most bytes of a body of known length that are still fetched for the store after the last reader has left; 16 KiB by
     /// default, which servers send before they wait for an acknowledgement (RFC 6928), so that they are on their way anyway. 0:
-    /// none.
+    /// none. What has not arrived 5 s later is given up, and nobody waits for it.
     public var abandonedBodyAllowance = 16 << 10
 
     /// The most variants of one URI that are offered for revalidation at once; 16 by default, at least 1. A store has its own

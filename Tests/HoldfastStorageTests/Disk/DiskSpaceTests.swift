@@ -111,6 +111,30 @@ struct DiskSpaceTests {
         await store.close()
     }
 
+    @Test("A small store finds room although its main log holds only marks and tombstones that an old entry keeps")
+    func marks() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files, capacity: 1 << 20)
+        for number in 0..<100 { try await store.put("old\(number)", [UInt8](repeating: 1, count: 1_000)) }
+        var refused = 0
+        for number in 0..<4_000 {
+            do throws(StoreError) {
+                _ = try await store.purge(.tag("tag\(number)"), now: .at(0))
+                _ = try await store.purge(.keyPrefix(Array("prefix\(number)".utf8)), now: .at(0))
+                try await store.invalidate(StoreKey("none\(number)"))
+                if number % 8 == 0 { try await store.put("new\(number % 64)", [UInt8](repeating: 2, count: 1_000)) }
+            } catch {
+                refused += 1
+            }
+        }
+        #expect(refused == 0)
+        for number in 0..<200 {
+            try await store.put("late\(number)", [UInt8](repeating: 3, count: 1_000))
+        }
+        #expect(try await store.get("late199").count == 1)
+        await store.close()
+    }
+
     @Test("A body that a reader holds open counts until it is closed, although its file is unlinked")
     func heldBodies() async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)

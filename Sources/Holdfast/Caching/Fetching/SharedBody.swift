@@ -22,6 +22,8 @@ final class SharedBody: Sendable {
         var stall: Stall?
         /// The pause of the pump that has lasted too long.
         var overdueRest = 0
+        /// Gives up the rest that is fetched for the store alone, if it takes too long.
+        var giveUp: Task<Void, Never>?
 
         mutating func takePump() -> CheckedContinuation<Void, Never>? {
             defer { pump = nil }
@@ -39,6 +41,8 @@ final class SharedBody: Sendable {
     private static let windowLimit = 1 << 20
     private static let chunkSize = 64 << 10
     private static let longestStall = Duration.seconds(30)
+    /// How long it may take to fetch the rest for the store alone: an origin that is silent must not hold its connection.
+    private static let longestFinish = Duration.seconds(5)
 
     /// The body's length, if known.
     let length: Int?
@@ -78,13 +82,15 @@ final class SharedBody: Sendable {
 
     /// Lets the body be fetched to its end for the store, even without readers.
     func goOn() {
+        state.withLock { $0.giveUp.take() }?.cancel()
         change { $0.open(readers: 0, goesOn: true) }
     }
 
-    /// Reserves a reader that will start at the beginning; false if the beginning is no longer available.
+    /// Reserves a reader that will start at the beginning; false if the beginning is no longer available, or if the rest is only
+    /// fetched for the store, which may be given up.
     func reserveReader() -> Bool {
         let canFollow = canFollow
-        return state.withLock { $0.body.reserve(canFollow: canFollow) }
+        return state.withLock { $0.giveUp == nil && $0.body.reserve(canFollow: canFollow) }
     }
 
     /// Gives up a reserved reader.
@@ -103,6 +109,7 @@ final class SharedBody: Sendable {
 
     /// Fetches the body for all readers, until its end, its failure, or until the last reader has left.
     func pump() async {
+        defer { state.withLock { $0.giveUp }?.cancel() }
         while true {
             let canFollow = canFollow
             switch state.withLock({ $0.body.demand(canFollow: canFollow) }) {
@@ -280,12 +287,26 @@ final class SharedBody: Sendable {
                 let rest = length.map { $0 - state.body.end }
                 let finishes = isStoring && rest.map { $0 <= allowance } ?? false
                 state.body.abandon(goesOn: finishes)
+                if finishes { state.giveUp = giveUp(at: clock.now.advanced(by: SharedBody.longestFinish)) }
                 stops = !finishes
             }
             return (stops, state.takePump())
         }
         if stops { upstream.cancel() }
         pump?.resume()
+    }
+
+    /// Ends the transfer at that time, unless it is over.
+    private func giveUp(at end: MonotonicInstant) -> Task<Void, Never> {
+        Task { [weak self, clock] in
+            guard (try? await clock.sleep(until: end)) != nil, let self else { return }
+            let pump = state.withLock { state in
+                state.body.abandon(goesOn: false)
+                return state.takePump()
+            }
+            upstream.cancel()
+            pump?.resume()
+        }
     }
 
     /// The pump has news for all readers.

@@ -124,8 +124,8 @@ final class Log: Sendable {
     }
 
     /// Sets what determines the next victim.
-    func setPreference(window: Double, isMainDead: Bool) {
-        state.withLock { ($0.window, $0.isMainDead) = (window, isMainDead) }
+    func setPreference(window: Double, isMainDead: Bool, isMainRequired: Bool) {
+        state.withLock { ($0.window, $0.isMainDead, $0.isMainRequired) = (window, isMainDead, isMainRequired) }
     }
 
     /// Records that a segment could not be reclaimed, so that another is tried next time.

@@ -81,6 +81,8 @@ struct LogState: Sendable {
     var window = WindowTuner.shares[1]
     /// Whether the main log's oldest segment is mostly dead, see ``RetentionPolicy``.
     var isMainDead = false
+    /// Whether most of it has to be carried in any case, so that reclaiming it frees little.
+    var isMainRequired = false
     /// The highest number that a segment has or will have next.
     var highestNumber: UInt64 = 0
     /// A segment made in advance, so that a put need not wait for one.
@@ -157,12 +159,14 @@ struct LogState: Sendable {
     var victim: Sealed? {
         let (small, main) = (oldest(.small), oldest(.main))
         let weights = (small: weight(.small), main: weight(.main))
+        // Its tombstones and marks are needed for as long as there is something older: so that has to go first.
+        let yields = !isMainRequired || (small?.segment.number ?? .max) > (main?.segment.number ?? 0)
         let kind = RetentionPolicy.log(
             small: weights.small,
             total: weights.small.addingSaturated(weights.main),
             window: window,
             canTakeSmall: small != nil,
-            canTakeMain: main != nil,
+            canTakeMain: main != nil && yields,
             isMainDead: isMainDead
         )
         return kind.flatMap { $0 == .small ? small : main }

@@ -40,35 +40,77 @@ final class Reclaimer: Sendable {
     ) throws(StoreError) -> Segment? {
         log.sealFull()
         awaitRetired()
-        let (window, isMainDead) = (lookup.tuner.share, try isMainDead())
-        log.setPreference(window: window, isMainDead: isMainDead)
+        let main = try log.ask { $0.oldest(.main) }.map(contents)
+        log.setPreference(
+            window: lookup.tuner.share,
+            isMainDead: main?.isMostlyDead ?? false,
+            isMainRequired: main?.isMostlyRequired ?? false
+        )
         guard let victim = try nextVictim(dropsUnpinned: dropsUnpinned, isDeviceFull: isDeviceFull) else {
             throw StoreError.noSpace
         }
         return try reclaim(victim.segment, mode: victim.mustDrop || dropsUnpinned ? .drop : .select, recyclingFor: kind)
     }
 
-    /// Whether the main log's oldest segment is mostly dead.
-    private func isMainDead() throws(StoreError) -> Bool {
-        guard let oldest = log.ask({ $0.oldest(.main) }) else { return false }
-        let live = try live(in: oldest)
-        return RetentionPolicy.isMostlyDead(
-            live: live.bytes,
-            recordBytes: oldest.segment.size,
-            blobBytes: live.blobBytes
-        )
+    /// What a segment holds that is still of use.
+    private struct Contents {
+        /// The number of entries that are still those of their keys, and the bytes of their records and blobs.
+        var entries = 0
+        var entryBytes = 0
+        var blobBytes = 0
+        /// The bytes of tombstones and marks that something older may still need.
+        var markBytes = 0
+        /// What a reclaim must write in any case, with its rows: pinned entries, tombstones and marks; and the bytes of pinned blobs.
+        var requiredBytes = 0
+        var pinnedBlobBytes = 0
+        let segmentBytes: Int
+
+        var isMostlyDead: Bool {
+            RetentionPolicy.isMostlyDead(live: entryBytes + markBytes, recordBytes: segmentBytes, blobBytes: blobBytes)
+        }
+
+        var isMostlyRequired: Bool {
+            RetentionPolicy.isMostlyRequired(
+                required: requiredBytes.addingSaturated(pinnedBlobBytes),
+                of: segmentBytes.addingSaturated(blobBytes)
+            )
+        }
     }
 
-    /// How many entries of a segment are still the ones of their keys, and the bytes of their records and blobs.
-    private func live(in sealed: LogState.Sealed) throws(StoreError) -> (entries: Int, bytes: Int, blobBytes: Int) {
+    private func contents(of sealed: LogState.Sealed) throws(StoreError) -> Contents {
+        let tombstone = RecordHeader.size / 16 * 16 + 16 + TableRow.size
         let table = try log.table(of: sealed)
         let blobs = Dictionary(table.blobs.map { ($0.place, $0.blocks) }, uniquingKeysWith: { first, _ in first })
-        return table.rows.reduce(into: (0, 0, 0)) { live, row in
-            guard row.kind == .entry, withRow(of: row, in: sealed.segment, { _, _ in true }) == true else { return }
-            live.entries += 1
-            live.bytes += Int(row.units) * Geometry.unit
-            live.blobBytes = live.blobBytes.addingSaturated(blobs[row.place] ?? 0)
+        let keepsMarks = isNewerThanAnother(sealed.segment)
+        return table.rows.reduce(into: Contents(segmentBytes: sealed.segment.size)) { contents, row in
+            let bytes = Int(row.units) * Geometry.unit
+            guard row.kind == .entry else {
+                contents.markBytes += keepsMarks ? bytes : 0
+                contents.requiredBytes += bytes + TableRow.size
+                return
+            }
+            let found = withRow(of: row, in: sealed.segment) { shard, current in
+                let hidesOlder =
+                    current.shadows || shard.mayHide(row.primary, fragment: current.fragment, variant: row.variant)
+                return (isPinned: current.isPinned, hidesOlder: hidesOlder)
+            }
+            guard let found else { return }
+            let blobBytes = blobs[row.place] ?? 0
+            contents.entries += 1
+            contents.entryBytes += bytes
+            contents.blobBytes = contents.blobBytes.addingSaturated(blobBytes)
+            if found.isPinned {
+                contents.requiredBytes += bytes + TableRow.size + BlobRow.size
+                contents.pinnedBlobBytes = contents.pinnedBlobBytes.addingSaturated(blobBytes)
+            } else if found.hidesOlder {
+                contents.requiredBytes += tombstone
+            }
         }
+    }
+
+    /// Whether there is a segment with a lower number, which may hold what the tombstones and marks of this one remove.
+    private func isNewerThanAnother(_ segment: Segment) -> Bool {
+        log.ask { $0.numbers.contains { $0 < segment.number } }
     }
 
     /// Calls `body` with the index row that points to a record, under the lock of its shard; nil if there is none.
@@ -106,27 +148,12 @@ final class Reclaimer: Sendable {
         if !isDeviceFull, log.hasSegmentForReclaimer { return (victim, false) }
         // A device that failed midway has used up the reserve: a segment that needs no more than what is left restores it.
         let room = log.ask { $0.roomAhead }
-        if try mustCarry(of: victim) <= room { return (victim, true) }
+        if try contents(of: victim).requiredBytes <= room { return (victim, true) }
         for number in log.ask({ $0.sealedSegments.map(\.number) }) {
             guard let sealed = log.ask({ $0.sealed(number) }) else { continue }
-            if try mustCarry(of: sealed) <= room { return (sealed, true) }
+            if try contents(of: sealed).requiredBytes <= room { return (sealed, true) }
         }
         return nil
-    }
-
-    /// How many bytes a reclaim of a segment must write in any case: pinned entries, tombstones and marks.
-    private func mustCarry(of victim: LogState.Sealed) throws(StoreError) -> Int {
-        let tombstone = RecordHeader.size / 16 * 16 + 16 + TableRow.size
-        return try log.table(of: victim).rows.reduce(0) { sum, row in
-            let bytes = Int(row.units) * Geometry.unit + TableRow.size
-            guard row.kind == .entry else { return sum + bytes }
-            let needed = withRow(of: row, in: victim.segment) { shard, current in
-                if current.isPinned { return bytes + BlobRow.size }
-                return current.shadows || shard.mayHide(row.primary, fragment: current.fragment, variant: row.variant)
-                    ? tombstone : 0
-            }
-            return sum + (needed ?? 0)
-        }
     }
 
     /// Waits a moment for readers that will soon release segments that are gone, which releases their bytes.
@@ -264,8 +291,10 @@ final class Reclaimer: Sendable {
             )
         }
         let blobBytes = candidates.reduce(0) { $0.addingSaturated($1.blobBytes) }
+        let marks = isNewerThanAnother(segment) ? rows.filter { $0.kind != .entry } : []
+        let markBytes = marks.reduce(0) { $0 + Int($1.units) * Geometry.unit }
         let carried = policy.withLock {
-            $0.carried(of: candidates, bar: bar, recordBytes: segment.size, blobBytes: blobBytes)
+            $0.carried(of: candidates, bar: bar, recordBytes: segment.size - markBytes, blobBytes: blobBytes)
         }
         return Set(zip(places, carried).lazy.filter(\.1).map(\.0))
     }
@@ -518,9 +547,9 @@ final class Reclaimer: Sendable {
     /// - Returns: how many entries were moved.
     func compact(_ number: UInt64) throws(StoreError) -> Int {
         guard let sealed = log.ask({ $0.sealed(number) }) else { return 0 }
-        let live = try live(in: sealed)
+        let live = try contents(of: sealed)
         // A segment that is mostly alive is left as it is: copying it frees almost nothing.
-        guard live.bytes < sealed.segment.size / 4 * 3 else { return 0 }
+        guard live.entryBytes + live.markBytes < sealed.segment.size / 4 * 3 else { return 0 }
         _ = try reclaim(sealed, mode: .carryAll, recyclingFor: nil)
         return live.entries
     }

@@ -131,6 +131,16 @@ package struct RetentionPolicy: Sendable {
         return dead > 0 && dead * 100 >= all * Double(goingShare)
     }
 
+    /// Whether reclaiming a segment would free less than evicting the entries below a bar should, even if everything that may be
+    /// evicted was.
+    ///
+    /// - Parameters:
+    ///   - required: the bytes of what must be carried: pinned entries with their blobs, tombstones and marks.
+    ///   - bytes: the bytes of all records, and of the blobs that still exist.
+    package static func isMostlyRequired(required: Int, of bytes: Int) -> Bool {
+        Double(max(0, required)) * 100 > Double(max(0, bytes)) * Double(100 - goingShare)
+    }
+
     /// Which of the entries of a segment are carried, in their order; the others are evicted.
     ///
     /// Pinned ones always are. If the credit is not enough for all above the bar, the best are. If the dead bytes free as much as
@@ -139,7 +149,8 @@ package struct RetentionPolicy: Sendable {
     ///
     /// - Parameters:
     ///   - bar: see ``bar(of:)``.
-    ///   - recordBytes: the bytes of all records of the segment, including dead ones.
+    ///   - recordBytes: the bytes of all records of the segment, including dead ones, but not tombstones and marks that may still
+    ///     be needed.
     ///   - blobBytes: the bytes of the blobs that still exist.
     package mutating func carried(of candidates: [Candidate], bar: Int, recordBytes: Int, blobBytes: Int) -> [Bool] {
         recordCredit = Self.raised(recordCredit, by: recordBytes, reach: recordReach)

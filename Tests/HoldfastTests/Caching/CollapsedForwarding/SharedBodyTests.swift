@@ -190,6 +190,30 @@ struct SharedBodyTests {
         #expect((bench.cache.store.statistics.bytesUsed > 0) == isStored)
     }
 
+    @Test("The rest that is fetched for the store alone is given up after five seconds, and nobody joins it")
+    func silentRest() async throws {
+        var options = CacheOptions()
+        options.abandonedBodyAllowance = Self.size
+        let ended = CountWatch()
+        let source = GatedSource(Self.chunks, ended: ended)
+        let bench = Self.bench(source, options: options)
+        func readSome() async throws {
+            let first = try await bench.pipeline.send(.get())
+            source.open(7)
+            _ = try await Self.read(first, 7)
+        }
+        try await readSome()
+        // The origin is silent now.
+        #expect(try await bench.load() == .network("again"))
+        try await bench.clock.waitForSleeps(1)
+        bench.clock.advance(by: .milliseconds(4_999))
+        #expect(ended.count == 0)
+        bench.clock.advance(by: .milliseconds(1))
+        try await ended.wait(for: 1)
+        await bench.waitForQuiet()
+        #expect(try await bench.load().body == "again")
+    }
+
     @Test("A body that is fetched for the store alone is abandoned when the store fails")
     func storeFailsWithoutReaders() async throws {
         var options = CacheOptions()
