@@ -332,9 +332,40 @@ struct Redactor {
         for secret in [secret, secret.removingPercentEncoding ?? secret]
         where secret.count >= Redactor.shortestSecret && !Redaction.mark.contains(secret) {
             secrets.insert(secret)
-            // As it stands in JSON.
-            secrets.insert(secret.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))
+            // As it stands in JSON, and in JSON that is a string in JSON.
+            let once = Self.escaped(secret)
+            secrets.formUnion(once)
+            for form in once { secrets.formUnion(Self.escaped(form)) }
         }
+    }
+
+    /// The forms of a text in a JSON string: writers differ in whether they escape slashes, and what is not ASCII.
+    private static func escaped(_ text: String) -> Set<String> {
+        let choices = [(false, false), (false, true), (true, false), (true, true)]
+        return Set(choices.map { escaped(text, slash: $0.0, nonASCII: $0.1) })
+    }
+
+    /// A text as it stands in a JSON string (RFC 8259 §7).
+    private static func escaped(_ text: String, slash: Bool, nonASCII: Bool) -> String {
+        var written = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\\", "\"": written += "\\\(scalar)"
+            case "/" where slash: written += "\\/"
+            case "\u{8}": written += "\\b"
+            case "\t": written += "\\t"
+            case "\n": written += "\\n"
+            case "\u{c}": written += "\\f"
+            case "\r": written += "\\r"
+            case _ where scalar.value < 0x20 || nonASCII && !scalar.isASCII:
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    written += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
+            default: written.unicodeScalars.append(scalar)
+            }
+        }
+        return written
     }
 
     /// A text without the users in its URLs; a field may have several.

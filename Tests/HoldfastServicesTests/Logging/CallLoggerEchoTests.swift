@@ -126,6 +126,18 @@ struct CallLoggerEchoTests {
             json: #"{"seen":"it was \"s3cret\\ again"}"#
         ),
         Exchange(
+            testDescription: "a secret of two lines in JSON",
+            type: "application/json",
+            content: #"{"password":"one-s3cret\n\ts3cret\u0001two"}"#,
+            json: #"{"seen":"it was one-s3cret\n\ts3cret\u0001two"}"#
+        ),
+        Exchange(
+            testDescription: "a secret that is escaped in JSON in JSON, with its slash and its accent or without",
+            type: "application/json",
+            content: #"{"password":"s3cret\"a/é\\"}"#,
+            json: #"{"seen":["{\"a\":\"s3cret\\\"a\\/é\\\\\"}","{\"b\":\"s3cret\\\"a/\\u00e9\\\\\"}"]}"#
+        ),
+        Exchange(
             testDescription: "a secret that is a number",
             type: "application/json",
             content: #"{"pin":735371}"#,
