@@ -108,11 +108,11 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
         ) {
             // libcurl asks for the content again if a reused connection broke before any response, to send the request a second
             // time. Whether that is safe is for the pipeline to decide, and without content to send again, Foundation would wait
-            // forever, so the exchange ends here; on another queue, because this one is the session's own, where cancelling a task
-            // traps. Content that is known to have left may not have been reported yet by the delegate's queue.
+            // forever, so the exchange ends here. Content that is known to have left may not have been reported yet by the delegate's
+            // queue.
             if let exchange = exchange(of: task) {
                 exchange.receivedProgress(sent: task.countOfBytesSent, of: task.countOfBytesExpectedToSend)
-                DispatchQueue.global().async { exchange.receivedStaleConnection() }
+                exchange.receivedStaleConnection()
             }
             completionHandler(nil)
         }
@@ -141,6 +141,24 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
     #endif
 }
 
+/// Runs the calls that make, start, cancel and end tasks, in their order.
+///
+/// On Linux, each of them waits for the one queue on which Foundation reads for all sessions of the process, and a long response
+/// head can occupy that for seconds. So they run on a thread that nothing else waits for: neither deadlines nor the cooperative pool.
+enum FoundationQueue {
+    #if !canImport(Darwin)
+        private static let queue = DispatchQueue(label: "holdfast.url-session.tasks", qos: .userInitiated)
+    #endif
+
+    static func perform(_ call: @escaping @Sendable () -> Void) {
+        #if canImport(Darwin)
+            call()
+        #else
+            queue.async(execute: call)
+        #endif
+    }
+}
+
 #if !canImport(Darwin)
     internal import Foundation
 
@@ -150,9 +168,8 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
     /// with a fast connection, hundreds of megabytes wait in memory for a delegate that writes them to a file. But it adds them on
     /// the queue that it reads on, so while ``addOperation(_:)`` does not return, nothing is read, and the servers wait.
     ///
-    /// All sessions of the process are read on that one queue, and tasks are made and started on it, also from threads of the
-    /// cooperative pool. So it waits only for the delegate's own work, which is at most a write to a file, and never for a reader:
-    /// that would be waiting for a thread that waits for it.
+    /// All sessions of the process are read on that one queue, and tasks are made and started on it. So it waits only for the
+    /// delegate's own work, which is at most a write to a file, and never for a reader.
     ///
     /// Proof: the operation queue is thread-safe by itself, and what is added here changes only under `condition`.
     final class DelegateQueue: OperationQueue, @unchecked Sendable {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-private import Dispatch
 internal import Foundation
 internal import HoldfastSemantics
 internal import HoldfastStorage
@@ -49,21 +48,27 @@ final class URLSessionExchange: Sendable {
 
     // MARK: For the caller's task
 
-    /// Starts `task` and waits for the final response head.
+    /// Starts the task that `makeTask` returns and waits for the final response head.
     ///
     /// - Throws: ``ServiceError``, or `CancellationError` promptly if the calling task is cancelled.
-    func head(of task: URLSessionTask) async throws -> HTTPURLResponse {
+    func head(of makeTask: @escaping @Sendable () throws -> URLSessionTask) async throws -> HTTPURLResponse {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                if let outcome = state.withLock({ $0.begin(task, continuation: continuation) }) {
-                    task.cancel()
-                    continuation.resume(with: outcome)
-                } else {
-                    task.resume()
-                }
+                perform(state.withLock { $0.wait(continuation) })
+                FoundationQueue.perform { self.start(makeTask) }
             }
         } onCancel: {
             cancel()
+        }
+    }
+
+    private func start(_ makeTask: () throws -> URLSessionTask) {
+        guard state.withLock({ $0.isRunning }) else { return }
+        do {
+            let task = try makeTask()
+            if state.withLock({ $0.begin(task) }) { task.resume() } else { task.cancel() }
+        } catch {
+            perform(state.withLock { $0.fail(error, keepsBuffer: false) })
         }
     }
 
@@ -200,15 +205,6 @@ final class URLSessionExchange: Sendable {
         )
     }
 
-    #if !canImport(Darwin)
-        /// Cancels a task; waits until its session has delivered what it has just read.
-        private func end(_ task: URLSessionTask) {
-            // On the delegate's own queue, each would wait for the other.
-            guard OperationQueue.current is DelegateQueue else { return task.cancel() }
-            DispatchQueue.global().async { task.cancel() }
-        }
-    #endif
-
     private func perform(_ actions: [ExchangeState.Action]) {
         for action in actions {
             switch action {
@@ -217,11 +213,7 @@ final class URLSessionExchange: Sendable {
             case .resumeReader(let continuation, let outcome):
                 continuation.resume(with: outcome)
             case .cancel(let task):
-                #if canImport(Darwin)
-                    task.cancel()
-                #else
-                    end(task)
-                #endif
+                FoundationQueue.perform { task.cancel() }
             case .release:
                 // The references end with the action.
                 break
@@ -315,15 +307,21 @@ struct ExchangeState {
         progress = upload.hasContent ? .headSent : .bodySent
     }
 
-    /// Takes the task to run and the waiter for its head; returns the result if the exchange was cancelled before.
-    mutating func begin(
-        _ task: URLSessionTask,
-        continuation: HeadContinuation
-    ) -> Result<HTTPURLResponse, any Error>? {
-        if case .failed(let error) = transfer { return .failure(error) }
-        self.task = task
+    /// Whether the transfer has not ended.
+    var isRunning: Bool { if case .running = transfer { true } else { false } }
+
+    /// The caller waits for the head.
+    mutating func wait(_ continuation: HeadContinuation) -> [Action] {
+        if case .failed(let error) = transfer { return [.resumeHead(continuation, .failure(error))] }
         headWaiter = continuation
-        return nil
+        return []
+    }
+
+    /// Takes the task to run; returns false if the exchange has ended before.
+    mutating func begin(_ task: URLSessionTask) -> Bool {
+        guard isRunning else { return false }
+        self.task = task
+        return true
     }
 
     /// Why the file with the request body could not be sent as it was.

@@ -109,17 +109,20 @@ public final class URLSessionTransport: Transport {
     #endif
 
     deinit {
-        invalidate()
+        guard bridge != nil, !isInvalidated.withLock({ $0 }) else { return }
+        FoundationQueue.perform { [session] in session.finishTasksAndInvalidate() }
     }
 
     /// Ends the session that this transport made once its running exchanges have ended; later ones fail. Idempotent.
     public func invalidate() {
         guard bridge != nil else { return }
-        let isFirst = isInvalidated.withLock { isInvalidated in
-            defer { isInvalidated = true }
-            return !isInvalidated
+        FoundationQueue.perform { [self] in
+            let isFirst = isInvalidated.withLock { isInvalidated in
+                defer { isInvalidated = true }
+                return !isInvalidated
+            }
+            if isFirst { session.finishTasksAndInvalidate() }
         }
-        if isFirst { session.finishTasksAndInvalidate() }
     }
 
     public var enforcesDeadline: Bool { true }
@@ -152,12 +155,13 @@ public final class URLSessionTransport: Transport {
         )
         let presented = presentedFields(of: upload.request, context)
         let isIdempotent = context.options.isIdempotent ?? RequestMethod(request).isIdempotent
-        let task = try makeTask(for: upload, isIdempotent: isIdempotent, exchange)
         let watches = watch(exchange, idleLimit: idleLimit, context: context)
         defer {
             for watch in watches { watch.cancel() }
         }
-        let head = try await exchange.head(of: task)
+        let head = try await exchange.head { [self] in
+            try makeTask(for: upload, isIdempotent: isIdempotent, exchange)
+        }
         var response = response(head, to: request, url: url, exchange: exchange)
         // Cookies change during calls, and whose response this is depends on those that were sent.
         let isCertain =
@@ -248,7 +252,7 @@ public final class URLSessionTransport: Transport {
             // libcurl would drop the content, or announce a file's length and send nothing of it.
             if upload.hasContent, RequestMethod(upload.request) == .head { throw TransferFailure.noContentInHead }
         #endif
-        // Making a task traps once the session is invalidated, so a lock separates the two; neither does I/O.
+        // Making a task traps once the session is invalidated, so a lock separates the two.
         let task: URLSessionTask? = isInvalidated.withLock { isInvalidated in
             isInvalidated ? nil : rawTask(for: upload, isIdempotent: isIdempotent, exchange)
         }

@@ -268,7 +268,7 @@ struct DiskClosingTests {
 
     @Test(
         "A store whose device fails at any step, also while it copies what it keeps, can be closed",
-        .timeLimit(.minutes(2)),
+        .timeLimit(.minutes(20)),
         arguments: 0..<4
     )
     func failedCopy(_ number: Int) async throws {

@@ -24,7 +24,10 @@ struct ExchangeStateTests {
         var state = ExchangeState(upload: upload, buffer: buffer, start: SystemClock().now)
         let head = try #require(HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: nil))
         _ = try await withCheckedThrowingContinuation { continuation in
-            if let outcome = state.begin(task, continuation: continuation) { return continuation.resume(with: outcome) }
+            let actions = state.wait(continuation)
+            #expect(actions.isEmpty)
+            let begins = state.begin(task)
+            #expect(begins)
             for case .resumeHead(let waiter, let outcome) in state.note(head) { waiter.resume(with: outcome) }
         }
         guard case .failure = state.readBack(1, outcome: .failure(CocoaError(.fileReadUnknown))) else {
