@@ -275,7 +275,7 @@ struct ExchangeState {
     }
 
     /// How far the exchange has certainly or possibly progressed.
-    private(set) var progress: TransportProgress
+    private(set) var progress = TransportProgress.notSent
     /// The final response head.
     private(set) var head: HTTPURLResponse?
     /// The last time that something was seen to happen before the head.
@@ -303,8 +303,6 @@ struct ExchangeState {
         self.upload = upload
         self.buffer = buffer
         lastActivity = start
-        // URLSession does not report that the head was sent. A request without content may have been sent completely.
-        progress = upload.hasContent ? .headSent : .bodySent
     }
 
     /// Whether the transfer has not ended.
@@ -321,6 +319,8 @@ struct ExchangeState {
     mutating func begin(_ task: URLSessionTask) -> Bool {
         guard isRunning else { return false }
         self.task = task
+        // URLSession does not report that the head was sent. A request without content may have been sent completely.
+        progress = upload?.hasContent == true ? .headSent : .bodySent
         return true
     }
 

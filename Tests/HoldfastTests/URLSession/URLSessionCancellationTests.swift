@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import Dispatch
 import Foundation
-import Holdfast
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
 import Synchronization
 import Testing
+
+@testable import Holdfast
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -144,6 +146,30 @@ struct URLSessionCancellationTests {
         #expect(error?.progress == .bodySent)
         #expect(try await server.connectionEnds(atLeast: 1).map(\.endedBy) == [.peer])
     }
+
+    #if !canImport(Darwin)
+        @Test("A deadline and a cancellation are kept while Foundation is busy, and nothing is sent later")
+        func foundationIsBusy() async throws {
+            let server = try LoopbackServer.start { _ in LoopbackReply() }
+            let busy = DispatchSemaphore(value: 0)
+            FoundationQueue.perform { busy.wait() }
+            let transport = URLSessionTransport()
+            let clock = ManualClock()
+            let context = CallContext(clock: clock, deadline: clock.now.advanced(by: .seconds(5)))
+            let late = Task { try await transport.send(server.url(), context: context) }
+            try await clock.waitForSleeps(1)
+            clock.advance(by: .seconds(5))
+            let error = await #expect(throws: ServiceError.self) { try await late.value }
+            #expect(error?.code == .timeout)
+            #expect(error?.progress == .notSent)
+            let cancelled = Task { try await transport.send(server.url()) }
+            cancelled.cancel()
+            await #expect(throws: CancellationError.self) { try await cancelled.value }
+            busy.signal()
+            _ = try await transport.send(server.url())
+            #expect(server.requests.count == 1)
+        }
+    #endif
 
     @Test("A deadline that has passed already sends nothing")
     func deadlinePassed() async throws {
