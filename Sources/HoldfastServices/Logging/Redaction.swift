@@ -345,24 +345,22 @@ struct Redactor {
         return Set(choices.map { escaped(text, slash: $0.0, nonASCII: $0.1) })
     }
 
+    private static let shortEscapes: [Unicode.Scalar: String] = [
+        "\\": "\\\\", "\"": "\\\"", "\u{8}": "\\b", "\t": "\\t", "\n": "\\n", "\u{c}": "\\f", "\r": "\\r",
+    ]
+
     /// A text as it stands in a JSON string (RFC 8259 §7).
     private static func escaped(_ text: String, slash: Bool, nonASCII: Bool) -> String {
         var written = ""
         for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\\", "\"": written += "\\\(scalar)"
-            case "/" where slash: written += "\\/"
-            case "\u{8}": written += "\\b"
-            case "\t": written += "\\t"
-            case "\n": written += "\\n"
-            case "\u{c}": written += "\\f"
-            case "\r": written += "\\r"
-            case _ where scalar.value < 0x20 || nonASCII && !scalar.isASCII:
-                for unit in String(scalar).utf16 {
-                    let digits = String(unit, radix: 16)
-                    written += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-                }
-            default: written.unicodeScalars.append(scalar)
+            if let short = shortEscapes[scalar] {
+                written += short
+            } else if scalar == "/", slash {
+                written += "\\/"
+            } else if scalar.value < 0x20 || nonASCII && !scalar.isASCII {
+                for unit in String(scalar).utf16 { written += "\\u" + String(0x1_0000 + Int(unit), radix: 16).dropFirst() }
+            } else {
+                written.unicodeScalars.append(scalar)
             }
         }
         return written

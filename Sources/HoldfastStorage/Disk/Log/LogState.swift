@@ -180,7 +180,7 @@ struct LogState: Sendable {
     }
 
     /// How many segments there are.
-    var count: Int { open.joined().count + full.count + sealed.joined().count }
+    var count: Int { numbers.count }
 
     /// The sealed segment with the smallest file, if it can be reclaimed now.
     var smallest: Sealed? {

@@ -158,9 +158,8 @@ final class Reclaimer: Sendable {
 
     /// Waits a moment for readers that will soon release segments that are gone, which releases their bytes.
     func awaitRetired() {
-        var patience = 2_000
-        while log.quota.retired > 0, !log.hasSegmentForReclaimer, patience > 0 {
-            patience -= 1
+        for _ in 0..<2_000 {
+            guard log.quota.retired > 0, !log.hasSegmentForReclaimer else { return }
             IOThreads.pause()
         }
     }
