@@ -358,7 +358,9 @@ struct Redactor {
             } else if scalar == "/", slash {
                 written += "\\/"
             } else if scalar.value < 0x20 || nonASCII && !scalar.isASCII {
-                for unit in String(scalar).utf16 { written += "\\u" + String(0x1_0000 + Int(unit), radix: 16).dropFirst() }
+                for unit in String(scalar).utf16 {
+                    written += "\\u" + String(0x1_0000 + Int(unit), radix: 16).dropFirst()
+                }
             } else {
                 written.unicodeScalars.append(scalar)
             }
