@@ -231,8 +231,8 @@ public struct Response: Sendable, CustomStringConvertible, CustomReflectable {
                 joined[line.name] = line.value
                 continue
             }
-            guard line.name != .setCookie else { continue }
-            joined[line.name]? += (line.name == .cookie ? "; " : ", ") + line.value
+            guard let separator = line.name.lineSeparator else { continue }
+            joined[line.name]? += separator + line.value
         }
         return HTTPURLResponse(
             url: url,

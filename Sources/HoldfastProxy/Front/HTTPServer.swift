@@ -179,7 +179,7 @@
                 switch admission {
                 case .served: connection.start(on: executor)
                 case .refused: connection.refuse(on: executor)
-                case .dropped: connection.channel.close()
+                case .dropped, .closed: connection.channel.close()
                 }
             }
 
@@ -191,7 +191,7 @@
             func negotiate(_ channel: any Channel) throws {
                 let connection = SecureConnection(channel, timeout: configuration.headTimeout)
                 let admission = admit(connection, channel: channel)
-                guard admission != .dropped else { return channel.close(promise: nil) }
+                guard admission == .served || admission == .refused else { return channel.close(promise: nil) }
                 let negotiation = ApplicationProtocolNegotiationHandler { [self] (result, channel) in
                     channel.eventLoop.makeCompletedFuture {
                         if case .negotiated("h2") = result {
@@ -214,7 +214,7 @@
             ) -> ConnectionRegistry.Admission {
                 let (admission, displaced) = registry.withLock { $0.admit(connection) }
                 displaced?.cut()
-                if admission != .served {
+                if admission == .refused || admission == .dropped {
                     let limit = configuration.maximumConnections
                     configuration.onFailure?(
                         ProxyFailure(
@@ -400,8 +400,10 @@
             case served
             /// It is told that there are too many.
             case refused
-            /// It is closed without a response.
+            /// It is closed without a response, because there are too many.
             case dropped
+            /// It is closed without a response, because the server is about to end.
+            case closed
         }
 
         typealias Waiter = CheckedContinuation<Void, Never>
@@ -435,7 +437,7 @@
         ///
         /// - Returns: what happens to it, and the connection to close for it.
         mutating func admit(_ connection: any ServedConnection) -> (Admission, displaced: (any ServedConnection)?) {
-            guard !isClosed else { return (.dropped, nil) }
+            guard !isClosed else { return (.closed, nil) }
             let displaced = served.count >= limit && makesRoom ? displaceOldest() : nil
             guard served.count >= limit else {
                 acceptedCount += 1

@@ -418,8 +418,7 @@
             return head.target.origin.split(separator: "/").last.map { String($0) }
         }
 
-        /// The fields as URLRequest has them: lines with the same name joined, those of Cookie by "; " (RFC 9110 §5.3,
-        /// RFC 6265 §5.4).
+        /// The fields as URLRequest has them: lines with the same name joined.
         static func joined(_ fields: HeaderFields) -> [String: String] {
             var joined: [String: String] = [:]
             joined.reserveCapacity(fields.count)
@@ -428,7 +427,7 @@
             spellings.reserveCapacity(fields.count)
             for line in fields {
                 if let spelling = spellings.first(where: { $0 == line.name }) {
-                    joined[spelling.rawName, default: ""] += (line.name == .cookie ? "; " : ", ") + line.value
+                    joined[spelling.rawName, default: ""] += (line.name.lineSeparator ?? ", ") + line.value
                 } else {
                     spellings.append(line.name)
                     joined[line.name.rawName] = line.value

@@ -99,9 +99,10 @@ public struct HeaderFields: Sendable, Hashable {
             forEachValue(of: name) { value in
                 guard combined != nil else {
                     combined = value
-                    return name != .setCookie
+                    return true
                 }
-                combined?.append(name == .cookie ? "; " : ", ")
+                guard let separator = name.lineSeparator else { return false }
+                combined?.append(separator)
                 combined?.append(value)
                 return true
             }
@@ -442,6 +443,18 @@ struct EncodedLines: Sendable {
             {
                 number += 1
             }
+        }
+    }
+}
+
+extension FieldName {
+    /// What joins the values of several lines (RFC 9110 §5.3; RFC 6265 §5.4 for `Cookie`); nil for `Set-Cookie`, whose lines cannot be
+    /// joined.
+    package var lineSeparator: String? {
+        switch self {
+        case .setCookie: nil
+        case .cookie: "; "
+        default: ", "
         }
     }
 }

@@ -86,8 +86,8 @@ final class SharedBody: Sendable {
         change { $0.open(readers: 0, goesOn: true) }
     }
 
-    /// Reserves a reader that will start at the beginning; false if the beginning is no longer available, or if the rest is only
-    /// fetched for the store, which may be given up.
+    /// Reserves a reader that will start at the beginning; false if the beginning is no longer available, or if bytes are missing
+    /// that are only fetched for the store, which may be given up.
     func reserveReader() -> Bool {
         let canFollow = canFollow
         return state.withLock { $0.giveUp == nil && $0.body.reserve(canFollow: canFollow) }
@@ -287,7 +287,8 @@ final class SharedBody: Sendable {
                 let rest = length.map { $0 - state.body.end }
                 let finishes = isStoring && rest.map { $0 <= allowance } ?? false
                 state.body.abandon(goesOn: finishes)
-                if finishes { state.giveUp = giveUp(at: clock.now.advanced(by: SharedBody.longestFinish)) }
+                // Most readers leave with the last byte, before the end is known.
+                if finishes, rest != 0 { state.giveUp = giveUp(at: clock.now.advanced(by: SharedBody.longestFinish)) }
                 stops = !finishes
             }
             return (stops, state.takePump())

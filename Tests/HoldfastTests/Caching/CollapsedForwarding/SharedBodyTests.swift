@@ -214,6 +214,25 @@ struct SharedBodyTests {
         #expect(try await bench.load().body == "again")
     }
 
+    @Test("A reader that has every byte may leave before the end is known: later calls still join")
+    func everyByte() async throws {
+        let source = GatedSource(Self.chunks)
+        let bench = Self.bench(source)
+        func readAll() async throws {
+            let first = try await bench.pipeline.send(.get())
+            source.open(8)
+            _ = try await Self.read(first, 8)
+        }
+        try await readAll()
+        let late = try await bench.pipeline.send(.get())
+        #expect(late.source == .collapsed)
+        bench.clock.advance(by: .seconds(6))
+        source.open(1)
+        #expect(try await late.body.data() == Self.whole)
+        await bench.waitForQuiet()
+        #expect(bench.sends == 1)
+    }
+
     @Test("A body that is fetched for the store alone is abandoned when the store fails")
     func storeFailsWithoutReaders() async throws {
         var options = CacheOptions()
