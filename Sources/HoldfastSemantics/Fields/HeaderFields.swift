@@ -99,10 +99,9 @@ public struct HeaderFields: Sendable, Hashable {
             forEachValue(of: name) { value in
                 guard combined != nil else {
                     combined = value
-                    return true
+                    return name != .setCookie
                 }
-                guard let separator = name.lineSeparator else { return false }
-                combined?.append(separator)
+                combined?.append(name.lineSeparator ?? ", ")
                 combined?.append(value)
                 return true
             }
