@@ -131,8 +131,7 @@ package struct RetentionPolicy: Sendable {
         return dead > 0 && dead * 100 >= all * Double(goingShare)
     }
 
-    /// Whether reclaiming a segment would free less than evicting the entries below a bar should, even if everything that may be
-    /// evicted was.
+    /// Whether reclaiming a segment would free less than two fifths of it even if everything that may be evicted was.
     ///
     /// - Parameters:
     ///   - required: the bytes of what must be carried: pinned entries with their blobs, tombstones and marks.
