@@ -70,11 +70,19 @@ public struct POSIXFileSystem: FileSystem {
                 if errno != 0 { throw FileSystemError(operation: "list", path: path, errno: errno) }
                 return names
             }
-            let name = withUnsafeBytes(of: item.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
+            let name = Self.name(of: item)
             if name != ".", name != ".." { names.append(name) }
         }
+    }
+
+    /// The name of a directory entry, read in place.
+    ///
+    /// An entry is as long as its name needs. Its declared type has room for 255 bytes, and a copy of it reads beyond the system's
+    /// buffer, where there may be no memory.
+    static func name(of entry: UnsafePointer<dirent>) -> String {
+        guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return "" }
+        let name = UnsafeRawPointer(entry) + offset
+        return String(cString: name.assumingMemoryBound(to: CChar.self))
     }
 
     public func open(_ path: String, _ access: FileAccess) throws(FileSystemError) -> OpenFile {

@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-import HoldfastStorage
 import Testing
+
+@testable import HoldfastStorage
 
 @Suite("POSIXFileSystem", .timeLimit(.minutes(20)))
 struct POSIXFileSystemTests {
@@ -58,6 +59,19 @@ struct POSIXFileSystemTests {
             try files.removeDirectory(path + "/d")
             #expect(try files.list(path).isEmpty)
         }
+    }
+
+    @Test("Of a directory entry nothing beyond its name is read: it may end where the memory does")
+    func shortEntry() throws {
+        let page = Int(getpagesize())
+        let memory = try #require(mmap(nil, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0))
+        defer { munmap(memory, 2 * page) }
+        #expect(mprotect(memory + page, page, PROT_NONE) == 0)
+        let name = Array("0123.blob".utf8) + [0]
+        let entry = memory + (page - 32)
+        let offset = try #require(MemoryLayout<dirent>.offset(of: \.d_name))
+        (entry + offset).copyMemory(from: name, byteCount: name.count)
+        #expect(POSIXFileSystem.name(of: entry.assumingMemoryBound(to: dirent.self)) == "0123.blob")
     }
 
     @Test("Symbolic links are not followed")
