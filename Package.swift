@@ -273,6 +273,7 @@ let package = Package(
             name: "HoldfastServicesTests",
             dependencies: [
                 "HoldfastServices", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
+                "HoldfastTestKit",
             ]
         ),
         .testTarget(
@@ -363,7 +364,10 @@ let package = Package(
         ),
         .testTarget(
             name: "HoldfastRedisTests",
-            dependencies: ["HoldfastRedis", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting"]
+            dependencies: [
+                "HoldfastRedis", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastTesting",
+                "HoldfastTestKit",
+            ]
         ),
         .testTarget(
             name: "HoldfastToolTests",
@@ -383,7 +387,7 @@ let package = Package(
                 "WeatherExample", "WeatherService", "HoldfastCommand", "HoldfastTesting", "HoldfastTestKit",
             ]
         ),
-        .testTarget(name: "ConsumerTests"),
+        .testTarget(name: "ConsumerTests", dependencies: ["HoldfastTestKit"]),
         .testTarget(
             name: "QuickstartTests",
             dependencies: ["Quickstart", "HoldfastCommand", "HoldfastTesting", "HoldfastTestKit"]
@@ -402,7 +406,7 @@ let package = Package(
             name: "CrashTests",
             dependencies: ["CrashChild", "HoldfastStorage", "HoldfastTesting", "HoldfastTestKit"]
         ),
-        .testTarget(name: "ArchitectureTests"),
+        .testTarget(name: "ArchitectureTests", dependencies: ["HoldfastTestKit"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -4,6 +4,7 @@
 // Where a package manager can be run.
 #if os(macOS) || os(Linux)
     import Foundation
+    import HoldfastTestKit
     import Testing
 
     /// Makes a package as a user would, and looks at what Holdfast brings along.
@@ -13,9 +14,9 @@
         func defaultTraits() async throws {
             let consumer = try ConsumerPackage()
             defer { consumer.remove() }
-            let resolving = try await consumer.swift("package", "resolve")
+            let resolving = try await consumer.package("resolve")
             #expect(resolving.status == 0, "\(resolving.output)")
-            let listing = try await consumer.swift("package", "show-dependencies", "--format", "flatlist")
+            let listing = try await consumer.package("show-dependencies", "--format", "flatlist")
             #expect(listing.status == 0, "\(listing.output)")
             let names = listing.output.split(separator: "\n").map { String($0) }
             #expect(names == ["holdfast"])
@@ -86,29 +87,14 @@
             return text.components(separatedBy: "\"identity\"").dropFirst().map { String($0.prefix(60)) }
         }
 
-        /// Runs the package manager; on a thread of its own, since a test that blocks one of the few that all tests share
-        /// holds the others up.
-        func swift(_ arguments: String...) async throws -> (status: Int32, output: String) {
-            let place = folder.appending(path: "app")
-            return try await withCheckedThrowingContinuation { continuation in
-                Thread.detachNewThread { continuation.resume(with: Result { try Self.run(arguments, in: place) }) }
-            }
-        }
-
-        private static func run(_ arguments: [String], in place: URL) throws -> (status: Int32, output: String) {
-            let process = Process()
-            process.executableURL = URL(filePath: "/usr/bin/env")
-            process.arguments = ["swift"] + arguments
-            process.currentDirectoryURL = place
-            let pipe = Pipe()
-            process.standardOutput = pipe
-            // What the package manager says about its doings; only what it prints as its answer is compared.
-            process.standardError = FileHandle.nullDevice
-            try process.run()
-            let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-            process.waitUntilExit()
-            try #require(process.terminationStatus != 127, "No swift can be run; put the toolchain into PATH.")
-            return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+        /// Runs the package manager.
+        func package(_ arguments: String...) async throws -> (status: Int32, output: String) {
+            try await ChildProcess.run(
+                "swift",
+                ["package", "--package-path", folder.appending(path: "app").path] + arguments,
+                // What the package manager says about its doings; only what it prints as its answer is compared.
+                errors: .discarded
+            )
         }
     }
 #endif

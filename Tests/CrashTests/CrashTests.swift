@@ -80,7 +80,7 @@ struct CrashTests {
         let lines = Int.random(in: isEarly ? 0..<40 : 40..<200, using: &generator)
         let pause = UInt64.random(in: 0..<(isEarly ? 20_000_000 : 1_000_000), using: &generator)
         let (log, wasAlive) = try await onThread { () throws -> ([String], Bool) in
-            let child = try ChildProcess(arguments)
+            let child = try StoreProcess(arguments)
             var log: [String] = []
             while log.count < lines, let line = child.nextLine() { log.append(line) }
             // A moment within an operation, not only one after a line. Nothing is waited for: any length will do.

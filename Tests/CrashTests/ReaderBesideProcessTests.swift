@@ -29,7 +29,7 @@ struct ReaderBesideProcessTests {
         defer { scratch.remove() }
         let arguments = ["run", scratch.store, "\(capacity)", "7", "1"]
         let child = try await onThread {
-            let child = try ChildProcess(arguments)
+            let child = try StoreProcess(arguments)
             while let line = child.nextLine(), line != "surveyed" {}
             // Or its pipe fills and it stands still.
             Thread { while child.nextLine() != nil {} }.start()

@@ -13,10 +13,10 @@ struct TwoProcessesTests {
     private let capacity = 4 << 20
     private let now = StoreInstant(milliseconds: 1)
 
-    private func hold(_ directory: String) async throws -> ChildProcess {
+    private func hold(_ directory: String) async throws -> StoreProcess {
         let arguments = ["hold", directory, "\(capacity)"]
         return try await onThread {
-            let child = try ChildProcess(arguments)
+            let child = try StoreProcess(arguments)
             #expect(child.nextLine() == "opened")
             return child
         }
@@ -51,7 +51,7 @@ struct TwoProcessesTests {
                 let directory = scratch.store
                 let capacity = capacity
                 let lines = try await onThread {
-                    let child = try ChildProcess(["run", directory, "\(capacity)", "1", "1"])
+                    let child = try StoreProcess(["run", directory, "\(capacity)", "1", "1"])
                     let first = child.nextLine()
                     child.kill()
                     return [first].compactMap(\.self) + child.remainingLines()

@@ -23,7 +23,7 @@
             package let description: String
         }
 
-        private let process: Process
+        private let process: ChildProcess
         private let input = Pipe()
         private let output = Pipe()
         private let unread = Mutex(Data())
@@ -45,17 +45,13 @@
             pauses: Bool,
             directory: URL
         ) throws {
-            process = Process()
-            process.executableURL = BuiltProgram.url("TransferChild")
-            process.arguments = [client, url.absoluteString, direction, "\(bytes)"] + (pauses ? ["pause"] : [])
-            process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": directory.path]) { $1 }
-            process.standardInput = input
-            process.standardOutput = output
-            try process.run()
-        }
-
-        deinit {
-            if process.isRunning { process.terminate() }
+            process = try ChildProcess(
+                BuiltProgram.url("TransferChild").path,
+                [client, url.absoluteString, direction, "\(bytes)"] + (pauses ? ["pause"] : []),
+                environment: ["TMPDIR": directory.path],
+                input: .pipe(input),
+                output: .pipe(output)
+            )
         }
 
         /// Waits until the program has paused.

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
+import HoldfastTestKit
 import Testing
 
 /// Holds the pages that people read first to a size that they read, to the codes that they explain and to the figures that they draw.
@@ -41,14 +42,8 @@ struct ReadablePageTests {
 
     @Test("The pictures match what .ci/pictures draws from the tables of the pages")
     func pictures() throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", ImportTableTests.root.appending(path: ".ci/pictures").path, "--check"]
-        let output = Pipe()
-        process.standardError = output
-        try process.run()
-        let complaint = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0, "\(String(decoding: complaint, as: UTF8.self))")
+        let script = ImportTableTests.root.appending(path: ".ci/pictures").path
+        let check = try ChildProcess.run("python3", [script, "--check"])
+        #expect(check.status == 0, "\(check.output)")
     }
 }

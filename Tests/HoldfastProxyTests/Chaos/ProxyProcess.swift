@@ -5,8 +5,6 @@
     import Foundation
     import Glibc
     import HoldfastTestKit
-    import HoldfastTesting
-    import Synchronization
 
     /// The program `holdfast proxy` in front of an origin, as a process of its own, so that its descriptors and its memory can be
     /// counted.
@@ -14,58 +12,43 @@
         struct Failure: Error { let text: String }
 
         let port: Int
-        private let process: Mutex<Process>
-        private let pid: pid_t
-        private let ended: CountWatch
-        private let status: Mutex<Int32?>
+        private let process: ChildProcess
 
         /// Starts the program and waits until it says that it listens.
         init(origin: Int, _ options: [String] = []) async throws {
-            let process = Process()
-            let ended = CountWatch()
-            process.executableURL = ProxyProcess.program
-            process.arguments =
-                ["proxy", "--listen", "127.0.0.1:0", "--origin", "http://127.0.0.1:\(origin)", "--retry", "none"]
-                + options
-            // This machine may be so busy that nothing moves for a minute.
-            process.arguments?.append(contentsOf: ["--timeout", "10m"])
             let pipe = Pipe()
-            process.standardError = pipe
-            process.standardOutput = FileHandle.nullDevice
-            process.terminationHandler = { _ in ended.increment() }
-            try process.run()
-            pid = process.processIdentifier
-            self.ended = ended
-            self.process = Mutex(process)
-            status = Mutex(nil)
+            process = try ChildProcess(
+                ProxyProcess.program.path,
+                ["proxy", "--listen", "127.0.0.1:0", "--origin", "http://127.0.0.1:\(origin)", "--retry", "none"]
+                    // This machine may be so busy that nothing moves for a minute.
+                    + options + ["--timeout", "10m"],
+                errors: .pipe(pipe)
+            )
             port = try await ProxyProcess.port(from: pipe.fileHandleForReading)
         }
-
-        deinit { kill(pid, SIGKILL) }
 
         static let program = BuiltProgram.url("holdfast")
 
         /// How many descriptors it has open.
         var descriptors: Int {
-            ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd")) ?? []).count
+            ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.pid)/fd")) ?? []).count
         }
 
         /// The most memory it has had resident, in bytes.
         var peakMemory: Int {
-            let text = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
+            let text = (try? String(contentsOfFile: "/proc/\(process.pid)/status", encoding: .utf8)) ?? ""
             let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
             return (Int(line.filter(\.isNumber)) ?? 0) * 1024
         }
 
-        func signal(_ number: Int32) { kill(pid, number) }
+        func signal(_ number: Int32) { process.signal(number) }
 
         /// Asks it to end.
         ///
         /// - Returns: its exit status.
-        func end() async throws -> Int32 {
+        func end() async -> Int32 {
             signal(SIGTERM)
-            try await ended.wait(for: 1)
-            return process.withLock { $0.terminationStatus }
+            return await process.end()
         }
 
         /// Waits until no more than so many descriptors are open; a connection that ends is closed a moment later.

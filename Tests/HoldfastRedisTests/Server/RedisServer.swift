@@ -3,6 +3,7 @@
 
 #if Redis
     import Foundation
+    import HoldfastTestKit
     import Synchronization
 
     /// A redis-server on a free loopback port, for as long as a test needs it.
@@ -17,7 +18,7 @@
 
         let port: Int
         private let arguments: [String]
-        private let process: Mutex<Process>
+        private let process: Mutex<ChildProcess>
 
         /// Starts a server and waits until it answers.
         ///
@@ -56,17 +57,16 @@
         func kill() {
             process.withLock { process in
                 guard process.isRunning else { return }
-                RedisServer.signal(process, SIGCONT)
-                RedisServer.signal(process, SIGKILL)
+                process.signal(SIGKILL)
                 process.waitUntilExit()
                 unlink(socketPath)
             }
         }
 
         /// Stands still: connections stay, nothing is answered.
-        func freeze() { process.withLock { RedisServer.signal($0, SIGSTOP) } }
+        func freeze() { process.withLock { $0.signal(SIGSTOP) } }
 
-        func thaw() { process.withLock { RedisServer.signal($0, SIGCONT) } }
+        func thaw() { process.withLock { $0.signal(SIGCONT) } }
 
         /// Begins anew after ``kill()``, empty and on the same port.
         func restart() throws {
@@ -98,17 +98,15 @@
         }
 
         /// - Returns: nil where the port is taken.
-        private static func start(on port: Int, _ arguments: [String]) throws -> Process? {
+        private static func start(on port: Int, _ arguments: [String]) throws -> ChildProcess? {
             guard let program else { throw NotThere() }
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: program)
-            process.arguments =
+            let process = try ChildProcess(
+                program,
                 [
                     "--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir",
                     FileManager.default.temporaryDirectory.path, "--unixsocket", socketPath(port),
                 ] + arguments
-            process.standardOutput = FileHandle.nullDevice
-            try process.run()
+            )
             // A port that is taken ends the server at once.
             for _ in 0..<600 where process.isRunning {
                 if let socket = RESPSocket(port: port) {
@@ -121,16 +119,8 @@
                 }
                 Thread.sleep(forTimeInterval: 0.1)
             }
-            process.terminate()
+            process.signal(SIGTERM)
             return nil
-        }
-
-        private static func signal(_ process: Process, _ number: Int32) {
-            #if canImport(Darwin)
-                Darwin.kill(process.processIdentifier, number)
-            #else
-                Glibc.kill(process.processIdentifier, number)
-            #endif
         }
     }
 #endif

@@ -7,6 +7,7 @@
     import Holdfast
     import HoldfastSemantics
     import HoldfastStorage
+    import HoldfastTestKit
     import HoldfastTesting
     import Synchronization
     import Testing
@@ -606,7 +607,7 @@
     /// Answers one byte each 200 milliseconds, of an answer that takes long.
     private final class TricklingServer: Sendable {
         let port: Int
-        private let process: Mutex<Process>
+        private let process: ChildProcess
 
         init() throws {
             port = Int.random(in: 20_000..<60_000)
@@ -622,17 +623,11 @@
                             c.send(bytes([byte])); time.sleep(0.2)
                     except OSError: pass
                 """
-            let made = Process()
-            made.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-            made.arguments = ["python3", "-c", script]
             let pipe = Pipe()
-            made.standardOutput = pipe
-            made.standardError = FileHandle.nullDevice
-            try made.run()
+            process = try ChildProcess("python3", ["-c", script], output: .pipe(pipe), errors: .discarded)
             _ = pipe.fileHandleForReading.availableData
-            process = Mutex(made)
         }
 
-        func close() { process.withLock { $0.terminate() } }
+        func close() { process.signal(SIGTERM) }
     }
 #endif

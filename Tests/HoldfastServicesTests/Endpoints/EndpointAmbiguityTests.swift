@@ -4,6 +4,7 @@
 // Where a compiler can be run.
 #if os(macOS) || os(Linux)
     import Foundation
+    import HoldfastTestKit
     import Testing
 
     /// Compiles small sources against the module under test.
@@ -37,15 +38,7 @@
         }
 
         /// What the compiler says, and whether it was content.
-        ///
-        /// On a thread of its own: a test that blocks one of the few that all tests share holds the others up.
         static func check(_ source: String) async throws -> (isFine: Bool, messages: String) {
-            try await withCheckedThrowingContinuation { continuation in
-                Thread.detachNewThread { continuation.resume(with: Result { try run(source) }) }
-            }
-        }
-
-        private static func run(_ source: String) throws -> (isFine: Bool, messages: String) {
             let modules = try #require(
                 modules,
                 "No Modules directory beside or above the test binary; build by SwiftPM."
@@ -53,19 +46,11 @@
             let file = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString).swift")
             try Data(source.utf8).write(to: file)
             defer { try? FileManager.default.removeItem(at: file) }
-            let process = Process()
-            process.executableURL = URL(filePath: "/usr/bin/env")
-            process.arguments =
-                ["swiftc", "-typecheck", "-swift-version", "6", file.path]
-                + ([modules.path] + more).flatMap { ["-I", $0] }
-            let pipe = Pipe()
-            process.standardError = pipe
-            process.standardOutput = pipe
-            try process.run()
-            let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-            process.waitUntilExit()
-            try #require(process.terminationStatus != 127, "No swiftc can be run; put the toolchain into PATH.")
-            return (process.terminationStatus == 0, String(decoding: output, as: UTF8.self))
+            let check = try await ChildProcess.run(
+                "swiftc",
+                ["-typecheck", "-swift-version", "6", file.path] + ([modules.path] + more).flatMap { ["-I", $0] }
+            )
+            return (check.status == 0, check.output)
         }
     }
 

@@ -14,9 +14,7 @@
 
         static let program = BuiltProgram.url("holdfast")
 
-        let pid: pid_t
-        private let process: Mutex<Process>
-        private let ended = CountWatch()
+        private let process: ChildProcess
         private let output = ReadText()
         private let errors = ReadText()
 
@@ -31,25 +29,18 @@
             environment: [String: String] = [:],
             outputPath: String? = nil
         ) throws {
-            let process = Process()
-            process.executableURL = URL(filePath: "/usr/bin/env")
-            process.arguments = wrapper + [ToolProcess.program.path] + arguments
-            process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-            if let outputPath {
-                process.standardOutput = FileHandle(forWritingAtPath: outputPath)
-            } else {
-                process.standardOutput = output.pipe
-            }
-            process.standardError = errors.pipe
-            process.terminationHandler = { [ended] _ in ended.increment() }
-            try process.run()
-            pid = process.processIdentifier
+            process = try ChildProcess(
+                "env",
+                wrapper + [ToolProcess.program.path] + arguments,
+                environment: environment,
+                output: outputPath.map { .file($0) } ?? .pipe(output.pipe),
+                errors: .pipe(errors.pipe)
+            )
             if outputPath == nil { output.read() }
             errors.read()
-            self.process = Mutex(process)
         }
 
-        deinit { kill(pid, SIGKILL) }
+        var pid: pid_t { process.pid }
 
         /// What came on standard output and standard error so far.
         var outputText: String { output.text }
@@ -78,13 +69,13 @@
             return port
         }
 
-        func signal(_ number: Int32) { kill(pid, number) }
+        func signal(_ number: Int32) { process.signal(number) }
 
         /// Waits for its end; the status it exited with.
         func status() async throws -> Int32 {
-            try await ended.wait(for: 1)
+            let status = await process.end()
             try await errors.wait(for: nil)
-            return process.withLock { $0.terminationStatus }
+            return status
         }
 
         /// Waits until it has said something; nil if it listens, so that it does not end by itself.
@@ -108,13 +99,7 @@
 
         /// Whether a command that tests wrap it in can be run here.
         static func has(_ wrapper: [String]) -> Bool {
-            let process = Process()
-            process.executableURL = URL(filePath: "/usr/bin/env")
-            process.arguments = wrapper + ["test", "-x", program.path]
-            process.standardError = FileHandle.nullDevice
-            guard (try? process.run()) != nil else { return false }
-            process.waitUntilExit()
-            return process.terminationStatus == 0
+            (try? ChildProcess.run("env", wrapper + ["test", "-x", program.path]))?.status == 0
         }
     }
 

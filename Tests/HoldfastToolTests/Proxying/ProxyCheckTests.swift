@@ -35,29 +35,17 @@
         )
         func passes(_ mode: String) async throws {
             let (proxyPort, originPort) = (try Self.freePort(), try Self.freePort())
-            let proxy = Process()
-            proxy.executableURL = Self.program
-            proxy.arguments = [
-                "proxy", "--listen", "127.0.0.1:\(proxyPort)", "--origin", "http://127.0.0.1:\(originPort)", "--mode",
-                mode,
-            ]
-            proxy.standardError = FileHandle.nullDevice
-            try proxy.run()
-            defer { proxy.terminate() }
-            let check = Process()
-            check.executableURL = URL(filePath: "/usr/bin/env")
-            check.arguments = ["python3", Self.script.path, "\(proxyPort)", "\(originPort)"]
-            let output = Pipe()
-            check.standardOutput = output
-            check.standardError = output
-            try check.run()
-            let text: String = await withCheckedContinuation { continuation in
-                Thread.detachNewThread {
-                    let data = output.fileHandleForReading.readDataToEndOfFile()
-                    continuation.resume(returning: String(decoding: data, as: UTF8.self))
-                }
-            }
-            #expect(text.contains("25 passed, 0 failed"), "\(text)")
+            let proxy = try ChildProcess(
+                Self.program.path,
+                [
+                    "proxy", "--listen", "127.0.0.1:\(proxyPort)", "--origin", "http://127.0.0.1:\(originPort)",
+                    "--mode", mode,
+                ],
+                errors: .discarded
+            )
+            defer { proxy.signal(SIGTERM) }
+            let check = try await ChildProcess.run("python3", [Self.script.path, "\(proxyPort)", "\(originPort)"])
+            #expect(check.output.contains("25 passed, 0 failed"), "\(check.output)")
         }
     }
 #endif

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
+import HoldfastTestKit
 import HoldfastTesting
 import Testing
 
@@ -25,16 +26,9 @@ struct ListStoreScriptTests {
 
     /// What the script prints of a directory, line by line, sorted.
     static func list(_ path: String) throws -> [String] {
-        let process = Process()
-        process.executableURL = python
-        process.arguments = [script.path, path]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        let output = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
-        return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init).sorted()
+        let run = try ChildProcess.run("python3", [script.path, path], errors: .inherited)
+        #expect(run.status == 0)
+        return run.output.split(separator: "\n").map(String.init).sorted()
     }
 
     private static func format(suspectBefore: UInt64 = 0) -> StoreFormat {
