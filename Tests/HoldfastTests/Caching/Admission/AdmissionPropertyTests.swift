@@ -6,7 +6,7 @@ import Testing
 
 /// Random calls of several users, overlapping or not, to an origin that says anything, judged from the list of all exchanges.
 ///
-/// `HOLDFAST_ADMISSION_SEQUENCES` says how many sequences run (2,000), `HOLDFAST_ADMISSION_SEED` with which seed they begin (1), and
+/// `HOLDFAST_ADMISSION_SEQUENCES` says how many sequences run (500), `HOLDFAST_ADMISSION_SEED` with which seed they begin (1), and
 /// `HOLDFAST_ADMISSION_SURVEY=1` prints the figures.
 @Suite("Any sequence of calls is answered as RFC 9111 permits", .timeLimit(.minutes(600)))
 struct AdmissionPropertyTests {
@@ -16,7 +16,7 @@ struct AdmissionPropertyTests {
 
     @Test("In both modes, over memory, disk and both, no response breaks the RFC")
     func sequences() async throws {
-        let count = UInt64(Self.number("HOLDFAST_ADMISSION_SEQUENCES") ?? 2_000)
+        let count = UInt64(Self.number("HOLDFAST_ADMISSION_SEQUENCES") ?? 500)
         let first = UInt64(Self.number("HOLDFAST_ADMISSION_SEED") ?? 1)
         let width: UInt64 = 100
         let begun = ContinuousClock.now
