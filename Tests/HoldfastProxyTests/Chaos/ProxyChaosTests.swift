@@ -135,13 +135,17 @@
         func slowLoris() async throws {
             let origin = try origin()
             defer { origin.stop() }
-            // On a busy machine, to connect takes them longer than the 30 s that a head may take.
+            // On a busy machine, 300 take longer to connect than the 30 s that a first head may take.
             let options = ["--max-connections", "301", "--client-idle", "10m"]
             let proxy = try await ProxyProcess(origin: Int(origin.port), options)
             let before = proxy.descriptors
             var clients: [ProbeClient] = []
-            for _ in 0..<300 { clients.append(try await ProbeClient(port: proxy.port)) }
-            let served = try await ProbeClient(port: proxy.port)
+            for _ in 0...300 {
+                let client = try await ProbeClient(port: proxy.port)
+                #expect(try await client.ask("/1").status == 200)
+                clients.append(client)
+            }
+            let served = clients.removeLast()
             let refused = try await ProbeClient(port: proxy.port).answer()
             #expect(refused.status == 503)
             #expect(refused["Retry-After"] != nil)
