@@ -80,8 +80,7 @@ public struct POSIXFileSystem: FileSystem {
     /// An entry is as long as its name needs. Its declared type has room for 255 bytes, and a copy of it reads beyond the system's
     /// buffer, where there may be no memory.
     static func name(of entry: UnsafePointer<dirent>) -> String {
-        guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return "" }
-        let name = UnsafeRawPointer(entry) + offset
+        let name = UnsafeRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
         return String(cString: name.assumingMemoryBound(to: CChar.self))
     }
 

@@ -242,10 +242,29 @@
             let descriptor: Int32
             /// Whether the last write failed.
             var hasFailed = false
-            /// Whether the last line was not written to its end.
+            var end = End()
+        }
+
+        /// How the log ends, and what is missing there.
+        struct End: Equatable {
+            /// Whether the last line has no line end.
             var isCut = false
             /// How many lines were lost since the last write that succeeded.
             var lost = 0
+
+            /// What the next write begins with.
+            func opening(lossLine: (_ count: Int) -> Data) -> Data {
+                (isCut ? Data("\n".utf8) : Data()) + (lost > 0 ? lossLine(lost) : Data())
+            }
+
+            /// Some bytes of an opening and of lines were written.
+            mutating func note(_ written: Int, of all: Data, opening: Int) {
+                let lineEnd = UInt8(ascii: "\n")
+                if written > 0 { isCut = all[written - 1] != lineEnd }
+                // A line that lacks only its end is there: the next write begins with that.
+                let told = written < all.count && all[written] == lineEnd ? written + 1 : written
+                lost = (told < opening ? lost : 0) + all.dropFirst(max(told, opening)).count { $0 == lineEnd }
+            }
         }
 
         /// The standard output of the process.
@@ -273,7 +292,7 @@
             guard let path else { return }
             var new = try LogFile.open(path)
             let former = state.withLock { state in
-                new.lost = state.lost
+                new.end.lost = state.end.lost
                 defer { state = new }
                 return state.descriptor
             }
@@ -289,14 +308,10 @@
         /// - Returns: the error, the first time after a success; otherwise nil.
         func write(_ data: Data, lossLine: (_ count: Int) -> Data) -> String? {
             state.withLock { state in
-                var opening = Data()
-                if state.isCut { opening.append(UInt8(ascii: "\n")) }
-                if state.lost > 0 { opening += lossLine(state.lost) }
+                let opening = state.end.opening(lossLine: lossLine)
                 let all = opening + data
                 let (written, failure) = LogFile.write(all, to: state.descriptor)
-                if written > 0 { state.isCut = all[written - 1] != UInt8(ascii: "\n") }
-                if written >= opening.count { state.lost = 0 }
-                state.lost += all.dropFirst(max(written, opening.count)).count { $0 == UInt8(ascii: "\n") }
+                state.end.note(written, of: all, opening: opening.count)
                 defer { state.hasFailed = failure != nil }
                 guard let failure, !state.hasFailed else { return nil }
                 return "cannot write the log\(path.map { " \($0)" } ?? " to standard output"): "
@@ -330,7 +345,7 @@
             guard descriptor >= 0 else {
                 throw CommandFailure("cannot open the log \(path): \(String(cString: strerror(errno)))")
             }
-            return State(descriptor: descriptor, isCut: endsWithinLine(path))
+            return State(descriptor: descriptor, end: End(isCut: endsWithinLine(path)))
         }
 
         /// Whether a file's last line has no end, because a device was full or a process was killed.

@@ -84,6 +84,28 @@
             #expect(try await proxy.end() == 0)
         }
 
+        @Test("Wherever a device cuts lines off, each of them is in the log or is counted as lost", arguments: 1...20)
+        func cuts(_ seed: UInt64) {
+            var generator = SeededGenerator(seed: seed)
+            for _ in 0..<200 {
+                var (end, log, count) = (LogFile.End(), Data(), 0)
+                for round in 0...6 {
+                    let lines = (0..<Int.random(in: 1...3, using: &generator)).map { "<line \(count + $0)>\n" }
+                    count += lines.count
+                    let opening = end.opening { Data("<lost \($0)>\n".utf8) }
+                    let all = opening + Data(lines.joined().utf8)
+                    let written = round == 6 ? all.count : Int.random(in: 0...all.count, using: &generator)
+                    log += all.prefix(written)
+                    end.note(written, of: all, opening: opening.count)
+                }
+                let lines = String(decoding: log, as: UTF8.self).split(separator: "\n")
+                let there = Set(lines.filter { $0.wholeMatch(of: /<line \d+>/) != nil })
+                let lost = lines.compactMap { $0.wholeMatch(of: /<lost (\d+)>/).flatMap { Int($0.output.1) } }
+                #expect(there.count + lost.reduce(0, +) == count, "seed \(seed): \(lines)")
+                #expect(end == LogFile.End())
+            }
+        }
+
         @Test("A full standard output is reported, once, and ends nothing")
         func fullOutput() async throws {
             let origin = try origin()
