@@ -95,6 +95,7 @@ public struct CachingHook: ServiceHook {
             return bypass(.target, metrics: metrics, context: context)
         }
         if history.isFirst { lookup.metrics.arrive() }
+        if !known.isEmpty { lookup.completions = known.completions }
         if cache.writer.hasPendingInvalidations {
             await cache.writer.waitForInvalidations(of: lookup.key.target)
             known = KnownEntries()

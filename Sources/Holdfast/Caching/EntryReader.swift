@@ -38,9 +38,9 @@ extension CachingHook {
         let now = context.clock.timestamp
         var found: [CacheCandidate] = []
         let storeKey = StoreKey(key.framed)
-        var entries = known.entries(for: storeKey)
-        if entries == nil { entries = await self.entries(for: storeKey, context) }
-        for entry in entries ?? [] {
+        let entries =
+            if let known = known.entries(for: storeKey) { known } else { await self.entries(for: storeKey, context) }
+        for entry in entries {
             if let stored = cache.response(of: entry) {
                 let isOwn = lookup.owns(key)
                 guard isOwn || stored.mayAnswerCookies(now: now, options: cache.options) else { continue }

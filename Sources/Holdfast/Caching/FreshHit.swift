@@ -82,6 +82,7 @@ extension CachingHook {
             minute: history.begun.minute,
             stripe: history.stripe
         )
+        known.completions = cache.fetches.completions
         guard var own = cache.peek(question, of: principal) else { return nil }
         if own.isEmpty, question.target.canonicalize() {
             guard let canonical = cache.peek(question, of: principal) else { return nil }
@@ -250,26 +251,24 @@ extension HTTPCache {
 
 /// What a call has looked up already: a second lookup would count as another one.
 struct KnownEntries: Sendable {
-    private struct Known: Sendable {
-        let key: StoreKey
-        let entries: [StoredEntry]
-    }
+    private typealias Known = (key: StoreKey, entries: [StoredEntry])
 
     // Most calls look up one key, and a list would be an allocation.
     private var first: Known?
     private var others: [Known] = []
+    /// How many fetches of the cache had ended before.
+    var completions: UInt64 = 0
 
     var isEmpty: Bool { first == nil }
 
     mutating func add(_ entries: [StoredEntry], for key: StoreKey) {
-        let known = Known(key: key, entries: entries)
+        let known = (key: key, entries: entries)
         if first == nil { first = known } else { others.append(known) }
     }
 
     /// What was found for a key; nil if it was not looked up.
     func entries(for key: StoreKey) -> [StoredEntry]? {
-        guard let first else { return nil }
-        return first.key == key ? first.entries : others.first { $0.key == key }?.entries
+        first?.key == key ? first?.entries : others.first { $0.key == key }?.entries
     }
 }
 

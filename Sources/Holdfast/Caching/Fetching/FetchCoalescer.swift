@@ -99,7 +99,6 @@ final class FetchCoalescer: Sendable {
 
     private func hasCompleted(_ key: CacheKey, since mark: UInt64, state: borrowing State) -> Bool {
         let completions = completions
-        if completions == mark { return false }
         if completions &- mark > UInt64(FetchCoalescer.rememberedCompletions) { return true }
         let hash = key.hashValue
         return (mark..<completions).contains { state.lastCompletions[FetchCoalescer.place($0)] == hash }

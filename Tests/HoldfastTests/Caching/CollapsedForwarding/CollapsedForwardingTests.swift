@@ -37,6 +37,19 @@ struct CollapsedForwardingTests {
         #expect(counted.misses == 1 && counted.collapsed == 49 && counted.collapsedBytes == 49 * 3)
     }
 
+    @Test("A call that looked just before a response was stored, and its exchange over, sends no request of its own")
+    func storedAfterLook() async throws {
+        let store = DoubtingStore()
+        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") }, store: store)
+        bench.origin.open(2)
+        #expect(try await bench.load().source == .network(attempts: 1))
+        let url = try #require(URLRequest.get().url)
+        let key = CacheKey(method: .get, target: try TargetURI(url.absoluteString))
+        store.afterLook.withLock { $0 = { [cache = bench.cache] in cache.fetches.noteCompletion(key) } }
+        #expect(try await bench.load() == .fresh("one"))
+        #expect(bench.sends == 1)
+    }
+
     @Test("If the first caller is cancelled before the head, the others get the response to the one request")
     func firstCancelledBeforeHead() async throws {
         let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })

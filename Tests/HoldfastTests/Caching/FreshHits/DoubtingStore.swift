@@ -2,17 +2,24 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastStorage
+import Synchronization
 
 /// A store in memory that, when told to, shows its entries as after a power loss: the same versions, in need of validation.
 final class DoubtingStore: CacheStore {
     let doubts = SharedValue(false)
+    /// If there is one, the next look finds nothing, as if what is there had been stored just after it; then this happens.
+    let afterLook = Mutex<(@Sendable () -> Void)?>(nil)
     private let inner = MemoryStore(capacity: 1 << 20)
 
     var secret: [UInt8] { inner.secret }
     var statistics: StoreStatistics { inner.statistics }
 
     func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? {
-        inner.peek(key, now: now).map(shown)
+        if let happens = afterLook.withLock({ $0.take() }) {
+            happens()
+            return []
+        }
+        return inner.peek(key, now: now).map(shown)
     }
 
     func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
