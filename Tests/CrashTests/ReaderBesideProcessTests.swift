@@ -3,6 +3,7 @@
 
 import Foundation
 import HoldfastStorage
+import HoldfastTestKit
 import Testing
 
 @testable import CrashChild

@@ -64,10 +64,3 @@ final class StoreProcess: Sendable {
         return lines
     }
 }
-
-/// Runs blocking work on a thread of its own, since the pool's threads are for work that does not wait.
-func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
-        Thread { continuation.resume(with: Swift.Result(catching: body)) }.start()
-    }
-}

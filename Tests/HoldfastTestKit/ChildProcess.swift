@@ -92,18 +92,13 @@
             return (process.waitUntilExit(), String(decoding: output, as: UTF8.self))
         }
 
-        /// As ``run(_:_:errors:)-swift.type.method``, on a thread of its own: a test that blocks one of the few that all tests
-        /// share holds the others up.
+        /// The same on a thread of its own: a test that blocks one of the few that all tests share holds the others up.
         package static func run(
             _ program: String,
             _ arguments: [String],
             errors: Stream? = nil
         ) async throws -> (status: Int32, output: String) {
-            try await withCheckedThrowingContinuation { continuation in
-                Thread.detachNewThread {
-                    continuation.resume(with: Result { try ChildProcess.run(program, arguments, errors: errors) })
-                }
-            }
+            try await onThread { try ChildProcess.run(program, arguments, errors: errors) }
         }
 
         package var isRunning: Bool { exit.status.withLock { $0 == nil } }
@@ -129,6 +124,13 @@
             await withCheckedContinuation { continuation in
                 exit.running.notify(queue: .global()) { continuation.resume(returning: self.waitUntilExit()) }
             }
+        }
+    }
+
+    /// Runs blocking work on a thread of its own, since the pool's threads are for work that does not wait.
+    package func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread { continuation.resume(with: Swift.Result(catching: body)) }.start()
         }
     }
 
