@@ -88,7 +88,8 @@ public protocol CacheStore: Sendable {
     /// Removes all variants of a primary key, including those that are being written.
     func invalidate(_ key: StoreKey) async throws(StoreError)
 
-    /// Removes every entry that `selection` matches, including those that are being written.
+    /// Removes every entry that `selection` matches, including those that are being written. Cancelling the task does not end it
+    /// half-way.
     ///
     /// - Returns: how many committed entries were removed; nil if the store marks them as gone in constant time, without counting
     ///   them. Such marked ones may be counted by a later purge of everything.

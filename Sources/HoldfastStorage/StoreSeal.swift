@@ -51,19 +51,16 @@ public protocol StoreSeal: Sendable {
 /// stored beside each chunk, not taken from the record.
 enum SealedPart: Sendable, Hashable {
     /// Key, variant, tags and metadata of an entry, or the prefix of a mark.
-    ///
-    /// `facts` are the bytes of the record's header that a copy keeps, so that a change to them is detected; empty if the header is
-    /// not bound.
-    case detail(order: UInt64, facts: [UInt8] = [])
+    case detail(order: UInt64)
     /// A body that is in the record.
     case body(order: UInt64)
     /// A chunk of a blob.
     case chunk(blob: UInt64, index: UInt64, isLast: Bool)
 
-    /// One byte for the kind, then the numbers, little-endian and of fixed length, then the facts.
+    /// One byte for the kind, then the numbers, little-endian and of fixed length.
     var context: [UInt8] {
         switch self {
-        case .detail(let order, let facts): SealedPart.frame(1, numbers: order) + facts
+        case .detail(let order): SealedPart.frame(1, numbers: order)
         case .body(let order): SealedPart.frame(2, numbers: order)
         case .chunk(let blob, let index, let isLast): SealedPart.frame(isLast ? 4 : 3, numbers: blob, index)
         }

@@ -68,7 +68,7 @@ struct ErrorDetailTests {
         let pipelines = pipeline(silent) { $0.callTimeout = .milliseconds(1500) }
         let theirs = try await timedOut(pipelines, after: .milliseconds(1500))
         #expect(theirs.message.hasPrefix(begin("1.5 seconds (`PipelineConfiguration.callTimeout`)")), "\(theirs)")
-        var rules = RetryRules.none
+        var rules = RetryRules.never
         rules.callTimeout = .seconds(7)
         let ruled = try await timedOut(pipeline(silent, retrierFactory: .backoff(rules)), after: .seconds(7))
         #expect(ruled.message.hasPrefix(begin("7.0 seconds (`RetryRules.callTimeout`)")), "\(ruled)")
@@ -97,7 +97,7 @@ struct ErrorDetailTests {
                 ),
                 "\(error)"
             )
-            var rules = RetryRules.none
+            var rules = RetryRules.never
             rules.attemptTimeout = .seconds(2)
             let ruled = try await timedOut(pipeline(transport, retrierFactory: .backoff(rules)), after: .seconds(2))
             #expect(ruled.message.contains("within 2.0 seconds (`RetryRules.attemptTimeout`). "), "\(ruled)")

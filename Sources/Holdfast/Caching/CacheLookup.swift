@@ -47,8 +47,6 @@ struct CacheLookup: Sendable {
     private(set) var matching: [CacheCandidate] = []
     /// When the newest response was requested that the requester may have been given, as far as the cache knows; nil if unknown.
     private(set) var newestOrder: HybridTimestamp?
-    /// How often a response that answers several queries had been stored at that time.
-    let searchVarianceCount: UInt64
     /// How many fetches of the cache had ended at that time, and the results of earlier lookups of the same call.
     var completions: UInt64
     let history: LookupHistory
@@ -63,7 +61,6 @@ struct CacheLookup: Sendable {
         self.history = history
         metrics = CallMetrics(cache.meter, target: head.target, history: history, clock: context.clock)
         completions = cache.fetches.completions
-        searchVarianceCount = cache.writer.searchVarianceCount
         credentialFields = context.options.credentialFields + context.fieldsOfHooks(in: request)
         principal = cache.principal(
             of: presented,
@@ -169,16 +166,13 @@ struct CacheLookup: Sendable {
         }
     }
 
-    /// The same lookup without the caller's validators: in a revalidation for the store alone, a 304 to them would say nothing
-    /// about what is stored.
-    var withoutOwnValidators: CacheLookup {
+    /// The same lookup without some of the caller's fields.
+    func removing(_ names: [FieldName]) -> CacheLookup {
         var lookup = self
-        for name in CacheLookup.ownValidators { lookup.head.fields.removeAll(name) }
+        for name in names { lookup.head.fields.removeAll(name) }
         lookup.isConditionalOrPartial = lookup.head.isConditionalOrPartial
         return lookup
     }
-
-    static let ownValidators: [FieldName] = [.ifNoneMatch, .ifModifiedSince]
 
     /// Where a response of this scope is stored.
     func storeKey(for scope: Storability.Scope) -> StoreKey {

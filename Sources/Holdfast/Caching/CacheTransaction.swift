@@ -79,11 +79,14 @@ final class FetchRequest: Sendable {
     /// The body of what may be served stale, if it is loaded: the selected response is offered first.
     var loadedStale: LoadedResponse? { offered.first }
 
-    /// The same, for a revalidation for the store alone.
-    var withoutOwnValidators: FetchRequest {
+    /// The same, for a revalidation for the store alone: without the caller's validators, since a 304 to them would say nothing about
+    /// what is stored, and without its range if all of the response is stored, which a part must not replace.
+    var forRefresh: FetchRequest {
+        var names: [FieldName] = [.ifNoneMatch, .ifModifiedSince]
+        if let staleCandidate, staleCandidate.stored.ranges == nil { names += [.range, .ifRange] }
         var request = request
-        request.setFields(CacheLookup.ownValidators.map { ($0, nil) })
-        return FetchRequest(of: self, request: request, lookup: lookup.withoutOwnValidators)
+        request.setFields(names.map { ($0, nil) })
+        return FetchRequest(of: self, request: request, lookup: lookup.removing(names))
     }
 
     private init(of fetchRequest: FetchRequest, request: URLRequest, lookup: CacheLookup) {
@@ -104,7 +107,8 @@ final class FetchRequest: Sendable {
         var fields: HeaderFields
         if let completion {
             fields = completion.fields
-        } else if !offered.isEmpty {
+        } else if !offered.isEmpty, lookup.head.method.isSafe {
+            // A false condition on a POST would have to be answered with 412 (RFC 9110 §13.1.2).
             fields = Precondition.mergedConditionalFields(
                 caller: lookup.head.fields,
                 candidates: offered.map(\.stored)

@@ -19,17 +19,18 @@ final class CacheWriter: Sendable {
     private let pendingNumber = Atomic<UInt64>(0)
     /// Whether there may be entries whose keys include content: finding them needs a scan, which is skipped while there are none.
     private let contentKeys: Atomic<Bool>
-    /// How often a response was stored that answers several queries; 0 while there can be none.
-    private let searchVariance: Atomic<UInt64>
+    /// Whether there may be entries that answer several queries.
+    private let searchVariance: Atomic<Bool>
     /// How often the keys of some routes have come to be made by other rules.
     private let keyChanges = Atomic<UInt64>(0)
 
     init(_ store: any CacheStore) {
         self.store = store
         order = ExchangeOrder(secret: store.secret)
-        let found = store.statistics
-        contentKeys = Atomic(found.entryCount > 0)
-        searchVariance = Atomic(found.entryCount > 0 ? 1 : 0)
+        // Other processes may write to a store with leases at any time.
+        let mayHoldAny = store.fillLeasing != nil || store.statistics.entryCount > 0
+        contentKeys = Atomic(mayHoldAny)
+        searchVariance = Atomic(mayHoldAny)
     }
 
     // MARK: Rules
@@ -52,13 +53,11 @@ final class CacheWriter: Sendable {
         contentKeys.store(true, ordering: .releasing)
     }
 
-    /// How often a response was stored that answers several queries: while the count does not change, no query has got a new answer
-    /// this way.
-    var searchVarianceCount: UInt64 { searchVariance.load(ordering: .acquiring) }
+    var holdsSearchVariance: Bool { searchVariance.load(ordering: .acquiring) }
 
     /// Records that an entry that answers several queries is about to be stored, or exists.
     func noteSearchVariance() {
-        searchVariance.add(1, ordering: .releasing)
+        searchVariance.store(true, ordering: .releasing)
     }
 
     // MARK: Responses

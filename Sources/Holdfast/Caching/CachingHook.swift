@@ -119,10 +119,9 @@ public struct CachingHook: ServiceHook {
         while true {
             let reuse = decide(lookup, candidates: candidates, context: context)
             if !reuse.decision.isReuse {
-                // Borrowed responses are used only while fresh. A date would ask the origin about another principal's response; a
-                // strong tag identifies the same bytes for everyone.
+                // Borrowed responses are used only while fresh.
                 let count = candidates.count
-                candidates.removeAll { !$0.isOwn && !$0.stored.hasStrongTag }
+                candidates.removeAll { !$0.mayBeValidated }
                 if candidates.count < count { continue }
                 lookup.note(stored, in: cache)
                 cache.writer.begin(&lookup.generation, for: lookup.key.target)
@@ -168,7 +167,7 @@ public struct CachingHook: ServiceHook {
         lookup.completions = cache.fetches.completions
         lookup.generation = cache.generation(of: lookup.key.target)
         cache.writer.begin(&lookup.generation, for: lookup.key.target)
-        let candidates = await candidates(for: lookup, context)
+        let candidates = await candidates(for: lookup, context).filter(\.mayBeValidated)
         let reuse = decide(lookup, candidates: candidates, context: context)
         var offered: [LoadedResponse] = []
         if let index = reuse.decision.selectedCandidate,

@@ -130,7 +130,7 @@ public final class HTTPCache: Sendable {
     var holdsContentKeys: Bool { writer.holdsContentKeys }
 
     /// Whether there may be entries that answer several queries.
-    var holdsSearchVariance: Bool { writer.searchVarianceCount > 0 }
+    var holdsSearchVariance: Bool { writer.holdsSearchVariance }
 
     /// The generation of a target now, for what will be stored for it.
     func generation(of target: TargetURI) -> CacheWriter.Generation {

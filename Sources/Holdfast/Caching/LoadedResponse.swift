@@ -17,6 +17,10 @@ struct CacheCandidate: Sendable {
     var isOwn = true
     /// Its partition; "" if it is for everyone.
     let partition: String
+
+    /// Whether the origin may be asked about it. A date would ask about another principal's response; a strong tag identifies the
+    /// same bytes for everyone.
+    var mayBeValidated: Bool { isOwn || stored.hasStrongTag }
 }
 
 /// A stored response with its loaded body.

@@ -122,24 +122,23 @@ extension CachingHook {
             )
             return outcome
         }
-        let entry: AdmittedEntry
         do throws(Unstored) {
-            entry = try self.entry(for: response, as: .part(part), in: received, context: context)
+            let entry = try entry(for: response, as: .part(part), in: received, context: context)
+            // A part that contradicts itself must not be joined with content that has the same tag.
+            guard part.validator != nil || StrongValidator(entry.stored) == nil else {
+                throw Unstored(reason: .partialContent)
+            }
+            return try await store(
+                entry,
+                response: &response,
+                received: received,
+                context: context,
+                delivered: delivered,
+                ending: ending(of: part, entry: entry)
+            )
         } catch {
             return leave(&response, reason: error.reason, lookup: lookup, context: context, delivered: delivered)
         }
-        // A part that contradicts itself must not be joined with content that has the same tag.
-        guard part.validator != nil || StrongValidator(entry.stored) == nil else {
-            return leave(&response, reason: .partialContent, lookup: lookup, context: context, delivered: delivered)
-        }
-        return await storeAlone(
-            part,
-            entry: entry,
-            response: &response,
-            received: received,
-            context: context,
-            delivered: delivered
-        )
     }
 
     private func join(
@@ -227,70 +226,16 @@ extension CachingHook {
         }
     }
 
-    /// Stores a part that cannot be joined.
-    private func storeAlone(
-        _ part: ReceivedPart,
-        entry: AdmittedEntry,
-        response: inout Response,
-        received: ReceivedExchange,
-        context: CallContext,
-        delivered: @escaping @Sendable (Int) -> Void
-    ) async -> ResponseOutcome {
+    /// How storing a part ends that is not joined with what is stored: as much of it is kept as was received.
+    private func ending(of part: ReceivedPart, entry: AdmittedEntry) -> StorageEnding {
         let (stored, tags, options) = (entry.stored, entry.description.tags, cache.options)
-        let ending: @Sendable (Int, Bool) -> StoringBody.Ending = { received, isWhole in
+        return { received, isWhole in
             guard let ended = part.ended(after: Int64(received), isWhole: isWhole) else { return .abandon }
             if ended == part { return .commit }
             var cut = stored.withFields(of: ended.storedHead, options)
             cut.ranges = ended.ranges
             return .commitAs(cut.description(tags: tags, options))
         }
-        let writer: any EntryWriter
-        do throws(Unstored) {
-            writer = try await self.writer(
-                of: entry,
-                bytes: response.body.bytesInMemory,
-                received: received,
-                context: context
-            )
-        } catch {
-            return leave(
-                &response,
-                reason: error.reason,
-                lookup: received.lookup,
-                context: context,
-                delivered: delivered
-            )
-        }
-        let finish = commit(entry, received: received, context: context)
-        guard let source = response.body.source else {
-            let count = response.body.length ?? 0
-            delivered(count)
-            var reason: CacheReason?
-            switch ending(count, true) {
-            case .commit: reason = await finish(writer, nil)
-            case .commitAs(let description): reason = await finish(writer, description)
-            case .abandon:
-                writer.abandon()
-                reason = .incomplete
-            }
-            return ResponseOutcome(
-                storable: entry.stored,
-                entry: entry,
-                notStored: reason,
-                awaitsVerdict: context.verdict != nil,
-                mayBeShared: entry.mayBeShared
-            )
-        }
-        let storing = StoringBody(
-            CountedBody(source, delivered: delivered),
-            writer: writer,
-            background: context.background,
-            ending: ending,
-            finish: finish,
-            fail: { [self] error in await storingFailed(error, entry: entry, of: received, in: context) }
-        )
-        response.body = ResponseBody(storing, length: response.body.length)
-        return ResponseOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)
     }
 
     /// The body; `delivered` is called with its bytes as they are returned.

@@ -194,13 +194,19 @@ extension CachingHook {
         )
     }
 
-    /// Stores an entry while the body is being read.
-    private func store(
+    /// What becomes of an entry when so many bytes were received, of a body that ended properly or not.
+    typealias StorageEnding = @Sendable (_ received: Int, _ isWhole: Bool) -> StoringBody.Ending
+
+    /// Stores an entry while the body is being read, if it is not there already.
+    ///
+    /// - Parameter ending: what is kept of the body; nil: all of it, or what of an incomplete one may be completed later.
+    func store(
         _ entry: AdmittedEntry,
         response: inout Response,
         received: ReceivedExchange,
         context: CallContext,
-        delivered: @escaping @Sendable (Int) -> Void
+        delivered: @escaping @Sendable (Int) -> Void,
+        ending: StorageEnding? = nil
     ) async throws(Unstored) -> ResponseOutcome {
         let lookup = received.lookup
         let writer = try await writer(
@@ -212,9 +218,18 @@ extension CachingHook {
         let fillLease = context.transaction?.fillLease
         fillLease?.note(isReusable: isReusable(entry.stored, lookup: lookup, context: context))
         let finish = commit(entry, received: received, context: context)
+        let ending = ending ?? self.ending(of: entry, context: context)
         guard let source = response.body.source else {
-            delivered(response.body.length ?? 0)
-            let reason = await finish(writer, nil)
+            let count = response.body.length ?? 0
+            delivered(count)
+            let reason: CacheReason?
+            switch ending(count, true) {
+            case .commit: reason = await finish(writer, nil)
+            case .commitAs(let description): reason = await finish(writer, description)
+            case .abandon:
+                writer.abandon()
+                reason = .incomplete
+            }
             return ResponseOutcome(
                 storable: entry.stored,
                 entry: entry,
@@ -223,25 +238,15 @@ extension CachingHook {
                 mayBeShared: entry.mayBeShared
             )
         }
-        let (stored, expected, options) = (entry.stored, entry.bodyLength, cache.options)
-        let isRefresh = context.fetch?.isBackground ?? false
-        let tags = entry.description.tags
         let metrics = lookup.metrics
-        let layout = stored.ranges?.intervals ?? [0..<Int64(expected ?? .max)]
         let storing = StoringBody(
             CountedBody(source, delivered: delivered),
             writer: writer,
             background: context.background,
             ending: { received, isWhole in
-                // An incomplete response must not be used as a complete one (RFC 9111 §3.3).
-                if isWhole, expected.map({ $0 == received }) ?? true { return .commit }
-                // A complete stale response is worth more than a part of a newer one that nobody waits for.
-                guard !isRefresh, let cut = stored.cutOff(after: received, of: layout) else {
-                    context.tell(notStored: .incomplete, metrics: metrics, hadBegun: true)
-                    return .abandon
-                }
-                context.options.storing?.note(.incomplete)
-                return .commitAs(cut.description(tags: tags, options))
+                let ending = ending(received, isWhole)
+                if case .abandon = ending { context.tell(notStored: .incomplete, metrics: metrics, hadBegun: true) }
+                return ending
             },
             finish: finish,
             fail: { [self] error in
@@ -252,6 +257,22 @@ extension CachingHook {
         )
         response.body = ResponseBody(storing, length: response.body.length)
         return ResponseOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)
+    }
+
+    /// How storing a complete response ends.
+    private func ending(of entry: AdmittedEntry, context: CallContext) -> StorageEnding {
+        let (stored, expected, options) = (entry.stored, entry.bodyLength, cache.options)
+        let isRefresh = context.fetch?.isBackground ?? false
+        let tags = entry.description.tags
+        return { received, isWhole in
+            // An incomplete response must not be used as a complete one (RFC 9111 §3.3).
+            if isWhole, expected.map({ $0 == received }) ?? true { return .commit }
+            let layout = stored.ranges?.intervals ?? [0..<Int64(expected ?? .max)]
+            // A complete stale response is worth more than a part of a newer one that nobody waits for.
+            guard !isRefresh, let cut = stored.cutOff(after: received, of: layout) else { return .abandon }
+            context.options.storing?.note(.incomplete)
+            return .commitAs(cut.description(tags: tags, options))
+        }
     }
 
     /// Lets the body bypass the store.

@@ -51,8 +51,8 @@ extension CachingHook {
         var counted = [target]
         for partition in Set([lookup.principal, ""]) {
             let key = CacheKey(partition: partition, method: .get, target: target)
-            // A response that also answers this URI may be stored under another one.
-            let equivalent = await equivalentKeys(of: key, context)
+            // A response that also answers this URI may be stored under another one. A cancelled task could not read where.
+            let equivalent = await context.background.start { await equivalentKeys(of: key, context) }.value
             for other in equivalent where !counted.contains(other.target) {
                 cache.writer.invalidations.note(.target(other.target))
                 counted.append(other.target)

@@ -91,8 +91,8 @@ struct AttemptLoop: Exchanging {
         var request = request
         var state = state(of: request, context)
         state.records = records
-        // Whatever ends the exchange, even cancellation during a wait, an unused grant is given back.
-        defer { if state.grant != nil { state.giveBack(now: context.clock.now) } }
+        // Whatever ends the exchange, even cancellation during a wait, what an unmade attempt took is given back.
+        defer { if state.grant != nil || state.isPaced { state.giveBack(now: context.clock.now) } }
         var authorized = AuthorizedHop(authorization, request: request, context: context)
         keepBodyForReplay(state, context: &context)
         context.wantsNewConnection = false
@@ -120,7 +120,7 @@ struct AttemptLoop: Exchanging {
                     if let deadline = context.deadline, context.clock.now >= deadline {
                         // Calls that join an exchange with more time send for themselves.
                         context.attemptIsCut = true
-                        throw RefusedRetry(reason: .deadline)
+                        throw RefusedAttempt(reason: .deadline)
                     }
                 } catch {
                     return try unsent(error, after: last, state: &state, context: context)
@@ -160,6 +160,7 @@ struct AttemptLoop: Exchanging {
                         stop(reason, state: &state, context: context)
                         return try final(result, state: state, context: context)
                     }
+                    response.body.discard()
                     resend("credential", state: &state, context: context)
                     continue
                 case .stop(let reason):
@@ -269,7 +270,7 @@ struct AttemptLoop: Exchanging {
 
     /// The result of the call if another attempt was intended and could not begin.
     ///
-    /// If a gate is closed or time is lacking, the previous outcome stands; an error of a step, or of the authorization, replaces it.
+    /// If this loop refused it, the previous outcome stands; an error of a step, or of the authorization, replaces it.
     private func unsent(
         _ error: any Error,
         after last: Result<Response, any Error>?,
@@ -281,32 +282,21 @@ struct AttemptLoop: Exchanging {
             throw CancellationError()
         }
         var error = error
-        if let refused = error as? RefusedRetry {
-            if !state.records.isEmpty { stop(refused.reason, state: &state, context: context) }
-            if let last { return try final(last, state: state, context: context) }
-            // Without an earlier outcome, only the deadline refuses.
-            error = context.deadlineExceeded(
-                "before the request was sent",
-                advice: "Allow more time, or find out what took it: a hook, a `prepare` step or an earlier attempt.",
-                progress: .notSent
-            )
-        }
-        let refusal = (error as? ServiceError).flatMap { $0.code == .throttled ? $0 : nil }
-        if state.records.isEmpty {
-            if refusal != nil {
+        if let refused = error as? RefusedAttempt {
+            if !state.records.isEmpty {
+                stop(refused.reason, retryAfter: refused.wait, state: &state, context: context)
+            } else if refused.reason == .gateClosed {
                 state.account?.stopped(.gateClosed)
                 context.emit(.retriesStopped) { event in
                     event.stopReason = .gateClosed
-                    event.retryAfter = refusal?.retryAfter
+                    event.retryAfter = refused.wait
                 }
                 NestedRetryScope.current?.ended(state.request, exhausted: true)
             }
-            throw error
+            if let last { return try final(last, state: state, context: context) }
+            error = refused.error(context)
         }
-        if let refusal, let last {
-            stop(.gateClosed, retryAfter: refusal.retryAfter, state: &state, context: context)
-            return try final(last, state: state, context: context)
-        }
+        if state.records.isEmpty { throw error }
         if case .success(let response) = last { response.body.discard() }
         return try final(.failure(error), state: state, context: context)
     }
@@ -628,8 +618,7 @@ extension AttemptLoop {
 
     /// Waits until the next attempt may be sent: for the gates, the learned rate and the budget.
     ///
-    /// - Throws: ``ServiceError`` `.throttled` if a gate opens, or the learned rate allows it, too late for this call;
-    ///   ``RefusedRetry`` if the budget refuses it.
+    /// - Throws: ``RefusedAttempt`` if the budget refuses it, or a gate opens, or the learned rate allows it, too late for this call.
     func waitForTurn(_ state: inout AttemptState, context: CallContext) async throws {
         while true {
             try await waitAtGate(&state, context: context)
@@ -660,7 +649,7 @@ extension AttemptLoop {
             waits = true
             context.emit(.budgetAwaited) { $0.attempt = context.attempt }
         }
-        guard let grant else { throw RefusedRetry(reason: .budget) }
+        guard let grant else { throw RefusedAttempt(reason: .budget) }
         state.grant = grant
     }
 
@@ -695,10 +684,10 @@ extension AttemptLoop {
                 // The first probe may find the gate open.
                 guard let held = gate.holdsUntil.map(MonotonicInstant.init(sinceOrigin:)),
                     mayBeHeldBack(until: held, state: state, rules: rules, context: context)
-                else { throw closed(for: wait) }
+                else { throw RefusedAttempt(reason: .gateClosed, wait: wait) }
                 end = held
             }
-            guard account.beginsWaiting() else { throw closed(for: wait) }
+            guard account.beginsWaiting() else { throw RefusedAttempt(reason: .gateClosed, wait: wait) }
             defer { account.endsWaiting() }
             context.emit(.gateAwaited) { $0.delay = now.duration(to: end) }
             context.fetch?.isBackingOff(until: end)
@@ -725,7 +714,7 @@ extension AttemptLoop {
 
     /// Waits for the learned rate, if the rules use one and the server has throttled.
     ///
-    /// - Throws: ``ServiceError`` `.throttled` at once if the call's turn comes too late, or if too many are waiting.
+    /// - Throws: ``RefusedAttempt`` at once if the call's turn comes too late, or if too many are waiting.
     private func waitForPace(_ state: inout AttemptState, context: CallContext) async throws {
         guard state.inForce?.rules.pacesAdaptively == true, let account = state.account, let rules = state.rules
         else { return }
@@ -734,12 +723,13 @@ extension AttemptLoop {
             guard wait <= rules.maxServerDelay,
                 mayBeHeldBack(until: end, state: state, rules: rules, context: context),
                 account.beginsWaiting()
-            else { throw closed(for: wait) }
+            else { throw RefusedAttempt(reason: .gateClosed, wait: wait) }
             defer { account.endsWaiting() }
             state.heldBack += wait
             context.emit(.paceAwaited) { $0.delay = wait }
             try await self.wait(until: end, context)
         }
+        state.isPaced = true
     }
 
     /// Why a retry must not follow after all; nil if it may, although it may still be refused when it is due.
@@ -807,7 +797,23 @@ extension AttemptLoop {
         return rules.fits(now.duration(to: end), within: context.deadline.map { now.duration(to: $0) })
     }
 
-    private func closed(for wait: Duration) -> ServiceError {
+}
+
+/// Why the loop does not make an intended attempt.
+struct RefusedAttempt: Error {
+    let reason: StopReason
+    /// How long a gate, or the learned rate, holds it back.
+    var wait: Duration?
+
+    /// The error of a call that has no earlier outcome.
+    fileprivate func error(_ context: CallContext) -> ServiceError {
+        guard let wait else {
+            return context.deadlineExceeded(
+                "before the request was sent",
+                advice: "Allow more time, or find out what took it: a hook, a `prepare` step or an earlier attempt.",
+                progress: .notSent
+            )
+        }
         var error = ServiceError(
             .throttled,
             "The server asked for another \(wait) without requests, longer than this call may wait; send it again after that, "
@@ -817,9 +823,4 @@ extension AttemptLoop {
         error.retryAfter = wait
         return error
     }
-}
-
-/// Why an intended attempt is not made.
-struct RefusedRetry: Error {
-    let reason: StopReason
 }

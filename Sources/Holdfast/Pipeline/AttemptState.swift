@@ -32,6 +32,8 @@ struct AttemptState {
     var heldBack: Duration = .zero
     /// What permitted the next or current attempt; must be ended or given back.
     var grant: RetryGrant?
+    /// Whether the learned rate has counted the next or current attempt; must be given back if it is not made.
+    var isPaced = false
     /// The permission that the next attempt still needs when it is due.
     var pending: RetryCause?
     /// Whether the next or current attempt passes a closed gate as a probe.
@@ -92,7 +94,7 @@ struct AttemptState {
         switch result {
         case .success(let response):
             end.succeeded = !isTrouble(response, in: context)
-            grant = nil
+            (grant, isPaced) = (nil, false)
             let isThrottled = response.status == .tooManyRequests || response.status == .serviceUnavailable
             if isThrottled || end.succeeded { account.paceAnswered(isThrottled: isThrottled, now: now) }
             let asks = notice(of: response, context)
@@ -110,7 +112,7 @@ struct AttemptState {
             // If the call timed out before anything was sent, the server was not asked.
             let wasAsked = (error as? ServiceError)?.code != .deadlineExceeded || failure.progress > .notSent
             guard wasAsked, AttemptOutcome.failure(failure).isServerTrouble else { return giveBack(now: now) }
-            grant = nil
+            (grant, isPaced) = (nil, false)
             _ = account.attemptEnded(end, now: now)
         }
     }
@@ -138,11 +140,11 @@ struct AttemptState {
         return inForce?.rules.gateNotice(response.headForRetrying, receivedAt: receivedAt)
     }
 
-    /// Gives back the grant of an attempt that was not made, or whose end says nothing.
+    /// Gives back what an attempt took that was not made, or whose end says nothing: its grant, and its place in the learned rate.
     mutating func giveBack(now: MonotonicInstant) {
-        guard let grant, let account else { return }
-        account.giveBack(grant, traffic: traffic, now: now)
-        self.grant = nil
+        if isPaced { account?.giveBackPace() }
+        if let grant { account?.giveBack(grant, traffic: traffic, now: now) }
+        (grant, isPaced) = (nil, false)
     }
 
     /// The cause by which a retry is charged to the budget; nil if it is free.

@@ -35,7 +35,7 @@ final class BackgroundTasks: Sendable {
     }
 
     /// Runs a part of a call where its other tasks run: ``drain()`` does not wait for it, because its caller does.
-    func start(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    func start<Value: Sendable>(_ operation: @escaping @Sendable () async -> Value) -> Task<Value, Never> {
         Task(executorPreference: executor, operation: operation)
     }
 

@@ -22,8 +22,8 @@ public struct PipelineConfiguration: Sendable {
     /// The clock that everything uses; ``SystemClock`` by default.
     public var clock: any HoldfastClock = SystemClock()
 
-    /// The time a call may take up to its response head, including all attempts and waits; nil, the default: no limit by the
-    /// pipeline, but see ``attemptTimeout``.
+    /// The time a call may take until it returns, as ``CallOptions/timeout`` describes, including all attempts and waits; nil, the
+    /// default: no limit by the pipeline, but see ``attemptTimeout``.
     public var callTimeout: Duration?
 
     /// The time one attempt may take up to its response head; 60 s by default, nil: no limit.

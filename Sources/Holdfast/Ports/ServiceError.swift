@@ -32,7 +32,8 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible, C
         public static let tls = Code("tls")
         /// The peer's certificate was refused.
         public static let certificate = Code("certificate")
-        /// The connection broke.
+        /// The connection broke. With the progress `notSent`: the peer refused the request without processing it (REFUSED_STREAM
+        /// or a GOAWAY that excludes it, RFC 9113 §8.7; H3_REQUEST_REJECTED), which is resent at once.
         public static let connectionLost = Code("connection-lost")
         /// The peer's answer was not HTTP.
         public static let protocolError = Code("protocol-error")
@@ -136,8 +137,10 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible, C
         guard let error = error as? ServiceError else {
             return AttemptFailure(kind: .other, progress: .bodySent, connectionReused: false)
         }
+        // The peer gave the connection up, or this request, and nothing of it was processed.
+        let isRefused = error.code == .connectionLost && error.progress == .notSent
         var failure = AttemptFailure(
-            kind: kinds[error.code] ?? .other,
+            kind: isRefused ? .refused : kinds[error.code] ?? .other,
             progress: error.progress ?? .bodySent,
             connectionReused: error.connectionReused
         )

@@ -69,7 +69,7 @@ struct AuthorizedCall: Sendable {
 struct AuthorizedHop {
     /// What follows a response.
     enum FollowUp {
-        /// The same request with a newer credential, once.
+        /// The same request with a newer credential, once; the response is no longer needed.
         case resend
         /// The response is final, for this reason.
         case stop(StopReason)
@@ -139,7 +139,6 @@ struct AuthorizedHop {
         // The refreshed credential serves the next call, even if this one cannot be sent again.
         guard isWhole else { return .stop(.notReplayable) }
         hasResent = true
-        response.body.discard()
         return .resend
     }
 }

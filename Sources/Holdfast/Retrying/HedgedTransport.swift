@@ -19,8 +19,8 @@ private import Synchronization
 /// be replayed, except tunnels and upgrades. Background calls, and calls whose own rules have one attempt or no hedging, are
 /// never hedged, nor is anything while the origin's gate is closed. The copies are the same request, including its
 /// Idempotency-Key; only the time left (`RetryRules.timeLeftField`) is that of each copy. The first response head that is not a
-/// reason to retry wins; the others are cancelled without waiting, and their bodies discarded. A failure before any copy was
-/// sent is thrown at once, and left to the retrier.
+/// reason to retry wins; the others are cancelled without waiting, and their bodies discarded. An error never wins against a copy
+/// in flight. A failure before any copy was sent is thrown at once, and left to the retrier.
 ///
 /// Each copy counts against `HedgeRules.maxExtraLoad` and, with a governor, against the budget that retries share. Hedging
 /// stops by itself while everything is slow or many attempts fail. A request that may be hedged costs two tasks; others, and
@@ -172,7 +172,7 @@ struct HedgeRace {
             course.timer?.cancel()
             mailbox.close()
             for copy in course.copies { copy.task.cancel() }
-            settle(course, result: result)
+            settle(&course, result: result)
             return try finished(result, course: course)
         } onCancel: {
             mailbox.post(.cancelled)
@@ -228,7 +228,8 @@ struct HedgeRace {
         guard let due = course.plan.nextSend, due <= now.sinceOrigin else { return setTimer(&course, mailbox: mailbox) }
         let isFirst = !course.wasLate
         course.wasLate = true
-        guard pace.permitHedge(isFirst: isFirst) else { return course.plan.stop() }
+        // A copy in flight may have read more of the content than is kept for another.
+        guard body.isReplayable, pace.permitHedge(isFirst: isFirst) else { return course.plan.stop() }
         var grant: RetryGrant?
         if let account {
             // What was taken above is returned if this refuses, so that neither balance ever leaks.
@@ -275,24 +276,24 @@ struct HedgeRace {
         }
         let succeeded = evaluator.succeeded(result)
         if number == 0 { course.firstSucceeded = succeeded }
-        if let grant = course.copies[number].grant {
-            account?.ended(grant, succeeded: succeeded ?? true, now: end)
-            course.copies[number].grant = nil
+        settle(&course.copies[number].grant, succeeded: succeeded, now: end)
+    }
+
+    /// Settles what a copy took from the budget, at most once: it is returned if the copy's end says nothing about the server.
+    private func settle(_ grant: inout RetryGrant?, succeeded: Bool?, now: MonotonicInstant) {
+        guard let taken = grant.take() else { return }
+        if let succeeded {
+            account?.ended(taken, succeeded: succeeded, now: now)
+        } else {
+            account?.giveBack(taken, now: now)
         }
     }
 
-    /// Measures the first copy, and settles the grants of the others: exactly once each.
-    private func settle(_ course: Course, result: Result<Response, any Error>) {
+    /// Measures the first copy, and settles the grants of those that have not ended.
+    private func settle(_ course: inout Course, result: Result<Response, any Error>) {
         let now = context.clock.now
         let succeeded = evaluator.succeeded(result)
-        for copy in course.copies {
-            guard let grant = copy.grant else { continue }
-            if let succeeded {
-                account?.ended(grant, succeeded: succeeded, now: now)
-            } else {
-                account?.giveBack(grant, now: now)
-            }
-        }
+        for index in course.copies.indices { settle(&course.copies[index].grant, succeeded: succeeded, now: now) }
         guard let first = course.copies.first else { return }
         if let end = first.end {
             guard let firstSucceeded = course.firstSucceeded else { return }
@@ -442,7 +443,11 @@ struct HedgeEvaluator: Sendable {
         if case .response(let head) = outcome, head.status == .conflict, failed.fields.bearsIdempotencyKey {
             return .fails(pushback: .seconds(-1))
         }
-        if case .never = rules.classify(failed) { return .wins }
+        if case .never = rules.classify(failed) {
+            // What fails on this side, such as a body that another copy is reading, says nothing about that copy.
+            if case .failure = outcome { return .fails(pushback: .seconds(-1)) }
+            return .wins
+        }
         let hint = rules.serverHint(failed)
         return .fails(pushback: hint.forbidsRetry ? .seconds(-1) : hint.wait)
     }

@@ -296,7 +296,7 @@ final class RetryAccount: Sendable {
         try Task.checkCancellation()
         let task = context.background.start { [clock = context.clock] in
             // Whether it was woken early or not, the waiting call checks the reason.
-            try? await clock.sleep(until: MonotonicInstant(sinceOrigin: until))
+            _ = try? await clock.sleep(until: MonotonicInstant(sinceOrigin: until))
         }
         let isOver = state.withLock { state in
             guard let sleeper = state.sleepers[ticket], sleeper.answer == nil, sleeper.until >= until else {
@@ -376,11 +376,17 @@ final class RetryAccount: Sendable {
         }
     }
 
-    /// How long the learned rate requires to wait before asking again; nil: send now, the attempt is counted.
+    /// How long the learned rate requires to wait before asking again; nil: send now, the attempt is counted. One that is not made
+    /// is to be given back.
     func pace(now: MonotonicInstant) -> Duration? {
         guard inForce.rules.pacesAdaptively else { return nil }
         let wait = state.withLock { $0.pacing.acquire(now: now.sinceOrigin) }
         return wait > .zero ? wait : nil
+    }
+
+    /// Returns what ``pace(now:)`` counted for an attempt that was not made.
+    func giveBackPace() {
+        state.withLock { $0.pacing.giveBack() }
     }
 
     /// Tells the learned rate how the server responded to an attempt.

@@ -40,44 +40,26 @@
         }
     }
 
-    /// The admin listener of a proxy.
-    final class AdminServer: Sendable {
-        /// The most connections at a time.
-        static let maximumConnections = 64
-
-        private let server: HTTPServer
-        /// Its port; nil on a socket in the file system.
-        var port: Int? { server.port }
-
-        private init(_ server: HTTPServer) {
-            self.server = server
-        }
-
+    /// The listeners for an operator: that of a proxy, and that of an inspector alone.
+    enum AdminServer {
         /// Starts listening.
         ///
-        /// - Parameters:
-        ///   - desk: makes the responder, once the port is known.
+        /// - Parameter responder: makes what answers, once the port is known; nil on a socket in the file system.
         static func start(
-            _ configuration: AdminConfiguration,
-            desk: @escaping @Sendable (_ port: Int) -> AdminDesk
-        ) async throws -> AdminServer {
+            at address: HTTPServer.Address,
+            responder: @Sendable (_ port: Int?) -> DeferredResponder.Answer
+        ) async throws -> HTTPServer {
             var settings = ServerConfiguration()
-            settings.maximumConnections = AdminServer.maximumConnections
+            settings.maximumConnections = 64
             // Connections that send nothing must not lock the operator out.
             settings.closesWaitingConnections = true
             settings.headTimeout = .seconds(5)
             settings.bodyStall = .seconds(5)
             let deferred = DeferredResponder()
-            let address = HTTPServer.Address(host: configuration.host, port: configuration.port)
             let server = try await HTTPServer.start(at: address, configuration: settings, handler: deferred)
             if case .unixSocket(let path) = address { chmod(path, 0o600) }
-            let desk = desk(server.port ?? configuration.port)
-            deferred.open { await desk.answer($0) }
-            return AdminServer(server)
-        }
-
-        func close() async {
-            await server.close()
+            deferred.open(responder(server.port))
+            return server
         }
     }
 
@@ -105,9 +87,10 @@
         @concurrent
         func answer(_ request: InspectorRequest) async -> Response {
             do {
-                switch request.path {
-                case "/healthz": return text(200, "ok")
-                case "/readyz": return unready().map { text(503, $0) } ?? text(200, "ready")
+                switch (request.method, request.path) {
+                case (.get, "/healthz"), (.head, "/healthz"): return text(200, "ok")
+                case (.get, "/readyz"), (.head, "/readyz"):
+                    return unready().map { text(503, $0) } ?? text(200, "ready")
                 default: break
                 }
                 // A note left by a dead process may point to another process that now listens there.

@@ -179,7 +179,8 @@
             let isTunnel = circumstances.method == .connect && status.isSuccessful
             var keeps = circumstances.keepsAlive && !circumstances.mustClose && !isTunnel
             if keeps, AnswerPlan.asksToClose(response.fields) { keeps = false }
-            let given = AnswerPlan.givenLength(response.fields)
+            // The length in the fields, if they have one.
+            var given: Int? { try? ResponseFraming.length(response.fields) }
             let said: ResponseHeadWriter.Framing.Content
             if hasNoContent || isTunnel {
                 content = .none
@@ -213,18 +214,6 @@
             let connection: ResponseHeadWriter.Framing.Connection =
                 keeps ? (circumstances.version == .http10 ? .keepAlive : .unsaid) : .close
             framing = .init(said, connection: connection)
-        }
-
-        /// The length in the fields, if they have one.
-        private static func givenLength(_ fields: HeaderFields) -> Int? {
-            var length: Int?
-            for line in fields where line.name == .contentLength {
-                guard let number = RequestFraming.length(line.value), length == nil || length == number else {
-                    return nil
-                }
-                length = number
-            }
-            return length
         }
 
         private static func asksToClose(_ fields: HeaderFields) -> Bool {

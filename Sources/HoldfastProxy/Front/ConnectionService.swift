@@ -115,9 +115,13 @@
                     interim.end()
                     // From now on, if the client stops sending, that ends one direction and not the work.
                     connection.becomeBusy()
-                    defer { other.close() }
+                    var passed = (bytes: 0, isWhole: false)
+                    defer {
+                        other.close()
+                        ended(passed.bytes, passed.isWhole)
+                    }
                     try await channel.write(head, stallLimit: configuration.writeStall)
-                    ended(await Tunnel.relay(channel, with: other, stallLimit: configuration.writeStall))
+                    passed = await Tunnel.relay(channel, with: other, stallLimit: configuration.writeStall)
                     return false
                 }
             }

@@ -17,8 +17,8 @@
         ///
         /// - Parameters:
         ///   - head: the first bytes for the client.
-        ///   - ended: is called with the number of bytes that went to the client.
-        case open(ByteChannel, head: ByteBuffer, ended: @Sendable (_ bytes: Int) -> Void)
+        ///   - ended: is called with the number of bytes that went to the client, and whether that is all that came.
+        case open(ByteChannel, head: ByteBuffer, ended: @Sendable (_ bytes: Int, _ isWhole: Bool) -> Void)
     }
 
     /// When bytes last moved, in either direction.
@@ -41,8 +41,12 @@
         ///
         /// - Parameters:
         ///   - stallLimit: how long a side may read nothing.
-        /// - Returns: how many bytes went to the client.
-        static func relay(_ client: ByteChannel, with other: ByteChannel, stallLimit: TimeAmount) async -> Int {
+        /// - Returns: how many bytes went to the client, and whether that is all until the other side ended.
+        static func relay(
+            _ client: ByteChannel,
+            with other: ByteChannel,
+            stallLimit: TimeAmount
+        ) async -> (bytes: Int, isWhole: Bool) {
             let moved = LastMove()
             return await withTaskGroup(of: (bytes: Int, isDown: Bool, isWhole: Bool).self) { group in
                 for isDown in [true, false] {
@@ -70,9 +74,9 @@
                         }
                     }
                 }
-                var down = 0
+                var down = (bytes: 0, isWhole: false)
                 for await part in group {
-                    if part.isDown { down = part.bytes }
+                    if part.isDown { down = (part.bytes, part.isWhole) }
                     // A broken side can neither send nor receive any more.
                     if !part.isWhole {
                         client.close()

@@ -27,9 +27,6 @@
     /// A program that forwards requests to any host must not forward to its port, because those requests would come
     /// from this machine.
     public final class Inspector: Sendable {
-        /// The most connections at a time.
-        static let maximumConnections = 64
-
         private let model: InspectorModel
         private let governor: RetryGovernor?
         private let server = Mutex<HTTPServer?>(nil)
@@ -56,22 +53,13 @@
         @discardableResult
         public func start(port: Int) async throws -> Int {
             await stop()
-            var configuration = ServerConfiguration()
-            configuration.maximumConnections = Inspector.maximumConnections
-            configuration.closesWaitingConnections = true
-            configuration.headTimeout = .seconds(5)
-            configuration.bodyStall = .seconds(5)
-            let deferred = DeferredResponder()
-            let server = try await HTTPServer.start(
-                at: .host("127.0.0.1", port: port),
-                configuration: configuration,
-                handler: deferred
-            )
-            let own = server.port ?? port
-            let responder = InspectorResponder(model: model, governor: governor, guarding: InspectorGuard(port: own))
-            deferred.open { await responder.answer($0) }
+            let server = try await AdminServer.start(at: .host("127.0.0.1", port: port)) { [model, governor] own in
+                let guarding = InspectorGuard(port: own ?? port)
+                let responder = InspectorResponder(model: model, governor: governor, guarding: guarding)
+                return { await responder.answer($0) }
+            }
             self.server.withLock { $0 = server }
-            return own
+            return server.port ?? port
         }
 
         /// Stops the server and closes its connections.
@@ -244,7 +232,8 @@
             "Via", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP",
         ]
 
-        /// The port of the inspector.
+        /// Where the inspector listens, as it is written in a URL.
+        let host: String
         let port: Int
         /// The word that the page contains and that orders must send; new at each start.
         let word: String
@@ -253,7 +242,13 @@
         let isOpen: Bool
 
         /// - Parameter word: by default 32 random bytes in hexadecimal digits.
-        init(port: Int, word: String = InspectorGuard.randomWord(), isOpen: Bool = false) {
+        init(
+            host: String = "127.0.0.1",
+            port: Int,
+            word: String = InspectorGuard.randomWord(),
+            isOpen: Bool = false
+        ) {
+            self.host = host.contains(":") ? "[\(host.lowercased())]" : host.lowercased()
             self.port = port
             self.word = word
             self.isOpen = isOpen
@@ -282,13 +277,13 @@
         }
 
         private func checkMachine(_ request: InspectorRequest, hosts: [String]) throws(Refusal) {
-            guard let address = request.remoteAddress, InspectorGuard.isLoopback(address) else {
+            guard request.remoteAddress.flatMap({ NetworkAddress($0) })?.isLoopback == true else {
                 throw Refusal(status: 403, message: "The inspector only answers this machine.")
             }
             guard hosts.count == 1, isOwn(hosts[0].lowercased()) else {
                 throw Refusal(
                     status: 403,
-                    message: "Open the inspector as http://127.0.0.1:\(port)/ or http://localhost:\(port)/."
+                    message: "Open the inspector as http://\(self.host):\(port)/."
                 )
             }
         }
@@ -307,7 +302,7 @@
         }
 
         private func isOwn(_ host: String) -> Bool {
-            ["127.0.0.1", "localhost", "[::1]"].contains { name in
+            [self.host, "127.0.0.1", "localhost", "[::1]"].contains { name in
                 host == "\(name):\(port)" || port == 80 && host == name
             }
         }
@@ -319,15 +314,6 @@
             var difference: UInt8 = 0
             for index in left.indices { difference |= left[index] ^ right[index] }
             return difference == 0
-        }
-
-        /// Whether a numeric address is a loopback address (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3).
-        static func isLoopback(_ address: String) -> Bool {
-            var address = address.lowercased()
-            if address == "::1" || address == "0:0:0:0:0:0:0:1" { return true }
-            if address.hasPrefix("::ffff:") { address.removeFirst(7) }
-            let octets = address.split(separator: ".", omittingEmptySubsequences: false)
-            return octets.count == 4 && octets[0] == "127" && octets.allSatisfy { UInt8($0) != nil }
         }
 
         static func randomWord() -> String {

@@ -21,8 +21,11 @@
 
             init(_ origin: ProxyOrigin) {
                 self.origin = origin
-                let host = origin.host.hasPrefix("[") ? String(origin.host.dropFirst().dropLast()) : origin.host
-                key = OriginKey(isSecure: origin.description.hasPrefix("https:"), host: host, port: origin.port)
+                key = OriginKey(
+                    isSecure: origin.description.hasPrefix("https:"),
+                    host: origin.host.withoutBrackets,
+                    port: origin.port
+                )
                 authority = String(origin.description.drop { $0 != "/" }.dropFirst(2))
             }
         }
@@ -74,6 +77,17 @@
                 state.turn = (chosen + 1) % members.count
                 return chosen
             }
+        }
+
+        /// Notes the response of a server; nil: it closed the connection without one.
+        func note(_ index: Int, status: StatusCode?, at now: MonotonicInstant) {
+            note(index, hasFailed: status.map { [502, 503, 504].contains($0.rawValue) } ?? true, at: now)
+        }
+
+        /// Notes the error of an exchange with a server; a cancelled or invalid request says nothing about the server.
+        func note(_ index: Int, error: any Error, at now: MonotonicInstant) {
+            guard let code = (error as? ServiceError)?.code, code != .badRequest, code != .unsupported else { return }
+            note(index, hasFailed: true, at: now)
         }
 
         /// Notes the outcome of an exchange with a server.

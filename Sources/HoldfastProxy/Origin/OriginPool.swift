@@ -120,7 +120,7 @@
         /// Closes idle connections now, and each other one when its exchange is over.
         func letGo() {
             let (closing, sweep) = state.withLock { state in
-                let (closing, _) = state.pool.shutDown()
+                let closing = state.pool.shutDown()
                 defer { state.sweep = nil }
                 return (closing.compactMap { state.connections.removeValue(forKey: $0) }, state.sweep)
             }

@@ -88,14 +88,10 @@
             outgoing.aim(at: group.members[turn], keepingHost: group.keepsHost)
             do {
                 let response = try await send(outgoing, request: request, body: body, context: context)
-                let hasFailed = [502, 503, 504].contains(response.status.rawValue)
-                group.note(turn, hasFailed: hasFailed, at: context.clock.now)
+                group.note(turn, status: response.status, at: context.clock.now)
                 return response
             } catch {
-                // A cancelled or invalid request says nothing about the server.
-                if let error = error as? ServiceError, error.code != .badRequest, error.code != .unsupported {
-                    group.note(turn, hasFailed: true, at: context.clock.now)
-                }
+                group.note(turn, error: error, at: context.clock.now)
                 throw error
             }
         }
@@ -143,9 +139,49 @@
             }
         }
 
-        /// The next server, if there are several; nil if each request has its own.
-        func nextOrigin(at now: MonotonicInstant) -> (member: OriginGroup.Member, keepsHost: Bool)? {
-            configuration.origins.map { ($0.members[$0.next(at: now)], $0.keepsHost) }
+        /// Requests another protocol over a connection of its own, which the caller closes; of the next server too, if the
+        /// first cannot be reached.
+        ///
+        /// - Parameter limit: how long a server may take to respond; nil: no limit.
+        /// - Returns: also the head of the response; nil if the server closed the connection without one.
+        /// - Throws: ``ServiceError``, or `CancellationError`.
+        func upgrade(
+            _ request: OutgoingRequest,
+            within limit: Duration?,
+            clock: any HoldfastClock
+        ) async throws -> (channel: ByteChannel, head: ResponseHead?) {
+            guard let group = configuration.origins else { return try await begin(request, within: limit) }
+            var request = request
+            var mayRepeat = group.members.count > 1
+            while true {
+                let turn = group.next(at: clock.now)
+                request.aim(at: group.members[turn], keepingHost: group.keepsHost)
+                do {
+                    let answer = try await begin(request, within: limit)
+                    group.note(turn, status: answer.head?.status, at: clock.now)
+                    return answer
+                } catch {
+                    group.note(turn, error: error, at: clock.now)
+                    guard mayRepeat, (error as? ServiceError)?.progress == .notSent else { throw error }
+                    mayRepeat = false
+                }
+            }
+        }
+
+        private func begin(
+            _ request: OutgoingRequest,
+            within limit: Duration?
+        ) async throws -> (channel: ByteChannel, head: ResponseHead?) {
+            let channel = try await tunnel(to: request.key)
+            do {
+                try await channel.write(request.head(.none, allocator: channel.channel.allocator))
+                var parser = ResponseHeadParser()
+                let deadline = limit.map { NIODeadline.now() + $0.timeAmount }
+                return (channel, try await channel.readHead(&parser, by: deadline))
+            } catch {
+                channel.close()
+                throw OriginFailure.serviceError(for: error, progress: .headSent, connectionReused: false)
+            }
         }
 
         /// The caller's event loop, if it is one of the transport's.

@@ -54,18 +54,19 @@
             var served: [Ticket: Grant] = [:]
         }
 
-        private struct Idle {
+        struct Idle {
             let id: ID
             let loop: Loop
             let since: NIODeadline
         }
 
-        private struct Waiter {
+        struct Waiter {
             let ticket: Ticket
             let wantsNew: Bool
         }
 
-        private struct Origin {
+        /// The connections to an origin, and who waits for one.
+        struct Origin {
             /// The most recently used one is last.
             var idle: [Idle] = []
             /// Given out, or being opened.
@@ -81,7 +82,7 @@
         private(set) var idleCount = 0
         private(set) var waitingCount = 0
         private(set) var isShutDown = false
-        private var origins: [OriginKey: Origin] = [:]
+        private(set) var origins: [OriginKey: Origin] = [:]
         private var lastTicket: Ticket = 0
 
         init(limits: Limits = Limits()) {
@@ -181,11 +182,12 @@
             origins.values.compactMap { $0.idle.first?.since }.min().map { $0 + limits.idleTime }
         }
 
-        /// Ends everything: idle connections are to be closed, and those in line get none.
-        mutating func shutDown() -> (closing: [ID], refused: [Ticket]) {
+        /// Ends everything: those in line get no connection.
+        ///
+        /// - Returns: the idle connections, which are to be closed.
+        mutating func shutDown() -> [ID] {
             isShutDown = true
             let closing = origins.values.flatMap { $0.idle.map(\.id) }
-            let refused = origins.values.flatMap { $0.waiting.map(\.ticket) }
             for key in Array(origins.keys) {
                 origins[key]?.idle = []
                 origins[key]?.waiting = []
@@ -193,17 +195,8 @@
             }
             count -= idleCount
             (idleCount, waitingCount) = (0, 0)
-            return (closing, refused)
+            return closing
         }
-
-        /// How many connections to an origin are given out or being opened, and how many are idle.
-        func counts(of key: OriginKey) -> (busy: Int, idle: Int, waiting: Int) {
-            let origin = origins[key]
-            return (origin?.busy ?? 0, origin?.idle.count ?? 0, origin?.waiting.count ?? 0)
-        }
-
-        /// Whether nothing is stored for any origin.
-        var isEmpty: Bool { origins.isEmpty }
     }
 
     extension PoolState {

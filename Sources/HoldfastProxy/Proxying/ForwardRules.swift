@@ -31,7 +31,7 @@
 
         /// Whether a host is in the list.
         func names(host: String, port: Int) -> Bool {
-            let host = ForwardRules.bare(host.loweringASCII())
+            let host = host.loweringASCII().withoutBrackets
             return allowedHosts.contains { pattern in
                 var (name, named) = ForwardRules.parts(pattern.loweringASCII())
                 guard named == nil || named == port else { return false }
@@ -47,7 +47,7 @@
             guard let colon = authority.lastIndex(of: ":"), let port = Int(authority[authority.index(after: colon)...]),
                 (1...65_535).contains(port)
             else { return nil }
-            let host = ForwardRules.bare(String(authority[..<colon]).loweringASCII())
+            let host = String(authority[..<colon]).loweringASCII().withoutBrackets
             return opens(host: host, port: port, usualPort: 443)
                 ? OriginKey(isSecure: false, host: host, port: port) : nil
         }
@@ -103,15 +103,11 @@
         private static func parts(_ pattern: String) -> (host: String, port: Int?) {
             if pattern.hasPrefix("["), let end = pattern.lastIndex(of: "]") {
                 let rest = pattern[pattern.index(after: end)...]
-                return (bare(String(pattern[...end])), rest.hasPrefix(":") ? Int(rest.dropFirst()) : nil)
+                return (String(pattern[...end]).withoutBrackets, rest.hasPrefix(":") ? Int(rest.dropFirst()) : nil)
             }
             let pieces = pattern.split(separator: ":", omittingEmptySubsequences: false)
             guard pieces.count == 2, let port = Int(pieces[1]) else { return (pattern, nil) }
             return (String(pieces[0]), port)
-        }
-
-        private static func bare(_ host: String) -> String {
-            host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
         }
     }
 
@@ -128,8 +124,8 @@
         /// The address is added to Forwarded (RFC 7239).
         public static let forwarded = ClientAddressFields(kind: .forwarded)
 
-        /// Adds an address after existing ones, and replaces what was requested: a client that could give another host
-        /// there would have the response stored under this one.
+        /// Adds an address after existing ones, and replaces what was requested, of which Forwarded may say something in
+        /// each element: a client that could give another host there would have the response stored under this one.
         ///
         /// - Parameters:
         ///   - address: an IP address without brackets and port; nil if there is none, as on a Unix domain socket.
@@ -145,8 +141,29 @@
             case .forwarded:
                 let node = address.map { $0.contains(":") ? "\"[\($0)]\"" : $0 } ?? "unknown"
                 let named = host.map { ";host=\"\($0.filter { $0 != "\"" && $0 != "\\" })\"" } ?? ""
-                fields.append("Forwarded", "for=\(node)\(named);proto=\(scheme)")
+                let former = fields.values(of: "Forwarded").flatMap { ClientAddressFields.addresses(in: $0) }
+                fields["Forwarded"] = (former + ["for=\(node)\(named);proto=\(scheme)"]).joined(separator: ", ")
             }
+        }
+
+        /// The elements of a line of Forwarded, with their addresses alone; none if the line is not well-formed (RFC 7239
+        /// §4, §6), because the origin might read what follows it as a part of it.
+        private static func addresses(in line: String) -> [String] {
+            var elements: [String] = []
+            for element in FieldScanner.members(of: line) {
+                var addresses: [String] = []
+                for pair in FieldScanner.members(of: element, separator: UInt8(ascii: ";")) {
+                    var scanner = FieldScanner(pair)
+                    guard let name = scanner.token()?.loweringASCII(), scanner.consume(UInt8(ascii: "=")),
+                        let value = scanner.token() ?? scanner.quotedString(), scanner.isAtEnd
+                    else { return [] }
+                    guard name == "for" || name == "by" else { continue }
+                    guard value.utf8.allSatisfy({ $0.isTokenCharacter || ":[]".utf8.contains($0) }) else { return [] }
+                    addresses.append(pair)
+                }
+                if !addresses.isEmpty { elements.append(addresses.joined(separator: ";")) }
+            }
+            return elements
         }
     }
 
@@ -183,9 +200,8 @@
                 return kept
             }
             for line in fields where line.name == .connection {
-                for option in line.value.split(separator: ",") {
-                    let name = FieldName(String(option.trimming(while: { $0 == " " || $0 == "\t" })))
-                    if let name, !spared.contains(name) { dropped.insert(name) }
+                for option in RequestFraming.members(line.value) {
+                    if let name = FieldName(String(option)), !spared.contains(name) { dropped.insert(name) }
                 }
             }
             var kept = fields
@@ -214,15 +230,6 @@
         private static let requestBound = Bound(
             connectionNames.union([.host, .contentLength, .expect, .proxyAuthorization])
         )
-    }
-
-    extension Substring {
-        /// The part without the characters at its ends that match the predicate.
-        fileprivate func trimming(while isTrimmed: (Character) -> Bool) -> Substring {
-            var rest = drop(while: isTrimmed)
-            while let last = rest.last, isTrimmed(last) { rest.removeLast() }
-            return rest
-        }
     }
 
     /// Max-Forwards: how many more times a TRACE or OPTIONS may be forwarded (RFC 9110 §7.6.2).

@@ -126,7 +126,7 @@
             guard (0...65_535).contains(port) else {
                 throw ProxyConfigurationError("the port \(port) is invalid; choose one from 1 to 65535, or 0 for any")
             }
-            if let viaName, !ProxyConfiguration.isToken(viaName) {
+            if let viaName, FieldName(viaName) == nil {
                 throw ProxyConfigurationError("'\(viaName)' is not allowed in Via; use letters, digits and hyphens")
             }
             try admin?.validate()
@@ -145,10 +145,10 @@
                     )
                 }
             case .reverse(let origin):
-                let isSamePort = port != 0 && origin.port == port
-                let own = host.contains(":") ? "[\(host)]" : host
-                guard !(isSamePort && (TargetRules.isThisMachine(origin.host) || origin.host == own)) else {
-                    throw ProxyConfigurationError("the origin \(origin) is the proxy itself; give it another port")
+                for origin in [origin] + furtherOrigins where port != 0 && origin.port == port {
+                    guard !TargetRules.isThisMachine(origin.host, listeningOn: host) else {
+                        throw ProxyConfigurationError("the origin \(origin) is the proxy itself; give it another port")
+                    }
                 }
             }
         }
@@ -169,13 +169,7 @@
 
         /// Whether a listening address can only be reached from this machine.
         static func isLoopback(_ host: String) -> Bool {
-            if host.loweringASCII() == "localhost" || host.hasPrefix("unix:") { return true }
-            guard let bytes = NetworkAddress(host)?.bytes else { return false }
-            return bytes.count == 4 ? bytes[0] == 127 : bytes == [UInt8](repeating: 0, count: 15) + [1]
-        }
-
-        private static func isToken(_ text: String) -> Bool {
-            FieldName(text) != nil
+            host.loweringASCII() == "localhost" || host.hasPrefix("unix:") || NetworkAddress(host)?.isLoopback == true
         }
     }
 

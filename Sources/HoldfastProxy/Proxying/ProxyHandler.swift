@@ -67,11 +67,19 @@
         func answer(_ request: ProxiedRequest) async -> Response {
             guard onAnswer != nil || onFailure != nil else { return await answerUnrecorded(request).response }
             let begun = clock.now
-            var (response, refusal) = await answerUnrecorded(request)
+            let (response, refusal) = await answerUnrecorded(request)
+            return recorded(response, refusal: refusal, to: request, since: begun)
+        }
+
+        /// Reports a response: that it is a refusal now, and the rest when its body was delivered or has failed.
+        private func recorded(
+            _ response: Response,
+            refusal: ProxyRefusal?,
+            to request: ProxiedRequest,
+            since begun: MonotonicInstant
+        ) -> Response {
             if let refusal { tell(refusal, of: request) }
-            let record = onAnswer.map { _ in
-                ProxyRecord(request, answer: response, start: clock.timestamp, begun: begun, now: clock.now)
-            }
+            let record = record(of: response, to: request, since: begun)
             let hasContent = request.method != .head && ![204, 304].contains(response.status.rawValue)
             guard hasContent, let source = response.body.source else {
                 if let onAnswer, var record {
@@ -91,8 +99,19 @@
                 record.isComplete = isWhole
                 onAnswer(record)
             }
+            var response = response
             response.body = ResponseBody(body, length: response.body.length)
             return response
+        }
+
+        /// What is known of a response when its head is ready; nil if nobody asks for it.
+        private func record(
+            of response: Response,
+            to request: ProxiedRequest,
+            since begun: MonotonicInstant
+        ) -> ProxyRecord? {
+            guard onAnswer != nil else { return nil }
+            return ProxyRecord(request, answer: response, start: clock.timestamp, begun: begun, now: clock.now)
         }
 
         private func tell(_ refusal: ProxyRefusal, of request: ProxiedRequest) {
@@ -253,8 +272,9 @@
                 let rest = location.dropFirst(origin.description.count)
                 if rest.isEmpty { return "/" }
                 if rest.hasPrefix("?") { return "/" + rest }
-                // A path that begins with two slashes would name a host.
-                if rest.hasPrefix("/"), !rest.hasPrefix("//") { return String(rest) }
+                // A path that begins with two slashes would name a host, and browsers drop tabs and take "\" for a slash.
+                let next = rest.utf8.dropFirst().first { $0 != UInt8(ascii: "\t") }
+                if rest.hasPrefix("/"), next != UInt8(ascii: "/"), next != UInt8(ascii: "\\") { return String(rest) }
             }
             return nil
         }
@@ -296,6 +316,7 @@
     extension ProxyHandler {
         func tunnel(_ request: ClientRequest) async -> TunnelOffer {
             guard let transport else { return .none }
+            let begun = clock.now
             var proxied = ProxiedRequest(method: request.method, target: request.target.text)
             proxied.fields = request.fields
             proxied.clientAddress = request.remoteAddress?.ipAddress
@@ -305,88 +326,73 @@
                         !targets.isOwn(place.host, port: place.port)
                     else { return .none }
                     let other = try await transport.tunnel(to: place)
-                    return opened(proxied, to: other, status: 200, fields: [:])
+                    return opened(proxied, to: other, status: 200, fields: [:], since: begun)
                 }
                 guard request.method == .get, request.version == .http11, request.body.isNone,
                     ProxyHandler.isWebSocket(request.fields),
                     MaxForwards.decide(.get, fields: request.fields) == .pass,
                     via?.hasPassed(request.fields) != true
                 else { return .none }
-                return try await upgrade(proxied, over: transport)
+                return try await upgrade(proxied, over: transport, since: begun)
             } catch is CancellationError {
                 return .none
             } catch {
                 let refusal = (error as? ProxyRefusal) ?? ProxyRefusal(error)
-                tell(refusal, of: proxied)
-                return .refused(response(refusal))
+                return .refused(recorded(response(refusal), refusal: refusal, to: proxied, since: begun))
             }
         }
 
         /// Requests the other protocol on a new connection; if it is refused, the request is handled like any other.
-        private func upgrade(_ request: ProxiedRequest, over transport: OriginTransport) async throws -> TunnelOffer {
+        private func upgrade(
+            _ request: ProxiedRequest,
+            over transport: OriginTransport,
+            since begun: MonotonicInstant
+        ) async throws -> TunnelOffer {
             let head = try targets.head(.get, target: request.target, host: request.fields[.host])
-            let turn = transport.nextOrigin(at: clock.now)
             var sent = head.makeRequest()
             var fields = outgoing(request, as: head)
             fields[.connection] = "Upgrade"
             fields[.upgrade] = "websocket"
             sent.allHTTPHeaderFields = ProxiedRequest.joined(fields)
-            var outgoing = try OutgoingRequest(sent, exact: head)
-            if let turn { outgoing.aim(at: turn.member, keepingHost: turn.keepsHost) }
+            let outgoing = try OutgoingRequest(sent, exact: head)
             if case .forward(let rules) = targets.role.kind {
                 // No rules apply to the data afterwards, as in a CONNECT tunnel.
                 guard rules.opens(host: outgoing.key.host, port: outgoing.key.port, usualPort: 80) else { return .none }
             }
-            let other = try await transport.tunnel(to: outgoing.key)
-            do {
-                try await other.write(outgoing.head(.none, allocator: other.channel.allocator))
-                var parser = ResponseHeadParser()
-                let deadline = answerTimeout.map { NIODeadline.now() + $0.timeAmount }
-                if let answer = try await other.readHead(&parser, by: deadline),
-                    answer.status.rawValue == 101, ProxyHandler.isWebSocket(answer.fields)
-                {
-                    var fields = HopByHopFields.responseFields(answer.fields)
-                    fields[.upgrade] = "websocket"
-                    via?.append(to: &fields, version: "1.1")
-                    return opened(request, to: other, status: 101, fields: fields)
-                }
+            let (other, found) = try await transport.upgrade(outgoing, within: answerTimeout, clock: clock)
+            guard let answer = found, answer.status.rawValue == 101, ProxyHandler.isWebSocket(answer.fields) else {
                 other.close()
                 return .none
-            } catch {
-                other.close()
-                throw OriginFailure.serviceError(for: error, progress: .headSent, connectionReused: false)
             }
+            var granted = HopByHopFields.responseFields(answer.fields)
+            granted[.upgrade] = "websocket"
+            via?.append(to: &granted, version: "1.1")
+            return opened(request, to: other, status: 101, fields: granted, since: begun)
         }
 
         /// Whether Connection and Upgrade request or grant WebSocket and nothing else: other protocols would bypass
         /// these rules.
         private static func isWebSocket(_ fields: HeaderFields) -> Bool {
-            let words = fields.values(of: .connection).flatMap { $0.split(separator: ",") }
+            let words = fields.values(of: .connection).flatMap { RequestFraming.members($0) }
             return fields.values(of: .upgrade).map { $0.loweringASCII() } == ["websocket"]
-                && words.contains { word in String(word).loweringASCII().filter { $0 != " " } == "upgrade" }
+                && words.contains { RequestFraming.matches($0, word: "upgrade") }
         }
 
         private func opened(
             _ request: ProxiedRequest,
             to other: ByteChannel,
             status: StatusCode,
-            fields: HeaderFields
+            fields: HeaderFields,
+            since begun: MonotonicInstant
         ) -> TunnelOffer {
             var head = ByteBuffer()
             let connection: ResponseHeadWriter.Framing.Connection = status.rawValue == 101 ? .upgrade : .unsaid
             ResponseHeadWriter.write(status, fields: fields, framing: .init(.unsaid, connection: connection), to: &head)
-            let response = Response(status: status)
-            let begun = clock.now
-            return .open(other, head: head) { [onAnswer, clock] bytes in
-                guard let onAnswer else { return }
-                var record = ProxyRecord(
-                    request,
-                    answer: response,
-                    start: clock.timestamp,
-                    begun: begun,
-                    now: clock.now
-                )
+            let record = record(of: Response(status: status), to: request, since: begun)
+            return .open(other, head: head) { [onAnswer] bytes, isWhole in
+                guard let onAnswer, var record else { return }
                 record.bodyBytes = bytes
+                record.isComplete = isWhole
                 onAnswer(record)
             }
         }
@@ -471,7 +477,7 @@
         struct Made: Sendable {
             let head: ExactRequestHead
             let request: URLRequest
-            /// Whether a cache would use another target for the key than the one that is sent.
+            /// Whether a cache would use another spelling of the target for the key than the one that is sent.
             let isKeyedOtherwise: Bool
         }
 
@@ -495,7 +501,7 @@
             let new = Made(
                 head: head,
                 request: head.makeRequest(),
-                isKeyedOtherwise: TargetRules.isKeyedOtherwise(head.requestTarget)
+                isKeyedOtherwise: TargetRules.isKeyedOtherwise(head)
             )
             guard isHeld else { return new }
             made.withLock { made in

@@ -53,7 +53,7 @@
         private let origins: OriginGroup?
         private let tls: ServerTLS?
         private let clock: any HoldfastClock
-        private let admin = Mutex<AdminServer?>(nil)
+        private let admin = Mutex<HTTPServer?>(nil)
         /// Checks the origins; nil if no check is configured.
         private let checking = Mutex<Task<Void, Never>?>(nil)
         private let areOriginsChecked: Bool
@@ -179,10 +179,11 @@
             let governor = configuration.retrierFactory.governor
             var origin: ProxyOrigin?
             if case .reverse(let own) = configuration.role.kind { origin = own }
-            let started = try await AdminServer.start(admin) { [weak self, origin, model, serving] port in
+            let address = HTTPServer.Address(host: admin.host, port: admin.port)
+            let started = try await AdminServer.start(at: address) { [weak self, origin, model, serving] port in
                 let isOpen = admin.token != nil || admin.host.hasPrefix("unix:")
-                let guarding = InspectorGuard(port: port, isOpen: isOpen)
-                return AdminDesk(
+                let guarding = InspectorGuard(host: admin.host, port: port ?? admin.port, isOpen: isOpen)
+                let desk = AdminDesk(
                     cache: { [serving] in serving.current.pipeline.cache },
                     metrics: metrics,
                     token: admin.token,
@@ -193,6 +194,7 @@
                     unready: { [weak self] in self?.unreadiness },
                     connections: { [weak self] in self?.connections }
                 )
+                return { await desk.answer($0) }
             }
             self.admin.withLock { $0 = started }
         }

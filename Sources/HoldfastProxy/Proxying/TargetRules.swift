@@ -57,43 +57,28 @@
             }
         }
 
-        /// Whether the response to a target must not be kept, because a cache would use another target for the key than the one that
-        /// is sent, and an origin could answer the two differently: its response would be everyone's under that key.
+        /// Whether the response to a target must not be kept, because a cache would use another spelling for the key than the one that
+        /// is sent, and an origin could answer the two differently: its response would be everyone's under that key. The key's spelling
+        /// cannot be sent instead: a proxy must not change path and query (RFC 9110 §7.7).
         ///
         /// Brackets, braces, bars, "^" and "`" are not URI characters either, but browsers send them as they are, and they mean nothing in
-        /// a page that repeats them.
-        static func isKeyedOtherwise(_ target: String) -> Bool {
-            target.utf8.contains { byte in
-                switch Unicode.Scalar(byte) {
-                case "\"", "<", ">", "\\": true
-                default: byte >= 0x80
+        /// a page that repeats them. The digits of an escape mean the same in lower case.
+        static func isKeyedOtherwise(_ head: ExactRequestHead) -> Bool {
+            let key = head.target.canonical.utf8.dropFirst(head.target.originLength)
+            if head.requestTarget.utf8.elementsEqual(key) { return false }
+            var target: [UInt8] = []
+            var digits = 0
+            for byte in head.requestTarget.utf8 {
+                if "[]^`{|}".utf8.contains(byte) {
+                    target += Array("%\(String(byte, radix: 16, uppercase: true))".utf8)
+                } else if digits > 0, byte >= UInt8(ascii: "a"), byte <= UInt8(ascii: "f") {
+                    target.append(byte & 0xDF)
+                } else {
+                    target.append(byte)
                 }
-            } || hasDotSegments(target) || hasStrayPercent(target)
-        }
-
-        /// Whether a path has segments `.` or `..`, however their dots are written (RFC 3986 §5.2.4, §6.2.2).
-        private static func hasDotSegments(_ target: String) -> Bool {
-            guard target.utf8.contains(UInt8(ascii: ".")) || target.utf8.contains(UInt8(ascii: "%")) else {
-                return false
+                digits = byte == UInt8(ascii: "%") ? 2 : max(0, digits - 1)
             }
-            return target.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: true).contains {
-                segment in
-                guard segment.utf8.count <= 6 else { return false }
-                let plain = segment.lowercased().replacing("%2e", with: ".")
-                return plain == "." || plain == ".."
-            }
-        }
-
-        /// Whether a target contains a "%" that does not begin an escape: some origins accept it and others reject it.
-        private static func hasStrayPercent(_ target: String) -> Bool {
-            let bytes = target.utf8
-            guard var rest = bytes.firstIndex(of: UInt8(ascii: "%")).map({ bytes[$0...] }) else { return false }
-            while let percent = rest.firstIndex(of: UInt8(ascii: "%")) {
-                rest = rest[percent...].dropFirst()
-                let digits = rest.prefix(2)
-                guard digits.count == 2, digits.allSatisfy({ $0.hexDigit != nil }) else { return true }
-            }
-            return false
+            return !target.elementsEqual(key)
         }
 
         /// The origin, and the target to send there.
@@ -166,28 +151,40 @@
         /// Whether the proxy itself listens at an authority, as far as the text says.
         func isOwn(_ host: String, port: Int) -> Bool {
             guard port == ownPort.number else { return false }
-            return TargetRules.isThisMachine(host) || host == ownHost || host == "[\(ownHost)]"
+            return TargetRules.isThisMachine(host, listeningOn: ownHost)
         }
 
-        /// Whether a host is a standard name of this machine.
-        static func isThisMachine(_ host: String) -> Bool {
-            ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"].contains(host) || host.hasSuffix(".localhost")
+        /// Whether a host is a standard name of this machine, or the address that it listens on.
+        static func isThisMachine(_ host: String, listeningOn own: String) -> Bool {
+            let host = host.withoutBrackets
+            return ["localhost", "0.0.0.0", "::", own].contains(host) || host.hasSuffix(".localhost")
+                || NetworkAddress(host)?.isLoopback == true
                 || host.hasPrefix("127.") && NetworkAddress.isPrivate(host: host)
         }
+    }
+
+    extension String {
+        /// A host without the brackets of an IPv6 address.
+        var withoutBrackets: String { hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self }
     }
 
     /// An IP address, to find out whether it is public.
     struct NetworkAddress: Sendable, Hashable {
         /// The bytes of the address in network order: 4, or 16 if it does not contain an IPv4 address.
         let bytes: [UInt8]
+        /// Whether it is a loopback address (RFC 1122 §3.2.1.3, RFC 4291 §2.5.3), also an IPv4 one that is mapped to IPv6.
+        let isLoopback: Bool
 
         /// Reads an address in its usual form, without brackets; the zone of an IPv6 address is ignored.
         init?(_ text: String) {
             var bytes = [UInt8](repeating: 0, count: 16)
             if inet_pton(AF_INET, text, &bytes) == 1 {
                 self.bytes = Array(bytes[..<4])
+                isLoopback = bytes[0] == 127
             } else if inet_pton(AF_INET6, String(text.prefix { $0 != "%" }), &bytes) == 1 {
                 self.bytes = NetworkAddress.unwrapped(bytes)
+                let zeros = [UInt8](repeating: 0, count: 10)
+                isLoopback = bytes == zeros + [0, 0, 0, 0, 0, 1] || bytes.starts(with: zeros + [0xFF, 0xFF, 127])
             } else {
                 return nil
             }
@@ -198,10 +195,7 @@
         /// A name that ends in a number is not a name: resolvers read `2130706433` and `0x7f.1` as addresses, each in
         /// its own way.
         static func isPrivate(host: String) -> Bool {
-            var name = host.loweringASCII()
-            if name.hasPrefix("["), name.hasSuffix("]") {
-                name = String(name.dropFirst().dropLast())
-            }
+            var name = host.loweringASCII().withoutBrackets
             while name.hasSuffix(".") { name.removeLast() }
             if name.isEmpty || name == "localhost" || name.hasSuffix(".localhost") { return true }
             if let address = NetworkAddress(name) { return address.isPrivate }

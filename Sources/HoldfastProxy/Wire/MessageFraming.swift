@@ -43,7 +43,7 @@
                     }
                 case .contentLength:
                     guard length == nil else { throw MessageFault("There are two Content-Length fields.") }
-                    guard let number = RequestFraming.length(line.value) else {
+                    guard let number = RequestFraming.length(line.value[...]) else {
                         throw MessageFault("The Content-Length is not a number of bytes.")
                     }
                     length = number
@@ -81,7 +81,7 @@
         }
 
         /// The number in up to 18 decimal digits, so that nothing overflows; nil for anything else.
-        static func length(_ text: String) -> Int? {
+        static func length(_ text: Substring) -> Int? {
             let digits = text.utf8
             guard digits.count > 0, digits.count <= 18 else { return nil }
             var number = 0
@@ -155,11 +155,11 @@
                 return ResponseFraming(body: .none, isPersistent: isPersistent)
             }
             if head.head.fields.contains(.transferEncoding) {
+                let hasLength = head.head.fields.contains(.contentLength)
+                head.head.fields.removeAll(.contentLength)
                 guard try isChunked(head.head.fields.values(of: .transferEncoding)) else {
                     return ResponseFraming(body: .untilClose, isPersistent: false)
                 }
-                let hasLength = head.head.fields.contains(.contentLength)
-                head.head.fields.removeAll(.contentLength)
                 return ResponseFraming(body: .chunked, isPersistent: isPersistent && !hasLength && !head.isVersion10)
             }
             guard let length = try length(head.head.fields) else {
@@ -169,30 +169,17 @@
         }
 
         /// The single length that all lines and members give; nil without any.
-        private static func length(_ fields: HeaderFields) throws(MessageFault) -> Int? {
+        static func length(_ fields: HeaderFields) throws(MessageFault) -> Int? {
             var found: Int?
             for line in fields where line.name == .contentLength {
-                for member in line.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
-                    guard let length = number(member), found == nil || found == length else { throw unclearLength }
+                for member in RequestFraming.members(line.value) {
+                    guard let length = RequestFraming.length(member), found ?? length == length else {
+                        throw unclearLength
+                    }
                     found = length
                 }
             }
             return found
-        }
-
-        private static func number(_ text: Substring.UTF8View) -> Int? {
-            var value = 0
-            var digits = text.drop(while: \.isOptionalWhitespace)
-            while digits.last?.isOptionalWhitespace == true { digits.removeLast() }
-            guard !digits.isEmpty else { return nil }
-            for byte in digits {
-                guard byte.isDigit else { return nil }
-                let (product, overflow) = value.multipliedReportingOverflow(by: 10)
-                let (sum, carry) = product.addingReportingOverflow(Int(byte - UInt8(ascii: "0")))
-                guard !overflow, !carry else { return nil }
-                value = sum
-            }
-            return value
         }
 
         private static let unclearLength = MessageFault(

@@ -15,8 +15,6 @@
                 case unsaid
                 /// `Content-Length` with this number of bytes.
                 case length(Int)
-                /// The existing `Content-Length` lines stay.
-                case asGiven
                 /// `Transfer-Encoding: chunked`.
                 case chunked
             }
@@ -64,8 +62,7 @@
                 writer.endLine()
                 for line in fields {
                     switch line.name {
-                    case .connection, .transferEncoding: continue
-                    case .contentLength: guard framing.content == .asGiven else { continue }
+                    case .connection, .transferEncoding, .contentLength: continue
                     default: break
                     }
                     writer.write(line.name.rawName)
@@ -115,7 +112,7 @@
 
             mutating func write(_ framing: Framing) {
                 switch framing.content {
-                case .unsaid, .asGiven: break
+                case .unsaid: break
                 case .length(let length):
                     write("Content-Length: ")
                     write(max(length, 0))

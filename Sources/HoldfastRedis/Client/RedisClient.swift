@@ -70,6 +70,14 @@
             return try result.get()
         }
 
+        /// Runs a script, given the number of its keys, the keys and its arguments; the text is sent only to a server that does
+        /// not know it.
+        func run(_ script: RedisScript, with words: [[UInt8]]) async throws(StoreError) -> RedisReply {
+            let reply = try await send(RedisCommand([Array("EVALSHA".utf8), Array(script.digest.utf8)] + words))
+            guard reply.errorText?.hasPrefix("NOSCRIPT") ?? false else { return reply }
+            return try await send(RedisCommand([Array("EVAL".utf8), Array(script.text.utf8)] + words))
+        }
+
         /// Sends commands whose replies are not needed; failures are not reported.
         func post(_ commands: [RedisCommand]) {
             guard !commands.isEmpty else { return }
@@ -137,7 +145,7 @@
             thread.start()
         }
 
-        /// The waiting jobs, in order, up to a limit; nil at the end.
+        /// The waiting jobs that still want an answer, in order, up to a limit; nil at the end.
         private func take() -> [RedisJob]? {
             state.withLock { state in
                 if state.isClosed { return nil }
@@ -147,18 +155,20 @@
                     count += 1
                 }
                 defer { state.queue.removeFirst(count) }
-                return Array(state.queue.prefix(count))
+                let jobs = state.queue.prefix(count).filter { !$0.isFinished }
+                // While the gate is closed, only the job that was to find out can have waited.
+                if count > 0, jobs.isEmpty { state.gate.noteUnasked() }
+                return jobs
             }
         }
 
         /// - Returns: the connection, if it can be used again.
         private func run(
-            _ batch: [RedisJob],
+            _ jobs: [RedisJob],
             over connection: RedisConnection?,
             at address: RedisAddress,
             options: Options
         ) -> RedisConnection? {
-            let jobs = batch.filter { !$0.isFinished }
             guard !jobs.isEmpty else { return connection }
             do throws(StoreError) {
                 let used: RedisConnection
@@ -280,6 +290,11 @@
         mutating func noteSuccess() {
             failures = 0
             closedUntil = nil
+            isProbing = false
+        }
+
+        /// The caller that was to find out has left; the next one finds out.
+        mutating func noteUnasked() {
             isProbing = false
         }
 

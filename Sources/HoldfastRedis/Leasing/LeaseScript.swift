@@ -11,23 +11,28 @@
     /// so a holder whose lease has expired cannot harm another one.
     enum LeaseScript {
         /// KEYS lease, end; ARGV token, milliseconds. Returns "granted outcome" ("-" if none is known) or "held token".
-        static let take = """
+        static let take = RedisScript(
+            """
             local holder = redis.call('GET', KEYS[1])
             if holder then return 'held ' .. holder end
             redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
             local last = redis.call('GET', KEYS[2])
             return 'granted ' .. (last and string.match(last, '%S+$') or '-')
             """
+        )
 
         /// KEYS lease; ARGV token, milliseconds. Returns "kept" or "lost".
-        static let renew = """
+        static let renew = RedisScript(
+            """
             if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 'lost' end
             redis.call('PEXPIRE', KEYS[1], ARGV[2])
             return 'kept'
             """
+        )
 
         /// KEYS lease, end; ARGV token, outcome, milliseconds of memory, channel. Returns "ended" or "lost".
-        static let end = """
+        static let end = RedisScript(
+            """
             if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 'lost' end
             local word = ARGV[1] .. ' ' .. ARGV[2]
             redis.call('DEL', KEYS[1])
@@ -35,10 +40,12 @@
             redis.call('PUBLISH', ARGV[4], word)
             return 'ended'
             """
+        )
 
         /// KEYS lease, end; ARGV token. Returns "out milliseconds", "ended outcome", or "gone" if nothing is known about it any
         /// more.
-        static let look = """
+        static let look = RedisScript(
+            """
             if redis.call('GET', KEYS[1]) == ARGV[1] then return 'out ' .. redis.call('PTTL', KEYS[1]) end
             local last = redis.call('GET', KEYS[2])
             if last and string.sub(last, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then
@@ -46,6 +53,7 @@
             end
             return 'gone'
             """
+        )
     }
 
     /// The keys of a lease.

@@ -188,25 +188,16 @@
         /// Runs a script whose keys are all in one slot.
         ///
         /// - Returns: the bulk string that the script returned; nil if the server is lost or too slow, or refused.
-        func evaluate(_ script: String, keys: [String], arguments: [String]) async -> String?
+        func evaluate(_ script: RedisScript, keys: [String], arguments: [String]) async -> String?
 
         /// Calls `receive` with the messages of a channel until the subscription is lost or the task is cancelled.
         func subscribe(_ channel: String, receive: @escaping @Sendable (String) -> Void) async
     }
 
     extension RedisClient: LeaseServer {
-        package func evaluate(_ script: String, keys: [String], arguments: [String]) async -> String? {
-            let words = ["\(keys.count)"] + keys + arguments
-            func command(_ name: String, script: String) -> RedisCommand {
-                RedisCommand(([name, script] + words).map { Array($0.utf8) })
-            }
-            let digest = ScriptDigest(of: Array(script.utf8)).hex
-            guard var reply = try? await send(command("EVALSHA", script: digest)) else { return nil }
-            if let text = reply.errorText, text.hasPrefix("NOSCRIPT") {
-                guard let again = try? await send(command("EVAL", script: script)) else { return nil }
-                reply = again
-            }
-            return reply.bytes.map { String(decoding: $0, as: UTF8.self) }
+        package func evaluate(_ script: RedisScript, keys: [String], arguments: [String]) async -> String? {
+            let words = (["\(keys.count)"] + keys + arguments).map { Array($0.utf8) }
+            return (try? await run(script, with: words))?.bytes.map { String(decoding: $0, as: UTF8.self) }
         }
 
         package func subscribe(_ channel: String, receive: @escaping @Sendable (String) -> Void) async {

@@ -14,13 +14,10 @@
     /// epoch begins. A full server accepts a command that needs memory once the script has deleted something, so scripts that
     /// must not fail delete first. The layout is documented in `docs/operating/redis.md`.
     struct SharedScript: Sendable {
-        let text: String
-        /// The digest by which a server that has run the script knows it.
-        let digest: String
+        let script: RedisScript
 
         init(_ body: String) {
-            text = SharedScript.functions + body
-            digest = ScriptDigest(of: Array(text.utf8)).hex
+            script = RedisScript(SharedScript.functions + body)
         }
 
         private static let functions = """
@@ -55,25 +52,6 @@
               return g[2]
             end
             local secret = learn()
-            local function tell(what)
-              local r = redis.pcall('PUBLISH', K..'changes', O..what)
-              if type(r) == 'table' and r.err then
-                untold = r.err
-                if E then redis.call('HSET', G, 'e', fresh(), 'cleared', milliseconds()) end
-              end
-            end
-            local function renew()
-              redis.call('DEL', G)
-              redis.call('UNLINK', K..'z', K..'ids', K..'age', K..'useless', K..'pins', K..'wi', K..'changed')
-              -- Numbers of one epoch are above those of all former ones, and above those of a store in memory.
-              local t = time()
-              local n = math.max(num(t[1]) * 1000000 + num(t[2]), 2 ^ 41)
-              redis.call('HSET', G, 'e', fresh(), 's', secret or S, 'n', string.format('%.0f', n),
-                'used', 0, 'count', 0, 'pinned', 0, 'tick', 0, 'changed', 0, 'cleared', milliseconds())
-              secret = learn()
-              tell('*')
-            end
-            if E and E == knownepoch and num(redis.call('HGET', G, 'n')) < num(knownnumber) then renew() end
             local function sum(name) return num(redis.call('HGET', G, name)) end
             -- Without the sum there would be a minus before a zero.
             local function add(name, n) return redis.call('HINCRBY', G, name, n + 0) end
@@ -83,6 +61,36 @@
               return size('ZCARD', K..'ids') == c and size('ZCARD', K..'changed') == sum('changed') and size('HLEN', K..'z') == c + size('ZCARD', K..'wi')
                 and size('ZCARD', K..'age') + size('SCARD', K..'pins') == c and size('ZCARD', K..'useless') >= 0
             end
+            -- What is stored is gone from here on. It counts until it is removed, some of it with each write.
+            local function turn()
+              redis.call('HSET', G, 'e', fresh(), 'cleared', milliseconds(), 'sweep', '-')
+            end
+            local function tell(what)
+              local r = redis.pcall('PUBLISH', K..'changes', O..what)
+              if type(r) == 'table' and r.err then
+                untold = r.err
+                if E then turn() end
+              end
+            end
+            local function renew()
+              force()
+              if not sound() then
+                redis.call('DEL', G)
+                -- Nothing can be counted by such an index, but what it names can still be removed.
+                if redis.call('EXISTS', K..'ids') == 1 then redis.call('UNLINK', K..'old') end
+                if not ask('RENAME', K..'ids', K..'old') then redis.call('UNLINK', K..'tags') end
+                redis.call('UNLINK', K..'z', K..'ids', K..'age', K..'useless', K..'pins', K..'wi', K..'changed')
+                redis.call('HSET', G, 'used', 0, 'count', 0, 'pinned', 0, 'tick', 0, 'changed', 0)
+              end
+              -- Numbers of one epoch are above those of all former ones, and above those of a store in memory.
+              local t = time()
+              local n = math.max(num(t[1]) * 1000000 + num(t[2]), 2 ^ 41)
+              redis.call('HSET', G, 's', secret or S, 'n', string.format('%.0f', n))
+              turn()
+              secret = learn()
+              tell('*')
+            end
+            if E and E == knownepoch and num(redis.call('HGET', G, 'n')) < num(knownnumber) then renew() end
             -- When a key, or everything, was last invalidated: who asked for it before that may have the former state.
             local function changed(digest)
               return math.max(sum('cleared'), num(ask('ZSCORE', K..'changed', digest)))
@@ -117,6 +125,11 @@
               end
             end
             local function tags(list) return list and list ~= '[]' and cjson.decode(list) or {} end
+            -- An expired entry cannot say which tags it had.
+            local function untag(id, list)
+              for _, t in ipairs(tags(list or ask('HGET', K..'tags', id))) do ask('SREM', K..'t:'..t, id) end
+              ask('HDEL', K..'tags', id)
+            end
             local function unbook(id)
               local z = num(ask('HGET', K..'z', id))
               if ask('HDEL', K..'z', id) == 1 then add('used', -z) end
@@ -132,7 +145,7 @@
               ask('ZREM', K..'useless', id)
               ask('ZREM', K..'k:'..string.sub(id, 1, 32), id)
               if ask('SREM', K..'pins', id) == 1 then add('pinned', -z) end
-              for _, t in ipairs(tags(h[4])) do ask('SREM', K..'t:'..t, id) end
+              untag(id, h[4])
               if h[1] and h[1] ~= '' then freebody(h[1], num(h[2])) end
               return h[3] and 1 or 0
             end
@@ -146,13 +159,17 @@
               return false
             end
             local function bear(list, id)
-              for _, t in ipairs(tags(list)) do
+              local all = tags(list)
+              if all[1] and not ask('HSET', K..'tags', id, list) then redis.call('UNLINK', K..'tags') end
+              for _, t in ipairs(all) do
                 if not ask('SADD', K..'t:'..t, id) then
                   redis.call('UNLINK', K..'t:'..t)
                   redis.call('SADD', K..'t:'..t, id)
                 end
               end
             end
+            -- A writer whose entry must not appear still counts: its followers read on, and it may write on for them.
+            local function supersede(w) ask('HDEL', K..'w:'..w, 'e') end
             local function dropwriter(w)
               force()
               local h = ask('HMGET', K..'w:'..w, 'b', 'c', 'g') or {}
@@ -160,13 +177,30 @@
               redis.call('UNLINK', K..'w:'..w)
               ask('ZREM', K..'wi', w)
               if h[1] then
-                chunks(h[1], num(h[2]), function(k) redis.call('EXPIRE', k, 600) end)
+                chunks(h[1], num(h[2]), function(k) redis.call('UNLINK', k) end)
                 ask('SREM', K..'wk:'..h[3], w)
               end
+            end
+            -- Removes some of what is gone: first what a former index named, then what follows a place. Returns how many, and
+            -- the next place.
+            local function clear(from, most)
+              local old = ask('ZRANGE', K..'old', 0, most - 1) or {}
+              local ids = old[1] and old or ask('ZRANGEBYLEX', K..'ids', from, '+', 'LIMIT', 0, most) or {}
+              local count = 0
+              for _, id in ipairs(ids) do
+                if dead(id) then count = count + drop(id) end
+                ask('ZREM', K..'old', id)
+              end
+              return count, old[1] and from or ids[most] and '('..ids[most] or ''
             end
             local function reap()
               for _, w in ipairs(redis.call('ZRANGEBYSCORE', K..'wi', '-inf', milliseconds() - 900000, 'LIMIT', 0, 4)) do
                 dropwriter(w)
+              end
+              local from = redis.call('HGET', G, 'sweep')
+              if from and from ~= '' then
+                local _, to = clear(from, 16)
+                ask('HSET', G, 'sweep', to)
               end
             end
             local function room(need, cap, now)
@@ -209,6 +243,17 @@
             end
 
             """
+    }
+
+    /// A script of the server's, and the digest by which a server that has run it knows it.
+    package struct RedisScript: Sendable {
+        let text: String
+        let digest: String
+
+        init(_ text: String) {
+            self.text = text
+            digest = ScriptDigest(of: Array(text.utf8)).hex
+        }
     }
 
     /// SHA-1 (FIPS 180-4), which Redis names scripts by; nothing here depends on its collision resistance.

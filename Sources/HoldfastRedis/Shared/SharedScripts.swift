@@ -46,10 +46,11 @@
             """
         )
 
-        /// ARGV bytes, now. Evicts that many bytes.
+        /// ARGV bytes, now. Evicts that many bytes, after what a former index left.
         static let shrink = SharedScript(
             """
             force()
+            evicted = evicted + clear('+', 300)
             room(num(ARGV[1]), sum('used'), ARGV[2])
             return answer('done')
             """
@@ -76,13 +77,13 @@
             """
         )
 
-        /// ARGV writer, body, number, bytes, capacity, now. Stores a chunk; "full" if there is no room.
+        /// ARGV writer, body, number, bytes, capacity, now. Stores a chunk; "full" if there is no room, "gone" if
+        /// there is no such writer.
         static let chunk = SharedScript(
             """
             local k = K..'b:'..ARGV[2]..':'..ARGV[3]
             if redis.call('EXISTS', K..'w:'..ARGV[1]) == 0 or ask('HEXISTS', K..'z', ARGV[1]) ~= 1 then
-              redis.call('SET', k, ARGV[4], 'EX', 600)
-              return answer('superseded')
+              return answer('gone')
             end
             local bytes = string.len(ARGV[4]) + 512
             if not room(bytes, tonumber(ARGV[5]), ARGV[6]) then
@@ -114,10 +115,7 @@
             for _, list in ipairs({h[4], ARGV[5]}) do
               for _, t in ipairs(tags(list)) do lost = lost or redis.call('HEXISTS', w, 'x:'..t) == 1 end
             end
-            if lost then
-              dropwriter(ARGV[1])
-              return answer('superseded')
-            end
+            if lost then return answer('superseded') end
             local bytes, cap = tonumber(ARGV[7]), tonumber(ARGV[9])
             if not room(bytes - num(held), cap, ARGV[10]) then return answer('full') end
             local pinned = redis.call('SISMEMBER', K..'pins', id)
@@ -158,11 +156,10 @@
             """
         )
 
-        /// ARGV writer, body, chunks. Removes what was written.
+        /// ARGV writer. Removes what was written; what was committed is no longer the writer's.
         static let release = SharedScript(
             """
             dropwriter(ARGV[1])
-            chunks(ARGV[2], num(ARGV[3]), function(k) redis.call('UNLINK', k) end)
             return answer('released')
             """
         )
@@ -190,7 +187,7 @@
             add('used', bytes - old)
             redis.call('HSET', K..'z', id, bytes)
             if isPinned == 1 then add('pinned', bytes - old) end
-            for _, t in ipairs(tags(h[2])) do ask('SREM', K..'t:'..t, id) end
+            untag(id, h[2])
             bear(ARGV[5], id)
             local n = add('n', 1)
             redis.call('HSET', K..'e:'..id, 'd', ARGV[3], 'u', ARGV[4], 't', ARGV[5], 'n', n)
@@ -222,11 +219,10 @@
             if not agreed then renew() end
             note(ARGV[1])
             local count = 0
-            local k, wk = K..'k:'..ARGV[1], K..'wk:'..ARGV[1]
-            local ids, writers = ask('ZRANGE', k, 0, -1) or {}, ask('SMEMBERS', wk) or {}
-            redis.call('UNLINK', k, wk)
+            local k = K..'k:'..ARGV[1]
+            local ids = ask('ZRANGE', k, 0, -1) or {}
+            redis.call('UNLINK', k, K..'wk:'..ARGV[1])
             for _, id in ipairs(ids) do count = count + drop(id) end
-            for _, w in ipairs(writers) do dropwriter(w) end
             tell('k'..ARGV[2])
             return answer(count)
             """
@@ -310,13 +306,16 @@
             """
         )
 
-        /// Returns {writer, key, variant, metadata, useless, tags} of all writers, at most a thousand.
-        static let writers = SharedScript(
+        /// Returns the names of all writers.
+        static let writers = SharedScript("return answer(ask('ZRANGE', K..'wi', 0, -1) or {})")
+
+        /// ARGV writers. Returns {writer, key, variant, metadata, useless, tags} of each that is still there.
+        static let writing = SharedScript(
             """
             local found = {}
-            for _, w in ipairs(ask('ZREVRANGE', K..'wi', 0, 999) or {}) do
-              local h = ask('HMGET', K..'w:'..w, 'k', 'v', 'd', 'u', 't') or {}
-              if h[1] then found[#found + 1] = {w, h[1], h[2], h[3], h[4], h[5]} end
+            for i = 1, #ARGV - 4 do
+              local h = ask('HMGET', K..'w:'..ARGV[i], 'k', 'v', 'd', 'u', 't') or {}
+              if h[1] then found[#found + 1] = {ARGV[i], h[1], h[2], h[3], h[4], h[5]} end
             end
             return answer(found)
             """
@@ -325,7 +324,7 @@
         /// ARGV writers. Their entries will not appear.
         static let stop = SharedScript(
             """
-            for i = 1, #ARGV - 4 do dropwriter(ARGV[i]) end
+            for i = 1, #ARGV - 4 do supersede(ARGV[i]) end
             return answer('stopped')
             """
         )
@@ -345,7 +344,7 @@
               add('n', 1)
               redis.call('HSET', G, 'cleared', milliseconds())
               local writers = redis.call('ZRANGE', K..'wi', 0, -1)
-              if ARGV[1] == 'all' then redis.call('HSET', G, 'e', fresh()) end
+              if ARGV[1] == 'all' then turn() end
               if ARGV[1] == 'tag' then
                 if redis.call('EXISTS', K..'t:'..ARGV[2]) == 1 then
                   set = 'd:'..E..':'..string.format('%.0f', sum('n'))
@@ -359,7 +358,7 @@
               if ARGV[1] == 'prefix' then
                 for _, w in ipairs(writers) do
                   local k = ask('HGET', K..'w:'..w, 'k')
-                  if k and string.sub(k, 1, string.len(ARGV[2])) == ARGV[2] then dropwriter(w) end
+                  if k and string.sub(k, 1, string.len(ARGV[2])) == ARGV[2] then supersede(w) end
                 end
               end
             end
@@ -368,16 +367,9 @@
             """
         )
 
-        /// ARGV after. Removes what is marked as gone, some hundred at a time; returns {how many, last id}, and no id at the
-        /// end.
-        static let sweep = SharedScript(
-            """
-            local ids = ask('ZRANGEBYLEX', K..'ids', ARGV[1], '+', 'LIMIT', 0, 300) or {}
-            local count = 0
-            for _, id in ipairs(ids) do if dead(id) then count = count + drop(id) end end
-            return answer({count, #ids < 300 and '' or ids[#ids]})
-            """
-        )
+        /// ARGV from. Removes what is marked as gone, some hundred at a time; returns {how many, where to continue}, the
+        /// latter empty at the end.
+        static let sweep = SharedScript("return answer({clear(ARGV[1], 300)})")
 
         /// ARGV set. Like ``sweep``, for the set of a tag; returns {how many, whether there is more}.
         static let sweepTag = SharedScript(
@@ -389,7 +381,7 @@
             """
         )
 
-        /// ARGV prefix, after. Removes keys that begin with a prefix, all variants of a key in one step; like ``sweep``.
+        /// ARGV prefix, from. Removes keys that begin with a prefix, all variants of a key in one step; like ``sweep``.
         static let sweepPrefix = SharedScript(
             """
             local ids = ask('ZRANGEBYLEX', K..'ids', ARGV[2], '+', 'LIMIT', 0, 200) or {}
@@ -405,7 +397,7 @@
                 end
               end
             end
-            return answer({count, #ids < 200 and '' or ids[#ids]})
+            return answer({count, ids[200] and '('..ids[200] or ''})
             """
         )
     }

@@ -101,11 +101,7 @@
             let words =
                 [Array("1".utf8), Array(root.utf8)] + arguments
                 + [known.secret, Array(origin.utf8), known.epoch, Array("\(known.number)".utf8)]
-            var reply = try await client.send(RedisCommand([Array("EVALSHA".utf8), Array(script.digest.utf8)] + words))
-            if let text = reply.errorText, text.hasPrefix("NOSCRIPT") {
-                reply = try await client.send(RedisCommand([Array("EVAL".utf8), Array(script.text.utf8)] + words))
-            }
-            return try answer(reply)
+            return try answer(try await client.run(script.script, with: words))
         }
 
         func run(_ script: SharedScript, with arguments: String...) async throws(StoreError) -> Answer {
@@ -183,7 +179,7 @@
 
         /// The bytes that an entry counts against the capacity; nil if the number would overflow.
         static func size(_ key: StoreKey, variant: StoreKey, description: EntryDescription, body: Int) -> Int? {
-            let marks = kept(description.tags).reduce(0) { $0 + 2 * $1.utf8.count + 192 }
+            let marks = kept(description.tags).reduce(0) { $0 + 3 * $1.utf8.count + 192 }
             let (sum, overflow) =
                 (overhead + key.bytes.count + variant.bytes.count + description.metadata.count + marks)
                 .addingReportingOverflow(max(0, body))

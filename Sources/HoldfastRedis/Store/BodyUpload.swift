@@ -140,13 +140,11 @@
         }
 
         private func release() {
-            let chunks: Int? = state.withLock { state in
-                guard !state.isOwned, !state.isReleased else { return nil }
-                state.isReleased = true
-                return state.sent
+            let isFirst = state.withLock { state in
+                defer { state.isReleased = true }
+                return !state.isOwned && !state.isReleased
             }
-            guard let chunks else { return }
-            releases.add(writer, body: name, chunks: chunks, in: space)
+            if isFirst { releases.add(writer, in: space) }
         }
 
         static let abandoned = StoreError(

@@ -75,12 +75,12 @@
         private let tasks = Mutex<(next: UInt64, running: [UInt64: Task<Void, Never>])>((0, [:]))
 
         /// Removes what a writer has written from the server, in its own task.
-        func add(_ writer: String, body: String, chunks: Int, in space: SharedSpace) {
+        func add(_ writer: String, in space: SharedSpace) {
             tasks.withLock { tasks in
                 let number = tasks.next
                 tasks.next += 1
                 tasks.running[number] = Task { [self] in
-                    _ = try? await space.run(.release, with: writer, body, "\(chunks)")
+                    _ = try? await space.run(.release, with: writer)
                     self.tasks.withLock { tasks in tasks.running[number] = nil }
                 }
             }

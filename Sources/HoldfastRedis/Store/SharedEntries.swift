@@ -48,16 +48,20 @@
         func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? { nil }
 
         func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
-            try checkOpen()
-            let answer = try await space.run(.look, with: [Array(SharedSpace.digest(of: key).utf8), key.bytes])
-            let found = (answer.value.array ?? []).compactMap { shown in
-                shown.array.flatMap { EntryWords.entry($0, of: key)?.entry }
-            }
+            let found = try await variants(of: key)
             counted.withLock { counted in
                 counted.lookups += 1
                 if !found.isEmpty { counted.lookupsFound += 1 }
             }
             return found
+        }
+
+        private func variants(of key: StoreKey) async throws(StoreError) -> [StoredEntry] {
+            try checkOpen()
+            let answer = try await space.run(.look, with: [Array(SharedSpace.digest(of: key).utf8), key.bytes])
+            return (answer.value.array ?? []).compactMap { shown in
+                shown.array.flatMap { EntryWords.entry($0, of: key)?.entry }
+            }
         }
 
         func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
@@ -220,7 +224,7 @@
         }
 
         func remove(_ entry: StoredEntry) async throws(StoreError) {
-            _ = try await take(entry)
+            noteRemoved(try await take(entry))
         }
 
         func invalidate(_ key: StoreKey) async throws(StoreError) {
@@ -267,18 +271,17 @@
         }
 
         /// - Returns: how many entries were removed, 1 or 0.
-        func take(_ entry: StoredEntry) async throws(StoreError) -> Int {
+        private func take(_ entry: StoredEntry) async throws(StoreError) -> Int {
             try checkOpen()
             let answer = try await space.run(
                 .remove,
                 with: SharedEntries.name(of: entry),
                 "\(entry.version.number)"
             )
-            noteRemoved(answer.value.integer)
             return answer.value.integer ?? 0
         }
 
-        func noteRemoved(_ count: Int?) {
+        private func noteRemoved(_ count: Int?) {
             guard let count, count > 0 else { return }
             counted.withLock { $0.entriesRemoved += count }
         }
@@ -329,10 +332,10 @@
             var (count, start) = (0, Array("-".utf8))
             while true {
                 let parts = try await step(start).value.array ?? []
-                guard parts.count == 2, let last = parts[1].bytes else { throw SharedSpace.unreadable }
+                guard parts.count == 2, let next = parts[1].bytes else { throw SharedSpace.unreadable }
                 count += parts[0].integer ?? 0
-                if last.isEmpty { return count }
-                start = [UInt8(ascii: "(")] + last
+                if next.isEmpty { return count }
+                start = next
             }
         }
 
@@ -353,30 +356,50 @@
             now: StoreInstant
         ) async throws(StoreError) -> Int {
             try await mark("none", word: [])
-            var stopped: [[UInt8]] = []
-            for row in try await space.run(.writers).value.array ?? [] {
-                let words = (row.array ?? []).compactMap(\.bytes)
-                guard words.count == 6 else { continue }
-                let entry = StoredEntry(
-                    key: StoreKey(words[1]),
-                    variant: StoreKey(words[2]),
-                    version: .beingWritten,
-                    description: EntryWords.description(words[3], uselessAfter: words[4], tags: words[5]),
-                    bodyLength: 0,
-                    storedAt: now
-                )
-                if isSelected(entry) { stopped.append(words[0]) }
+            let writers = (try await space.run(.writers).value.array ?? []).compactMap(\.bytes)
+            for start in stride(from: 0, to: writers.count, by: 1_000) {
+                let page = Array(writers[start..<min(writers.count, start + 1_000)])
+                var stopped: [[UInt8]] = []
+                for row in try await space.run(.writing, with: page).value.array ?? [] {
+                    let words = (row.array ?? []).compactMap(\.bytes)
+                    guard words.count == 6 else { continue }
+                    let entry = StoredEntry(
+                        key: StoreKey(words[1]),
+                        variant: StoreKey(words[2]),
+                        version: .beingWritten,
+                        description: EntryWords.description(words[3], uselessAfter: words[4], tags: words[5]),
+                        bodyLength: 0,
+                        storedAt: now
+                    )
+                    if isSelected(entry) { stopped.append(words[0]) }
+                }
+                if !stopped.isEmpty { _ = try await space.run(.stop, with: stopped) }
             }
-            if !stopped.isEmpty { _ = try await space.run(.stop, with: stopped) }
             var (count, cursor) = (0, StoreCursor?.none)
             repeat {
                 let page = try await list(after: cursor, limit: 200, now: now)
-                for listed in page.listed where isSelected(listed.entry) { count += try await take(listed.entry) }
+                for listed in page.listed { count += try await take(listed.entry, if: isSelected) }
                 cursor = page.next
             } while cursor != nil
             // An index that was lost in the meantime was not walked to its end.
             try await mark("none", word: [])
             return count
+        }
+
+        /// Removes an entry, even if it is freshened between the check and the removal.
+        private func take(
+            _ entry: StoredEntry,
+            if isSelected: @Sendable (StoredEntry) -> Bool
+        ) async throws(StoreError) -> Int {
+            var found: StoredEntry? = entry
+            // Each round after the first is due to another change; an entry that is stored again and again need not be removed.
+            for _ in 0..<256 {
+                guard let entry = found, isSelected(entry) else { return 0 }
+                let count = try await take(entry)
+                if count > 0 { return count }
+                found = try await variants(of: entry.key).first { $0.variant == entry.variant }
+            }
+            return 0
         }
     }
 #endif

@@ -102,7 +102,11 @@
                 Array(upload.writer.utf8), Array(upload.name.utf8), Array("\(number)".utf8), bytes,
                 Array("\(store.capacity)".utf8), Array("0".utf8),
             ]
-            if try await store.space.run(.chunk, with: words).word == "full" { throw SharedEntries.full }
+            switch try await store.space.run(.chunk, with: words).word {
+            case "full": throw SharedEntries.full
+            case "gone": throw BodyUpload.lost
+            default: break
+            }
         }
 
         private func publish(

@@ -93,17 +93,20 @@ package struct TargetedCacheControl: Sendable, Hashable {
 }
 
 /// The fields of a response that a cache obeys: Cache-Control and Expires, or only a targeted field (RFC 9213 §2.2).
-struct RulingCacheControl {
+package struct RulingCacheControl {
     /// The directives to obey.
-    let cacheControl: CacheControl
+    package let cacheControl: CacheControl
 
     /// Whether Expires applies: it is present, and no targeted field replaces it.
     let hasExpires: Bool
 
+    /// Whether they state a lifetime.
+    var statesFreshness: Bool { cacheControl.maxAge != nil || cacheControl.sMaxAge != nil || hasExpires }
+
     /// - Parameters:
     ///   - fields: the response's fields.
     ///   - targets: the cache's target list; without one this is Cache-Control.
-    init(_ fields: HeaderFields, targets: [FieldName]) {
+    package init(_ fields: HeaderFields, targets: [FieldName]) {
         if !targets.isEmpty, let targeted = TargetedCacheControl(fields, targets: targets) {
             cacheControl = targeted.cacheControl
             hasExpires = false

@@ -181,10 +181,14 @@ package enum CachePrincipal {
             frames.append("explicit")
             frames.append(explicit)
         } else {
-            for line in fields
-            where line.name == .authorization || line.name == .cookie || credentialFields.contains(line.name) {
-                frames.append(line.name.canonicalName)
-                frames.append(line.value)
+            // In an order of their own: that of the lines depends on who added them.
+            let others = Set(credentialFields).subtracting([.authorization, .cookie])
+            let names = [.authorization, .cookie] + others.sorted { $0.canonicalName < $1.canonicalName }
+            for name in names {
+                for value in fields.values(of: name) {
+                    frames.append(name.canonicalName)
+                    frames.append(value)
+                }
             }
             if let userinfo, !userinfo.isEmpty {
                 frames.append("userinfo")

@@ -59,6 +59,11 @@ package struct AdaptivePacing: Sendable, Hashable {
         return Duration(boundedSeconds: (1 - tokens) / fillRate) + .nanoseconds(1)
     }
 
+    /// Returns the token of an attempt that was not made after all.
+    package mutating func giveBack() {
+        if isLimiting { tokens = min(capacity, tokens + 1) }
+    }
+
     /// Records an answer that was not throttling: any other answer, since failures say nothing about the rate.
     package mutating func succeeded(now: Duration) {
         refill(to: now)
@@ -130,7 +135,6 @@ package struct CubicRate: Sendable, Hashable {
         self.throttledAt = throttledAt
     }
 
-    /// The rate that a success allows; below the rate of the last throttling until K has passed, above it after that.
     /// The rate that a success allows; below the rate of the last throttling until K has passed, above it after that.
     ///
     /// It is not limited: the caller limits it to the measured rate.

@@ -321,7 +321,7 @@ package struct BinaryBackoff: Sendable, Hashable {
             head.status == .tooManyRequests
         case .failure(let failure):
             switch failure.kind {
-            case .offline, .connect, .connectionLost, .timeout, .other: true
+            case .offline, .connect, .connectionLost, .refused, .timeout, .other: true
             default: false
             }
         }

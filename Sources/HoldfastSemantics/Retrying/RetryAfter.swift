@@ -21,33 +21,36 @@ package enum RetryAfter {
         let lines = fields.values(of: .retryAfter)
         guard !lines.isEmpty else { return nil }
         let clock = SenderClock(fields, receivedAt: receivedAt)
+        let waits = lines.compactMap { longest(of: $0, clock: clock, receivedAt: receivedAt) }
+        return waits.max().map { .milliseconds($0) }
+    }
+
+    /// The longest wait of a line in milliseconds, which a client may have joined from several lines (RFC 9110 §5.2); nil if a part
+    /// of it is neither a number nor a date.
+    private static func longest(of line: String, clock: SenderClock, receivedAt: Timestamp) -> Int64? {
+        var parts = line.split(separator: ",")[...]
         var longest: Int64?
-        for line in lines {
+        while let part = parts.popFirst().map({ trimmed($0) }) {
             let milliseconds: Int64
-            if let seconds = seconds(line) {
+            if let seconds = FieldScanner.number(part.utf8, limit: maximumSeconds) {
                 milliseconds = (seconds - clock.age) * 1000
-            } else if let date = HTTPDate(line, receivedAt: receivedAt) {
-                milliseconds = clock.now.millisecondsUntil(date.timestamp)
             } else {
-                continue
+                var date = HTTPDate(String(part), receivedAt: receivedAt)
+                if date == nil, let rest = parts.popFirst() {
+                    // Two of the three forms have a comma after the day's name.
+                    date = HTTPDate("\(part), \(trimmed(rest))", receivedAt: receivedAt)
+                }
+                guard let date else { return nil }
+                milliseconds = clock.now.millisecondsUntil(date.timestamp)
             }
             longest = max(longest ?? 0, milliseconds, 0)
         }
-        return longest.map { .milliseconds($0) }
+        return longest
     }
 
-    /// The seconds of a line, or the maximum if a client joined several lines (RFC 9110 §5.2).
-    private static func seconds(_ line: String) -> Int64? {
-        if let seconds = FieldScanner.number(line.utf8, limit: maximumSeconds) { return seconds }
-        guard line.utf8.first.map({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) ?? false else { return nil }
-        var longest: Int64?
-        for member in line.split(separator: ",") {
-            let text = member.drop { $0 == " " || $0 == "\t" }
-            let end = text.lastIndex { $0 != " " && $0 != "\t" }.map(text.index(after:)) ?? text.startIndex
-            guard let seconds = FieldScanner.number(text[..<end].utf8, limit: maximumSeconds) else { return nil }
-            longest = max(longest ?? 0, seconds)
-        }
-        return longest
+    private static func trimmed(_ text: Substring) -> Substring {
+        let rest = text.drop { $0 == " " || $0 == "\t" }
+        return rest.lastIndex { $0 != " " && $0 != "\t" }.map { rest[...$0] } ?? ""
     }
 }
 

@@ -100,8 +100,8 @@ public struct RetryRules: Sendable, Hashable {
 
     // MARK: Time
 
-    /// The time that a call may take up to its response head, if neither it nor its pipeline sets a limit; nil, the default: no
-    /// limit.
+    /// The time that a call may take until it returns, with its content where the call returns that, if neither it nor its pipeline
+    /// sets a limit; nil, the default: no limit.
     public var callTimeout: Duration?
 
     /// The time that one attempt may take up to its response head; nil, the default: that of the pipeline's configuration.
@@ -214,7 +214,7 @@ public struct RetryRules: Sendable, Hashable {
     }()
 
     /// One attempt. A closed gate still holds back calls that would be refused.
-    public static let none = RetryRules(maxAttempts: 1)
+    public static let never = RetryRules(maxAttempts: 1)
 
     /// Rejects values that make no sense.
     ///

@@ -221,8 +221,9 @@ extension ServiceClient {
             let before = built.urlRequest.allHTTPHeaderFields ?? [:]
             let after = newest.allHTTPHeaderFields ?? [:]
             for name in Set(before.keys).union(after.keys) where before[name] != after[name] {
-                // The content goes out as it was built, and a boundary in its type belongs to it.
-                if FieldName(name) == .contentType { continue }
+                // The content goes out as it was built, and a boundary in its type belongs to it. The key says that this is the same
+                // operation, which is why it may be sent again (draft-ietf-httpapi-idempotency-key-header §2.2).
+                if [.contentType, .idempotencyKey].contains(FieldName(name)) { continue }
                 let isOwn = before[name] != nil && urlRequest.value(forHTTPHeaderField: name) == before[name]
                 guard context.redirectCount == 0 || isOwn else { continue }
                 // Another origin does not get newer values; it gets again what it was first sent.

@@ -13,31 +13,45 @@ internal import Holdfast
 /// One message of a logger, built line by line.
 struct CallMessage {
     private static let contentLimit = 256 << 10
-    /// Content with more secrets is not shown: searching all of it for each would take seconds.
+    /// A message with more secrets shows little: a peer may send thousands, and searching every line for each would take seconds.
     private static let secretLimit = 256
 
     private let logger: CallLogger
     private let credentials: Set<FieldName>
     private var redactor: Redactor
     private var lines: [(text: String, limit: Int)]
+    /// The first line without what may contain a secret.
+    private var plainTitle: String
 
     init(_ logger: CallLogger, title: String, credentials: Set<FieldName>) {
         self.logger = logger
         self.credentials = credentials
         redactor = Redactor(logger.redaction)
         lines = [(title, max(logger.textLimit, 16))]
+        plainTitle = title
     }
 
     /// The message, without any secret that was found while it was built.
     ///
     /// Lines are shortened last, because half a secret would not be recognized.
     var text: String {
-        lines.map { CallMessage.shortened(redactor.finished($0.text), to: $0.limit) }.joined(separator: "\n")
+        let count = redactor.secrets.count
+        guard count <= CallMessage.secretLimit else {
+            let note = "  (\(count) secrets, too many to search for: nothing else is shown)"
+            return Redactor(logger.redaction).finished([plainTitle, note]).joined(separator: "\n")
+        }
+        return zip(redactor.finished(lines.map(\.text)), lines)
+            .map { CallMessage.shortened($0, to: $1.limit) }.joined(separator: "\n")
+    }
+
+    private mutating func addToTitle(_ text: String, url: String = "") {
+        lines[0].text += text + url
+        plainTitle += text
     }
 
     /// Adds the request's method and URL to the first line.
     mutating func add(_ request: URLRequest) {
-        lines[0].text += " \(request.httpMethod ?? "GET") \(redactor.url(request.url?.absoluteString ?? "no URL"))"
+        addToTitle(" \(request.httpMethod ?? "GET")", url: " \(redactor.url(request.url?.absoluteString ?? "no URL"))")
         // Its secrets are noted even if its fields are not shown.
         _ = shown(HeaderFields(request.allHTTPHeaderFields ?? [:]))
     }
@@ -54,7 +68,7 @@ struct CallMessage {
 
     /// Adds the response's status, source and fields, and its content if it may be shown.
     mutating func add(_ response: Response) {
-        lines[0].text += " -> \(response.status.rawValue), \(CallMessage.origin(of: response))"
+        addToTitle(" -> \(response.status.rawValue), \(CallMessage.origin(of: response))")
         add(response.fields)
         let type = response.fields[.contentType]
         if let bytes = response.body.bytesInMemory { add(bytes, type: type) } else { noteStream() }
@@ -63,16 +77,16 @@ struct CallMessage {
     /// Adds the error's kind and message, but not its cause, which may contain the request.
     mutating func add(_ error: any Error) {
         if let error = error as? ServiceError {
-            lines[0].text += " failed: \(error.code)"
+            addToTitle(" failed: \(error.code)")
             add(redactor.text(error.message))
             if let response = error.response { add("status \(response.status.rawValue)") }
         } else {
-            lines[0].text += " failed: \(type(of: error))"
+            addToTitle(" failed: \(type(of: error))")
         }
     }
 
     /// Adds that the caller no longer waits for the call.
-    mutating func addCancellation() { lines[0].text += " cancelled" }
+    mutating func addCancellation() { addToTitle(" cancelled") }
 
     /// Notes the secrets of content that is not shown, because they may occur in what is shown.
     mutating func meet(_ body: RequestBody, type: String?) {
@@ -95,9 +109,7 @@ struct CallMessage {
         // Its secrets are noted even if it is not shown.
         let shown = shown(bytes, type: type)
         guard !bytes.isEmpty, logger.bodyLimit > 0 else { return }
-        guard let shown, redactor.secrets.count <= CallMessage.secretLimit else {
-            return note("content of \(bytes.count) bytes is not shown")
-        }
+        guard let shown else { return note("content of \(bytes.count) bytes is not shown") }
         lines.append(("  " + shown, logger.bodyLimit))
     }
 

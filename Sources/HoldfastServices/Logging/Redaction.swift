@@ -280,14 +280,15 @@ struct Redactor {
         return String(decoding: written, as: UTF8.self)
     }
 
-    /// A line ready to be written: without any secret found so far, and without control characters.
-    func finished(_ line: String) -> String {
-        var line = line
-        for secret in secrets.sorted(by: { ($0.count, $0) > ($1.count, $1) }) where line.contains(secret) {
-            line = line.replacing(secret, with: Redaction.mark)
+    /// Lines ready to be written: without any secret found so far, and without control characters.
+    func finished(_ lines: [String]) -> [String] {
+        let secrets = secrets.sorted { ($0.count, $0) > ($1.count, $1) }
+        return lines.map { line in
+            var line = line
+            for secret in secrets where line.contains(secret) { line = line.replacing(secret, with: Redaction.mark) }
+            let shown = line.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
+            return redaction.finally(String(String.UnicodeScalarView(shown)))
         }
-        let shown = line.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
-        return redaction.finally(String(String.UnicodeScalarView(shown)))
     }
 
     /// Notes what a field contains: the whole value, what follows a scheme's name, a cookie's values, and what is encoded in

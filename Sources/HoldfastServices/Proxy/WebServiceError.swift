@@ -108,7 +108,7 @@ extension Redactor {
         var redactor = Redactor(Redaction())
         let isJSON = text.first { !$0.isWhitespace }.map { $0 == "{" || $0 == "[" || $0 == "\"" } ?? false
         let safe = isJSON ? redactor.json(content) ?? redactor.beforeSecret(in: text) : redactor.text(text)
-        let line = redactor.finished(safe)
+        let line = redactor.finished([safe])[0]
         return line.count <= shown.characters
             ? "is \(line)" : "begins \(line.prefix(shown.characters))… (\(text.count) characters)"
     }

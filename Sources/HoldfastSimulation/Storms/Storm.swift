@@ -86,7 +86,7 @@ public struct StormSubject: Sendable, Hashable {
         StormSubject("default", rules: .default), StormSubject("strict", rules: .strict),
         StormSubject("patient", rules: .patient),
         StormSubject("interactive", rules: .interactive), StormSubject("gateway", rules: .gateway),
-        StormSubject("none", rules: .none),
+        StormSubject("none", rules: .never),
     ]
 
     /// The defaults of other libraries, as far as they show with a simulated server without hints: attempts, waits and budget.

@@ -22,9 +22,10 @@ extension DiskEngine {
     fileprivate func page<Value: Sendable>(
         from place: IndexPosition,
         limit: Int,
+        isUrgent: Bool = false,
         _ work: @escaping @Sendable (IndexRow) throws(StoreError) -> Value
     ) async throws(StoreError) -> (values: [Value], next: IndexPosition) {
-        try await threads.run(.reads) { [index] () throws(StoreError) in
+        try await threads.run(.reads, isUrgent: isUrgent) { [index] () throws(StoreError) in
             let rows = index.rows(from: place, limit: limit)
             var values: [Value] = []
             for row in rows { values.append(try work(row)) }
@@ -69,18 +70,21 @@ extension DiskStore {
     /// Purges by the forms that take constant time; nothing is counted.
     func purgeMarked(_ what: SequenceAllocator.Mark) async throws(StoreError) {
         let engine = engine
-        let isMarked = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in
-            try engine.purger.mark(what)
+        while true {
+            let isMarked = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in
+                try engine.purger.mark(what)
+            }
+            if isMarked { break }
+            // More marks than the background can process: this purge waits until they have been swept.
+            let last = engine.orders.last
+            var place = IndexPosition()
+            while !place.isEnd {
+                place = try await engine.threads.run(.changes, isUrgent: true) { [place] () throws(StoreError) in
+                    try engine.purger.sweepMarks(from: place, upTo: last)
+                }
+            }
         }
         if engine.orders.isCrowded { engine.purger.sweepMarksSoon() }
-        if isMarked { return }
-        // More marks than the background can process: entries are removed one by one, and then no mark is needed.
-        let before = engine.orders.last
-        _ = try await sweep { entry in entry == nil }
-        engine.orders.withMarks { $0.forget(upTo: before) }
-        _ = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in
-            try engine.purger.mark(what)
-        }
     }
 
     /// Purges what a predicate matches, including writers in progress. The predicate is called on the caller's task and under no
@@ -100,7 +104,7 @@ extension DiskStore {
             // No tombstone would remove their records after a crash, so this waits until they are off the disk again.
             try await awaitPending(shard) { $0.writer.map(ids.contains) ?? false }
         }
-        return try await sweep { entry in entry.map(predicate) ?? false }
+        return try await sweep(predicate)
     }
 
     /// Waits until certain records are no longer being written.
@@ -114,14 +118,14 @@ extension DiskStore {
         }
     }
 
-    /// Goes through all entries and removes those for which `takes` returns true; it gets nil for an entry that a mark has purged.
-    private func sweep(_ takes: (StoredEntry?) -> Bool) async throws(StoreError) -> Int {
+    /// Goes through all entries and removes those for which `takes` returns true.
+    private func sweep(_ takes: (StoredEntry) -> Bool) async throws(StoreError) -> Int {
         let engine = engine
         var count = 0
         var place = IndexPosition()
         while !place.isEnd {
             let shard = place.shard
-            let page = try await engine.page(from: place, limit: Self.page) { row throws(StoreError) in
+            let page = try await engine.page(from: place, limit: Self.page, isUrgent: true) { row throws(StoreError) in
                 (row: row, found: try engine.lookup.current(row, shard: shard))
             }
             for (row, found) in page.values {
@@ -141,16 +145,16 @@ extension DiskStore {
         _ found: Found?,
         row: IndexRow,
         shard number: Int,
-        takes: (StoredEntry?) -> Bool
+        takes: (StoredEntry) -> Bool
     ) async throws(StoreError) -> Bool {
         let engine = engine
         let primary = ShardedIndex.primary(shard: number, row.fragment)
         var found = found
         // Each round after the first is due to another change; an entry that is stored again and again need not be removed.
         for _ in 0..<256 {
-            guard let seen = found, takes(seen.entry) else { return false }
+            guard let seen = found, let entry = seen.entry, takes(entry) else { return false }
             if try await engine.writer.remove(seen.row, primary: primary) { return true }
-            found = try await engine.threads.run(.reads) { () throws(StoreError) in
+            found = try await engine.threads.run(.reads, isUrgent: true) { () throws(StoreError) in
                 try engine.lookup.current(row, shard: number)
             }
         }

@@ -243,7 +243,7 @@ public final class DiskStore: CacheStore {
     public func remove(_ entry: StoredEntry) async throws(StoreError) {
         try health.checkOpen()
         if health.isDisplaced { return }
-        guard let source = try await lookup.source(of: entry) else { return }
+        guard let source = try await lookup.source(of: entry, isUrgent: true) else { return }
         if try await writer.remove(source.row, primary: source.header.primary) {
             health.counters.entriesRemoved.add(1, ordering: .relaxed)
         }
@@ -283,21 +283,11 @@ public final class DiskStore: CacheStore {
     @discardableResult
     public func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
         try health.admit(now: nil)
-        guard let source = try await lookup.source(of: entry) else { return false }
+        guard let source = try await lookup.source(of: entry, isUrgent: true) else { return false }
         if source.row.isPinned == pinned { return true }
-        let identity = EntryIdentity(source.header)
-        if pinned, !engine.pins.pin(identity, weight: writer.pinWeight(source.header)) { return false }
-        do throws(StoreError) {
-            if try await writer.rewrite(entry, description: nil, isPinned: pinned) != nil {
-                if !pinned { engine.pins.release(identity) }
-                return true
-            }
-        } catch {
-            if pinned { engine.pins.release(identity) }
-            throw error
-        }
-        if pinned { engine.pins.release(identity) }
-        return false
+        // Asked only to write nothing in vain: the pin is registered with its row, if there still is room.
+        if pinned, !engine.pins.hasRoom(writer.pinWeight(source.header)) { return false }
+        return try await writer.rewrite(entry, description: nil, isPinned: pinned)?.isPinned == pinned
     }
 
     public var statistics: StoreStatistics { engine.statistics }

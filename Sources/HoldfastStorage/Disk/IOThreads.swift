@@ -55,7 +55,8 @@ final class IOThreads: Sendable {
     /// a change, since the change happens anyway.
     ///
     /// - Parameters:
-    ///   - isUrgent: whether it is accepted although the queue is full; for what frees space or must not be lost.
+    ///   - isUrgent: whether it is accepted although the queue is full, and a read is waited for although the task is cancelled; for
+    ///     what frees space or must not be lost, and for reads that a change depends on.
     func run<Value: Sendable>(
         _ lane: Lane,
         isUrgent: Bool = false,
@@ -63,9 +64,9 @@ final class IOThreads: Sendable {
     ) async throws(StoreError) -> Value {
         let promise = Promise<Value>()
         let outcome: Result<Value, StoreError>
-        if lane == .reads {
+        if lane == .reads, !isUrgent {
             outcome = await withTaskCancellationHandler {
-                await promise.value { enqueue(lane, as: isUrgent ? .urgent : .bounded, work: work, promise: promise) }
+                await promise.value { enqueue(lane, as: .bounded, work: work, promise: promise) }
             } onCancel: {
                 promise.fulfill(
                     .failure(StoreError(.cancelled, "The task was cancelled while it waited for the disk."))

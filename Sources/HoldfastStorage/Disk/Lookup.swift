@@ -280,17 +280,24 @@ final class Lookup: Sendable {
     }
 
     /// The current record of a version; nil if that version is gone.
-    func source(of entry: StoredEntry) async throws(StoreError) -> RecordSource? {
+    ///
+    /// - Parameter isUrgent: whether a change depends on it; see ``IOThreads/run(_:isUrgent:_:)``.
+    func source(of entry: StoredEntry, isUrgent: Bool = false) async throws(StoreError) -> RecordSource? {
         func find(_ entries: [StoredEntry]) -> RecordSource? {
             entries.first { $0.version == entry.version && $0.variant == entry.variant }?.source
         }
         if let cached = try look(entry.key, waits: false, as: .none) { return find(cached) }
-        return find(try await lookUpOnThread(entry.key, as: .none))
+        return find(try await lookUpOnThread(entry.key, as: .none, isUrgent: isUrgent))
     }
 
     /// The variants of a key, read on a read thread.
-    func lookUpOnThread(_ key: StoreKey, as access: Access) async throws(StoreError) -> [StoredEntry] {
-        try await threads.run(.reads) { [self] () throws(StoreError) in try look(key, waits: true, as: access) ?? []
+    func lookUpOnThread(
+        _ key: StoreKey,
+        as access: Access,
+        isUrgent: Bool = false
+    ) async throws(StoreError) -> [StoredEntry] {
+        try await threads.run(.reads, isUrgent: isUrgent) { [self] () throws(StoreError) in
+            try look(key, waits: true, as: access) ?? []
         }
     }
 

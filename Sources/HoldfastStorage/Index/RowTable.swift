@@ -111,20 +111,6 @@ struct RowTable: ~Copyable {
         return nil
     }
 
-    /// Changes the row of a fragment and variant if it is still at a place; returns whether it was.
-    ///
-    /// The change must not set another fragment or variant.
-    mutating func update(
-        _ fragment: UInt64,
-        variant: UInt32,
-        at place: RecordLocation,
-        change: (inout IndexRow) -> Void
-    ) -> Bool {
-        guard let slot = slot(fragment, variant: variant), pages[slot].place == place else { return false }
-        replace(slot, change: change)
-        return true
-    }
-
     /// Changes the row of a fragment and variant wherever its record is; returns whether there is one.
     ///
     /// The change must not set another fragment or variant.

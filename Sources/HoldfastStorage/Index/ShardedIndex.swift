@@ -106,7 +106,8 @@ final class ShardedIndex: Sendable {
 /// The primary keys for which a failed write may have left a record on the disk, although the index knows none.
 ///
 /// Code that removes such a key must write a tombstone even if the index has no row for it. The set is limited; once it could not
-/// take a key, it contains every key until ``removeAll()``.
+/// take a key, it contains every key until ``removeAll()``. No key leaves it before that: a tombstone that is written does not show
+/// whether another write has failed since its order was taken, and all that an unneeded one costs is its bytes.
 struct UncertainWrites: Sendable {
     /// The most keys stored individually.
     static let bound = 64
@@ -118,9 +119,6 @@ struct UncertainWrites: Sendable {
 
     /// No keys.
     init() {}
-
-    /// Whether it contains no key.
-    var isEmpty: Bool { primaries.isEmpty && !isOverfull }
 
     /// Whether a record of the key with this hash may be on the disk without the index knowing it.
     func contains(_ primary: UInt64) -> Bool {
@@ -134,11 +132,6 @@ struct UncertainWrites: Sendable {
             return
         }
         primaries.insert(primary)
-    }
-
-    /// Forgets a key whose tombstone is written; does not change the answer once the set is overfull.
-    mutating func forget(_ primary: UInt64) {
-        primaries.remove(primary)
     }
 
     /// Forgets every key: nothing is left on the disk.

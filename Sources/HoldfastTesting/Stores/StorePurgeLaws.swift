@@ -17,6 +17,16 @@ extension StoreConformance {
         ("a purge of nothing", keys, { try await $0.purge(.tag("none"), now: .at(1)) }),
     ]
 
+    /// Every way in which "p/1" becomes invalid.
+    private static var invalidations: [(String, Purge)] {
+        let invalidation: Purge = { store in
+            try await store.invalidate(StoreKey("p/1"))
+            return nil
+        }
+        return purges.filter { !$0.spared.contains("p/1") }.map { ($0.name, $0.run) }
+            + [("an invalidation", invalidation)]
+    }
+
     private typealias Purge = @Sendable (any CacheStore) async throws -> Int?
     private static let keys: Set<String> = ["p/1", "p/2", "q/1", "q/2"]
 
@@ -92,12 +102,7 @@ extension StoreConformance {
             }
         },
         Law("An entry being written when its key was invalidated does not appear") { run in
-            let invalidation: Purge = { store in
-                try await store.invalidate(StoreKey("p/1"))
-                return nil
-            }
-            let all = purges.filter { !$0.spared.contains("p/1") }.map { ($0.name, $0.run) }
-            for (name, attack) in all + [("an invalidation", invalidation)] {
+            for (name, attack) in invalidations {
                 try await run.with { store in
                     let description = EntryDescription("one", tags: ["red"])
                     let writer = try await store.writer("p/1", description: description)
@@ -111,6 +116,20 @@ extension StoreConformance {
                     run.equal(try await body.whole(), to: [1, 2, 3], for: "the followers' bytes after \(name)")
                     let later = try await store.put("p/1", [4], description, now: .at(3))
                     run.equal(try await store.get("p/1"), to: [later], for: "the entry begun after \(name)")
+                }
+            }
+        },
+        Law("A purge or an invalidation is completed although the task that makes it is cancelled") { run in
+            for (name, attack) in invalidations {
+                try await run.with { store in
+                    try await fill(store)
+                    let task = Task {
+                        withUnsafeCurrentTask { $0?.cancel() }
+                        _ = try await attack(store)
+                    }
+                    // The call may say that it was cancelled, if it is completed before the next one.
+                    _ = await task.result
+                    run.equal(try await store.get("p/1"), to: [], for: "the lookup after \(name)")
                 }
             }
         },

@@ -251,13 +251,13 @@
 
         /// The number of client connections to serve in a process that may open this many files, of which the store has `store`.
         ///
-        /// The rest is for bodies on the disk, refused connections, the logs and connections to the origin. A process without descriptors
-        /// cannot reach the origin, and libdispatch on Linux ends it.
+        /// The rest is for tunnels, bodies on the disk, refused connections, the logs and connections to the origin. A process without
+        /// descriptors cannot reach the origin, and libdispatch on Linux ends it.
         static func connections(_ wanted: Int, openFiles: Int, store: Int) -> Int {
             guard openFiles > 0 else { return wanted }
             let left = max(1, openFiles - store)
-            // With a store, each may have a body that is read from the disk or written to it.
-            return min(wanted, max(1, (left - min(128, left / 2) - min(256, left / 4)) / (store > 0 ? 2 : 1)))
+            // Each may take a second one: the other end of its tunnel, or a body that is read from the disk or written to it.
+            return min(wanted, max(1, (left - min(128, left / 2) - min(256, left / 4)) / 2))
         }
 
         /// The options in the form that the proxy takes, except for the cache.

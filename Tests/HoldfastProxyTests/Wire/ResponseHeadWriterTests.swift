@@ -45,10 +45,6 @@
                     Self.written(200, fields, framing) == Array("HTTP/1.1 200 OK\r\nX-A: 1\r\n\(lines)\r\n".utf8)
                 )
             }
-            #expect(
-                Self.written(304, fields, .init(.asGiven))
-                    == Array("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\nX-A: 1\r\n\r\n".utf8)
-            )
         }
 
         @Test("No value can end its line")

@@ -46,6 +46,42 @@
             }
         }
 
+        @Test("If the caller that was to find out leaves before it has asked, the next one finds out")
+        func left() {
+            var gate = RedisGate(firstRest: .milliseconds(100), longestRest: .seconds(1))
+            gate.noteFailure(now: start, share: 1)
+            let answer10 = gate.admits(now: start + .milliseconds(100))
+            gate.noteUnasked()
+            #expect(!gate.isOpen)
+            let answer11 = gate.admits(now: start + .milliseconds(101))
+            #expect(answer10 && answer11)
+        }
+
+        @Test("Cancelled calls do not keep later ones from asking a server that was lost")
+        func cancelled() async throws {
+            var options = RedisClient.Options()
+            (options.firstRest, options.longestRest) = (.zero, .zero)
+            // Nothing listens there.
+            let client = RedisClient(try RedisAddress("redis://127.0.0.1:1"), options: options)
+            // Which of them leave before a thread takes them is the scheduler's choice; some do.
+            for _ in 0..<100 {
+                _ = try? await client.send(RedisCommand("PING"))
+                await Task {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    _ = try? await client.send(RedisCommand("PING"))
+                }.value
+            }
+            try await RedisFleetStoreTests.until("a call asks the server") {
+                do throws(StoreError) {
+                    _ = try await client.send(RedisCommand("PING"))
+                    return false
+                } catch {
+                    return error.code == .io
+                }
+            }
+            client.close()
+        }
+
         @Test("A failure of an earlier request does not extend the wait; jitter takes off at most half")
         func late() {
             var gate = RedisGate(firstRest: .milliseconds(100), longestRest: .seconds(1))

@@ -120,7 +120,7 @@
         func nonsense(_ answer: String) async {
             struct Babbling: LeaseServer {
                 let answer: String
-                func evaluate(_ script: String, keys: [String], arguments: [String]) async -> String? { answer }
+                func evaluate(_ script: RedisScript, keys: [String], arguments: [String]) async -> String? { answer }
                 func subscribe(_ channel: String, receive: @escaping @Sendable (String) -> Void) async {}
             }
             let leases = RedisLeases(Babbling(answer: answer), prefix: "t:")

@@ -23,14 +23,14 @@
             self.hearsMessages = hearsMessages
         }
 
-        func evaluate(_ script: String, keys: [String], arguments: [String]) async -> String? {
+        func evaluate(_ script: RedisScript, keys: [String], arguments: [String]) async -> String? {
             await withCheckedContinuation { continuation in
                 commands.async { [self] in
                     let connection = socket.withLock { socket in
                         if socket == nil { socket = RESPSocket(port: port) }
                         return socket
                     }
-                    connection?.send(["EVAL", script, "\(keys.count)"] + keys + arguments)
+                    connection?.send(["EVAL", script.text, "\(keys.count)"] + keys + arguments)
                     let reply = connection?.receive()
                     if reply == nil { socket.withLock { $0 = nil } }
                     if case .text(let text)? = reply {

@@ -35,7 +35,7 @@
             static let commands = """
                 auth select ping client|setname evalsha eval decr del exists expire get hdel hexists
                 hget hincrby hlen hmget hset incr persist pexpire pttl publish rename sadd scard set
-                sismember smembers spop srem subscribe time unlink zadd zcard zrange zrangebylex
+                sismember spop srem subscribe time unlink zadd zcard zrange zrangebylex
                 zrangebyscore zrem zrevrange zscore
                 """
             static let rules =
@@ -241,6 +241,161 @@
         private static func keys(_ server: RedisServer, _ pattern: String) -> [String] {
             guard case .list(let found)? = server.ask("KEYS", pattern) else { return [] }
             return found.compactMap { if case .text(let key) = $0 { key } else { nil } }
+        }
+
+        private static let start = StoreInstant(milliseconds: 0)
+
+        private static func writer(_ store: RedisStore, of key: String) async throws -> any EntryWriter {
+            try await store.write(
+                Self.key(key),
+                variant: StoreKey([]),
+                description: EntryDescription(metadata: ByteChunk([1]), tags: ["t"]),
+                expectedLength: nil,
+                now: start
+            )
+        }
+
+        @Test("A commit that is cancelled after it was sent leaves the entry with its body")
+        func cancelledCommit() async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            let body = [UInt8](repeating: 1, count: BodyUpload.chunkLength)
+            // From then on the server knows the script of the commit, so that asking for it by its digest is enough.
+            try await RedisFleetStoreTests.write(stores[0], "c", [1])
+            let writer = try await Self.writer(stores[0], of: "a")
+            try await writer.append(ByteChunk(body))
+            #expect(server.ask("CLIENT", "PAUSE", "600000", "WRITE") == .text("OK"))
+            let commit = Task { try await writer.commit(nil, now: Self.start) }
+            try await RedisFleetStoreTests.until("the server has the commit") { server.info("blocked_clients") == 1 }
+            commit.cancel()
+            await #expect(throws: StoreError.self) { try await commit.value }
+            server.ask("CLIENT", "UNPAUSE")
+            // A write waits until the cancelled one is cleared away.
+            try await RedisFleetStoreTests.write(stores[0], "b", [1])
+            #expect(try await RedisFleetStoreTests.read(stores[1], "a") == body)
+            for store in stores { await store.close() }
+        }
+
+        @Test(
+            "After a new epoch, writes or a purge remove what is left of the former one, and pinned entries too",
+            arguments: ["snapshot", "index"],
+            [true, false]
+        )
+        func formerEpoch(_ fault: String, _ purges: Bool) async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            let body = [UInt8](repeating: 1, count: 20_000)
+            for number in 0..<20 { try await RedisFleetStoreTests.write(stores[0], "k\(number)", body) }
+            let entry = try #require(try await stores[0].entries(for: Self.key("k0"), now: Self.start).first)
+            #expect(try await stores[0].setPinned(true, entry))
+            if fault == "snapshot" {
+                // As if the server had restarted from a snapshot.
+                server.ask("HINCRBY", "holdfast:2:{pair}:g", "n", "-1")
+                #expect(try await RedisFleetStoreTests.read(stores[0], "k1") == nil)
+                #expect(stores[0].statistics.bytesUsed > 18 * body.count, "what is still there is not counted")
+            } else {
+                server.ask("DEL", "holdfast:2:{pair}:age")
+            }
+            if purges { try await stores[0].purge(.all, now: Self.start) }
+            for _ in 0..<(purges ? 1 : 3) { try await RedisFleetStoreTests.write(stores[0], "after", [1]) }
+            #expect(Self.keys(server, "holdfast:2:{pair}:e:*").count == 1)
+            #expect(Self.keys(server, "holdfast:2:{pair}:b:*").isEmpty)
+            #expect(stores[0].statistics.entryCount == 1)
+            #expect(try await RedisFleetStoreTests.read(stores[1], "after") == [1])
+            for store in stores { await store.close() }
+        }
+
+        @Test("A purge by predicate removes an entry that another process freshens meanwhile")
+        func freshenedMeanwhile() async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            try await RedisFleetStoreTests.write(stores[1], "a", [1])
+            let asked = CountWatch()
+            let isSelected: @Sendable (StoredEntry) -> Bool = { entry in
+                asked.increment()
+                if asked.count == 1 {
+                    let name = SharedEntries.name(of: entry)
+                    server.ask("HINCRBY", "holdfast:2:{pair}:e:\(name)", "n", "1")
+                    server.ask("ZINCRBY", "holdfast:2:{pair}:k:\(SharedSpace.digest(of: entry.key))", "1", name)
+                }
+                return true
+            }
+            #expect(try await stores[0].purge(.matching(isSelected), now: Self.start) == 1)
+            #expect(asked.count == 2)
+            #expect(try await RedisFleetStoreTests.read(stores[1], "a") == nil)
+            #expect(stores[0].statistics.entriesRemoved == 1)
+            for store in stores { await store.close() }
+        }
+
+        @Test("A purge by predicate stops all writers, however many there are")
+        func manyWriters() async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            var writers: [any EntryWriter] = []
+            for number in 0..<1_001 { writers.append(try await Self.writer(stores[1], of: "k\(number)")) }
+            try await stores[0].purge(.matching { _ in true }, now: Self.start)
+            for writer in [writers[0], writers[1_000]] {
+                await #expect(throws: StoreError.self) { try await writer.commit(nil, now: Self.start) }
+            }
+            for store in stores { await store.close() }
+        }
+
+        @Test("An entry that has expired leaves the sets of its tags when it is removed from the index")
+        func expiredTags() async throws {
+            let server = try RedisServer()
+            let store = try await Self.pair(server)[0]
+            for number in 0..<5 { try await Self.writer(store, of: "k\(number)").commit(nil, now: Self.start) }
+            // As the server does an hour after they have become useless.
+            for name in Self.keys(server, "holdfast:2:{pair}:e:*") { server.ask("DEL", name) }
+            #expect(server.ask("SCARD", "holdfast:2:{pair}:t:t") == .number(5))
+            for number in 0..<5 {
+                #expect(try await store.entries(for: Self.key("k\(number)"), now: Self.start).isEmpty)
+            }
+            #expect(server.ask("EXISTS", "holdfast:2:{pair}:t:t", "holdfast:2:{pair}:tags") == .number(0))
+            await store.close()
+        }
+
+        @Test("What a superseded writer goes on storing for its followers counts, and is removed when they are done")
+        func supersededWriter() async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            let chunk = ByteChunk([UInt8](repeating: 1, count: BodyUpload.chunkLength))
+            func write() async throws {
+                let writer = try await Self.writer(stores[0], of: "a")
+                try await writer.append(chunk)
+                try await stores[1].invalidate(Self.key("a"))
+                for _ in 0..<3 { try await writer.append(chunk) }
+                #expect(stores[0].statistics.bytesUsed >= 4 * chunk.count)
+                let body = writer.follow()
+                await #expect(throws: StoreError.self) { try await writer.commit(nil, now: Self.start) }
+                var count = 0
+                while count < 4 * chunk.count {
+                    let piece = try await body.read(from: count, upTo: 1 << 20)
+                    try #require(!piece.isEmpty)
+                    count += piece.count
+                }
+                #expect(count == 4 * chunk.count)
+            }
+            try await write()
+            try await RedisFleetStoreTests.until("it is removed") {
+                try await RedisFleetStoreTests.write(stores[0], "b", [1])
+                return Self.keys(server, "holdfast:2:{pair}:b:*").isEmpty
+            }
+            #expect(stores[0].statistics.bytesUsed < chunk.count)
+            for store in stores { await store.close() }
+        }
+
+        @Test("A writer that the server no longer knows stores nothing more")
+        func unknownWriter() async throws {
+            let server = try RedisServer()
+            let store = try await Self.pair(server)[0]
+            let chunk = ByteChunk([UInt8](repeating: 1, count: BodyUpload.chunkLength))
+            let writer = try await Self.writer(store, of: "a")
+            try await writer.append(chunk)
+            server.ask("FLUSHALL")
+            await #expect(throws: StoreError.self) { try await writer.append(chunk) }
+            #expect(Self.keys(server, "holdfast:2:{pair}:b:*").isEmpty)
+            await store.close()
         }
 
         @Test("A Unix socket works")

@@ -5,6 +5,20 @@ import HoldfastSemantics
 import Testing
 
 @Suite struct CacheKeyTests {
+    @Test("The same credentials are the same principal, in whatever order their lines come")
+    func principalOfAnyOrder() {
+        let lines: [(FieldName, String)] = [("Authorization", "a"), ("Cookie", "c"), ("X-Key", "k"), ("X-Api", "i")]
+        func digest(_ order: [Int], names: [FieldName]) -> String {
+            let fields = HeaderFields(order.map { HeaderFields.Line(name: lines[$0].0, value: lines[$0].1) })
+            return CachePrincipal.digest(of: fields, userinfo: nil, credentialFields: names, secret: [1])
+        }
+        let names: [FieldName] = ["X-Key", "X-Api", "Cookie"]
+        let expected = digest([0, 1, 2, 3], names: names)
+        for order in [[3, 2, 1, 0], [1, 0, 3, 2], [2, 0, 3, 1]] {
+            #expect(digest(order, names: names.reversed()) == expected)
+        }
+    }
+
     @Test("Vector group primary_key", arguments: VectorFile.canonical?.primaryKey.vectors ?? [])
     func vectors(vector: KeyVector) throws {
         let key = CacheKey(

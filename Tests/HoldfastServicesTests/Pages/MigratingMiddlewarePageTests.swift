@@ -106,15 +106,17 @@ struct MigratingMiddlewarePageTests {
         var rules = RetryRules.default
         rules.maxAttempts = 4
         rules.backoff = Backoff(base: .milliseconds(500), cap: .seconds(20), jitter: .equal)
-        rules.retryableStatuses = [425]
-        rules.finalStatuses = [501]
+        // Not in the list above, and retried by default.
+        rules.finalStatuses = [429]
         let client = Pipeline(transport: transport, retrierFactory: .backoff(rules), configuration: configuration)
         #expect(try await client.send(try request("list")).status == .ok)
         #expect(transport.sent.count == 4)
         #expect(clock.waits.allSatisfy { $0 >= .milliseconds(250) && $0 <= .seconds(20) })
-        let refused = ScriptedTransport([.respond(501)])
-        let other = Pipeline(transport: refused, retrierFactory: .backoff(rules), configuration: configuration)
-        #expect(try await other.send(try request("list")).status == 501)
+        for status in [429, 501] as [StatusCode] {
+            let refused = ScriptedTransport([.respond(status.rawValue)])
+            let other = Pipeline(transport: refused, retrierFactory: .backoff(rules), configuration: configuration)
+            #expect(try await other.send(try request("list")).status == status)
+        }
     }
 
     @Test("CachedResponseHandler")

@@ -64,7 +64,7 @@ struct ErasingTests {
         #expect(sent.field("Authorization") == "Basic dXNlcjpzZWNyZXQ=")
         #expect(log.entries.last == "a.success(ok, fresh)")
         var post = CallFixtures.text(.post)
-        post.options.retryRules = RetryRules.none
+        post.options.retryRules = RetryRules.never
         let failing = post
         await #expect(throws: ServiceError.self) { try await failing.schedule(with: client) }
         #expect(log.entries.last == "process(unacceptable-status)")

@@ -45,7 +45,7 @@ struct AdviceTests {
         "E7: behind a closed gate a partition sends at most one attempt a second",
         arguments: [
             StormSubject("default", rules: .default), StormSubject("patient", rules: .patient),
-            StormSubject("none", rules: .none),
+            StormSubject("none", rules: .never),
         ]
     )
     func gate(_ subject: StormSubject) async throws {

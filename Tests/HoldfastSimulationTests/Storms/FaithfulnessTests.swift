@@ -54,7 +54,7 @@ struct FaithfulnessTests {
     /// Those that the other simulator has as well.
     static let subjects =
         [
-            StormSubject("none", rules: .none), StormSubject("pool", rules: .default),
+            StormSubject("none", rules: .never), StormSubject("pool", rules: .default),
             StormSubject("patient-pool", rules: .patient),
         ]
         + StormSubject.peers.filter { $0.name != "finagle" && $0.name != "polly" }

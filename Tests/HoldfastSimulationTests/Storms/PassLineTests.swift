@@ -123,7 +123,7 @@ struct PassLineTests {
     @Test("E4: after ten slow seconds the fleet recovers a second after one that does not retry")
     func slow() async throws {
         let scenario = Self.sized(.slow, seeds: [1, 2, 3])
-        let none = try #require(try await Storm(scenario).run(RetryRules.none).figures.recoverySeconds)
+        let none = try #require(try await Storm(scenario).run(RetryRules.never).figures.recoverySeconds)
         let figures = try await Storm(scenario).run(RetryRules.default).figures
         // A tenth of the server has a tenth of its evenness.
         #expect((figures.recoverySeconds ?? .infinity) <= none + (Self.isLong ? 1 : 4))

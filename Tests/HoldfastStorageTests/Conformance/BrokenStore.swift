@@ -25,6 +25,7 @@ final class BrokenStore: CacheStore {
         case pinsNothing = "Pinned entries stay"
         case commitsAbandoned = "An abandoned or dropped writer"
         case commitsSuperseded = "does not appear"
+        case stopsPurges = "although the task that makes it is cancelled"
         case hidesLength = "each at its own pace"
         case listsTwice = "A list shows every entry once"
         case listsPageAgain = "is listed once while others come and go"
@@ -138,6 +139,7 @@ final class BrokenStore: CacheStore {
     }
 
     func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
+        if defect == .stopsPurges, Task.isCancelled { throw StoreError(.cancelled, "stopped") }
         if defect == .purgesByPrefixOfOwn, case .keyPrefix(let prefix) = selection.form {
             return try await inner.purge(.keyPrefix(Array(prefix.dropLast(2))), now: now)
         }

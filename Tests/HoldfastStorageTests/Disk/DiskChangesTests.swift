@@ -58,6 +58,129 @@ struct DiskChangesTests {
         await store.close()
     }
 
+    @Test("A change is completed although the task that makes it is cancelled")
+    func cancelled() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        // Every look at a record waits for the device.
+        files.cachedReads = .none
+        let store = try await Self.open(files)
+        let changed = try await store.put("changed", [1])
+        let removed = try await store.put("removed", [1])
+        // More than one page of a purge.
+        for number in 0..<600 { try await store.put("k\(number)", [1], EntryDescription("swept")) }
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            let new = try await store.replaceDescription(of: changed, with: EntryDescription("new"), now: .at(1))
+            let isPinned = try await store.setPinned(true, try #require(new))
+            try await store.remove(removed)
+            return (isPinned, try await store.purge(.matching { $0.description.text == "swept" }, now: .at(1)))
+        }
+        let (isPinned, count) = try await task.value
+        #expect(isPinned && count == 600)
+        #expect(try await store.get("changed").map(\.description.text) == ["new"])
+        #expect(store.statistics.entryCount == 1)
+        await store.close()
+    }
+
+    /// A record between the reservation of its place and its publication; the test does the rest.
+    private struct Unfinished {
+        let record: ReservedRecord
+        let bytes: RecordBytes
+        let purpose: Writer.Purpose
+
+        /// Reserves an entry's place in a segment that is open already.
+        init(_ draft: EntryDraft, in store: DiskStore, isPinned: Bool? = nil, purpose: Writer.Purpose) throws {
+            var purpose = purpose
+            bytes = RecordBytes(draft, isSealed: false)
+            let reserved = try store.engine.writer.reserve(
+                draft,
+                bytes: bytes,
+                tags: [],
+                isPinned: isPinned,
+                purpose: &purpose
+            )
+            guard case .done(let record?) = reserved else { throw StoreError(.noSpace, "\(reserved)") }
+            (self.record, self.purpose) = (record, purpose)
+        }
+
+        func finish(in store: DiskStore) throws {
+            try store.engine.writer.write(record, bytes: bytes)
+            _ = store.engine.writer.publish(record, isWritten: true, mayRemain: false, purpose: purpose)
+        }
+    }
+
+    private static func draft(_ key: String, in store: DiskStore, version: UInt64? = nil) -> EntryDraft {
+        let (key, variant) = (StoreKey(key), StoreKey(""))
+        return EntryDraft(
+            key: key,
+            variant: variant,
+            identity: store.engine.identity(key, variant: variant),
+            description: EntryDescription("meta"),
+            body: .inline(ByteChunk([1])),
+            storedAt: .at(0),
+            version: version
+        )
+    }
+
+    @Test("A purge that finds too many marks drops none that kills an entry being written")
+    func fullMarks() async throws {
+        let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))
+        let engine = store.engine
+        try await store.put("first", [1])
+        let writer = try await store.writer("x/begun")
+        let put = try Unfinished(
+            Self.draft("x/put", in: store),
+            in: store,
+            purpose: .put(since: engine.orders.last)
+        )
+        try await store.purge(.keyPrefix(Array("x/".utf8)), now: .at(1))
+        let last = engine.orders.last
+        engine.orders.withMarks { marks in
+            for tag in 0..<UInt64(PurgeMarks.bound) { marks.add(tag: tag, order: last, horizon: .max) }
+        }
+        let isPurged = Flag()
+        let purging = Task {
+            try await store.purge(.tag("other"), now: .at(1))
+            isPurged.set()
+        }
+        // Many more turns than a purge needs that does not wait for the put.
+        for _ in 0..<1_000 where !isPurged.isSet {
+            for lane in [IOThreads.Lane.reads, .changes] { try await engine.threads.run(lane, isUrgent: true) {} }
+        }
+        try put.finish(in: store)
+        try await purging.value
+        #expect(try await store.get("x/put").isEmpty)
+        #expect(await errorCode { try await writer.commit(nil, now: .at(1)) } == .superseded)
+        #expect(try await store.get("x/begun").isEmpty)
+        #expect(engine.orders.withMarks { $0.count } == 1)
+        await store.close()
+    }
+
+    @Test("A pin counts from the instant at which its row is in the index until the row leaves it")
+    func pinCount() async throws {
+        let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))
+        let entry = try await store.put("a", [1])
+        for isAll in [false, true] {
+            let current = try #require(try await store.get("a").first)
+            let order = try #require(try await store.engine.lookup.source(of: current)).header.order
+            let pinning = try Unfinished(
+                Self.draft("a", in: store, version: order),
+                in: store,
+                isPinned: true,
+                purpose: .replace(order: order, since: store.engine.orders.last)
+            )
+            try pinning.finish(in: store)
+            let weight = try store.pinnedWeight
+            #expect(weight > 0 && store.engine.pins.sum == weight)
+            if isAll { try await store.purge(.all, now: .at(0)) } else { try await store.remove(current) }
+            #expect(store.engine.pins.sum == 0)
+            if !isAll { try await store.put("a", [1]) }
+        }
+        #expect(try await store.setPinned(true, entry) == false)
+        #expect(store.engine.pins.sum == 0)
+        await store.close()
+    }
+
     @Test("A list shows entries that are freshened and pinned meanwhile")
     func list() async throws {
         let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))

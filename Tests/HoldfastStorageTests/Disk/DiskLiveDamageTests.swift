@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-import HoldfastStorage
 import HoldfastTesting
 import Testing
+
+@testable import HoldfastStorage
 
 @Suite("DiskStore: damage and failures while the store is open", .timeLimit(.minutes(20)))
 struct DiskLiveDamageTests {
@@ -86,6 +87,58 @@ struct DiskLiveDamageTests {
         #expect(try await store.get("a").isEmpty)
         #expect(store.statistics.entriesCorrupt == 1)
         await store.close()
+    }
+
+    @Test(
+        "A segment whose table is damaged while the store is open is passed over: no put is refused, and the rest is compacted",
+        arguments: LogKind.allCases
+    )
+    func table(of kind: LogKind) async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await DiskStore.open(directory: "/store", capacity: 1 << 20, fileSystem: files, now: .at(0))
+        let log = store.engine.log
+        // Entries fill the small log, and their tombstones the main one.
+        for number in 0..<2_000 where log.ask({ $0.oldest(kind) == nil }) {
+            try await store.put("k\(number)", [1])
+            try await store.invalidate(StoreKey("k\(number)"))
+        }
+        let number = try #require(log.ask { $0.oldest(kind)?.segment.number })
+        let path = log.layout.segment(number)
+        let size = try #require(files.contents(of: path)).count
+        #expect(files.flipBit(of: path, at: size - 1))
+        for number in 0..<200 {
+            try await store.put("k\(number)", [UInt8](repeating: 1, count: number.isMultiple(of: 4) ? 30_000 : 6_000))
+        }
+        #expect(store.statistics.entriesEvicted > 0)
+        try await store.compact()
+        #expect(log.ask { $0.sealed(number)?.isStuck } == true)
+        #expect(store.statistics.failures > 0)
+        await store.close()
+    }
+
+    @Test("What a damaged tombstone removed needs validation if it is back after the tombstone's segment was reclaimed")
+    func tombstone() async throws {
+        let files = SimulatedFileSystem()
+        let store = try await Self.open(files)
+        let engine = store.engine
+        try await store.put("a", [1])
+        try await store.invalidate(StoreKey("a"))
+        let number = try await engine.threads.run(.changes) { () throws(StoreError) -> UInt64? in
+            engine.log.close([.main], isCut: true)
+            return engine.log.ask { $0.oldest(.main)?.segment.number }
+        }
+        let path = engine.log.layout.segment(try #require(number))
+        #expect(files.flipBit(of: path, at: SegmentHeader.size + 20))
+        try await engine.threads.run(.changes) { () throws(StoreError) -> Void in
+            guard let sealed = engine.log.ask({ $0.oldest(.main) }) else { return }
+            _ = try engine.reclaimer.reclaim(sealed, mode: .carryAll, recyclingFor: nil)
+        }
+        #expect(!files.paths.contains(path))
+        let left = files.crashed(.process)
+        await store.close()
+        let again = try await Self.open(left)
+        #expect(try await again.get("a").map(\.needsValidation) == [true])
+        await again.close()
     }
 
     @Test("If the directory vanishes, the store throws its own errors, and it can be opened again")

@@ -26,6 +26,17 @@ struct LogStateTests {
         TableRow(primary: 1, variant: 1, place: UInt32(place.offset / 16), order: 1, units: 4, kind: .entry)
     }
 
+    @Test("A log whose segments could not be reclaimed waits for the other", arguments: LogKind.allCases)
+    func stuck(_ kind: LogKind) throws {
+        var log = LogState(segmentSize: size)
+        for number in 1...6 as ClosedRange<UInt64> {
+            let next = try segment(number.isMultiple(of: 2) ? kind : kind == .small ? .main : .small, number: number)
+            log.enter(LogState.Sealed(segment: next, blobBytes: 0, blobCount: 0))
+            if next.kind == kind { log.stuck(next) }
+        }
+        #expect(log.victim?.segment.number == 1)
+    }
+
     @Test("A segment reserved for the reclaimer counts as free space")
     func carriedSpare() throws {
         var log = LogState(segmentSize: size)

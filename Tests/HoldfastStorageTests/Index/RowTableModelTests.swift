@@ -81,10 +81,7 @@ struct RowTableModelTests {
                 let old = model[identity]
                 switch Int.random(in: 0..<4, using: &generator) {
                 case 0:
-                    #expect(
-                        table.update(identity.fragment, variant: identity.variant, at: place) { _ in } == false,
-                        note
-                    )
+                    #expect(table.remove(identity.fragment, variant: identity.variant, at: place) == nil, note)
                 case 1:
                     guard let old else { break }
                     table.change(identity.fragment, variant: identity.variant) { $0.mark &+= 37 }

@@ -47,16 +47,14 @@ struct RowTableTests {
         #expect(count == 5)
     }
 
-    @Test("Changing and removing need the location")
+    @Test("Removing needs the location, and a change cannot make a row another entry's")
     func place() throws {
         var table = RowTable()
         _ = try table.insert(Self.row(1, 1, number: 4))
-        let isElsewhere = !table.update(1, variant: 1, at: Self.place(5)) { $0.isPinned = true }
-        #expect(isElsewhere)
         #expect(table.remove(1, variant: 1, at: Self.place(5)) == nil)
         let untouched = table.row(1, variant: 1)
         #expect(untouched == Self.row(1, 1, number: 4))
-        let isThere = table.update(1, variant: 1, at: Self.place(4)) {
+        let isThere = table.change(1, variant: 1) {
             $0.isPinned = true
             $0.place = Self.place(6)
             $0.fragment = 77

@@ -88,10 +88,8 @@ struct TableHistories {
                         "drew rows that are not there"
                     )
                 case 1:
-                    let isThere = table.update(identity.fragment, variant: identity.variant, at: at) {
-                        $0.isPinned = true
-                    }
-                    faults.check(isThere == (old != nil), at: step, "an update found what is not there, or not what is")
+                    let isThere = table.change(identity.fragment, variant: identity.variant) { $0.isPinned = true }
+                    faults.check(isThere == (old != nil), at: step, "a change found what is not there, or not what is")
                     model[identity]?.isPinned = true
                 case 2 where generator.once(in: 200) && phase < 5:
                     table.removeAll()

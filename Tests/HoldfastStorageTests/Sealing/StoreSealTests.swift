@@ -49,7 +49,7 @@ struct StoreSealTests {
     func contexts() {
         var parts: [SealedPart] = []
         for number: UInt64 in [0, 1, 255, 256, .max] {
-            parts += [.detail(order: number), .detail(order: number, facts: [0]), .body(order: number)]
+            parts += [.detail(order: number), .body(order: number)]
             for index: UInt64 in [0, 1, .max] {
                 parts += [false, true].map { .chunk(blob: number, index: index, isLast: $0) }
             }

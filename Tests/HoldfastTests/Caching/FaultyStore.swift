@@ -28,6 +28,8 @@ final class FaultyStore: CacheStore {
     /// Holds up purges.
     let stallsPurges = Atomic(false)
     let purges = CountWatch()
+    /// Look-ups of cancelled tasks fail, as on a disk.
+    let obeysCancellation = Atomic(false)
     /// Entries up to this version are shown as after a power loss.
     let suspectUpTo = Mutex<StoredEntry.Version?>(nil)
     let lookUps = CountWatch()
@@ -45,6 +47,7 @@ final class FaultyStore: CacheStore {
 
     func entries(for key: StoreKey, now: StoreInstant) async throws(StoreError) -> [StoredEntry] {
         try check(.lookUp)
+        if obeysCancellation.load(ordering: .relaxed), Task.isCancelled { throw StoreError(.cancelled, "injected") }
         if stallsLookUps.load(ordering: .relaxed) {
             lookUps.increment()
             try? await gate.wait(for: 1)

@@ -9,12 +9,14 @@ import Testing
 /// Holds the tables of docs/reference/defaults.md to the values that the types have.
 @Suite("Page: Defaults")
 struct DefaultsPageTests {
-    private static func page() throws -> [Substring] {
+    private static func lines(of path: String) throws -> [Substring] {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
-        let page = root.appendingPathComponent("docs/reference/defaults.md")
-        return try String(contentsOf: page, encoding: .utf8).split(whereSeparator: \.isNewline)
+        let text = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+        return text.split(whereSeparator: \.isNewline)
     }
+
+    private static func page() throws -> [Substring] { try lines(of: "docs/reference/defaults.md") }
 
     private static func text(_ flag: Bool) -> String { flag ? "yes" : "no" }
 
@@ -40,6 +42,29 @@ struct DefaultsPageTests {
         for row in rows {
             let start = "| `\(row.name)` | \(row.value) |"
             #expect(page.contains { $0.hasPrefix(start) }, "no row of the page begins with: \(start)")
+        }
+    }
+
+    @Test(
+        "Every public setting has a row, under the heading of its type",
+        arguments: [
+            ("HoldfastSemantics", "CacheOptions"), ("HoldfastSemantics", "RetryRules"),
+            ("Holdfast", "PipelineConfiguration"),
+        ]
+    )
+    func whole(_ module: String, _ type: String) throws {
+        let declarations = try Self.lines(of: "docs/api/\(module).txt").drop { !$0.hasPrefix("struct \(type) ") }
+        let members = declarations.dropFirst().prefix { $0.hasPrefix("  ") }
+        let settings = members.filter { $0.hasPrefix("  var ") && $0.hasSuffix("{ get set }") }
+            .compactMap { $0.dropFirst(6).split(separator: ":").first }
+        #expect(settings.count > 8)
+        let rows = try Self.page().drop { !$0.hasPrefix("## ") || !$0.contains("`\(type)`") }
+            .dropFirst().prefix { !$0.hasPrefix("## ") }
+        for setting in settings {
+            #expect(
+                rows.contains { $0.hasPrefix("| `\(setting)`") || $0.hasPrefix("| `\(setting).") },
+                "\(type).\(setting) has no row"
+            )
         }
     }
 
@@ -69,6 +94,12 @@ struct DefaultsPageTests {
             ("cookiesMayBorrow", Self.text(options.cookiesMayBorrow)),
             ("honorsClearSiteData", Self.text(options.honorsClearSiteData)),
             ("abandonedBodyAllowance", Self.text(bytes: options.abandonedBodyAllowance)),
+            ("query", options.query == QueryOptions() ? "the whole query" : "some"),
+            ("ignoredCookies", options.ignoredCookies == IgnoredCookies.wellKnown.names ? ".wellKnown" : "others"),
+            ("tagFields", options.tagFields.isEmpty ? "none" : "some"),
+            ("targetedFields", options.targetedFields == nil ? "by mode" : "some"),
+            ("cacheName", options.cacheName ?? "none"),
+            ("showsKeyInCacheStatus", Self.text(options.showsKeyInCacheStatus)),
             ("longestFillWait", Self.text(options.longestFillWait)),
             ("fillLease", Self.text(options.fillLease)),
         ])
@@ -100,6 +131,20 @@ struct DefaultsPageTests {
             ("resumesBodies", Self.text(rules.resumesBodies)),
             ("respectsInnerRetries", Self.text(rules.respectsInnerRetries)),
             ("waitsForConnectivity", Self.text(rules.waitsForConnectivity)),
+            ("countsFreeResends", Self.text(rules.countsFreeResends)),
+            ("maxParking", Self.text(rules.maxParking)),
+            ("vendorHints", rules.vendorHints.isEmpty ? "none" : "some"),
+            ("pacesAdaptively", Self.text(rules.pacesAdaptively)),
+            ("isGateway", Self.text(rules.isGateway)),
+            ("repeatableMethods", rules.repeatableMethods == nil ? "the idempotent ones" : "some"),
+            ("retryableStatuses", rules.retryableStatuses.isEmpty ? "none" : "some"),
+            ("finalStatuses", rules.finalStatuses.isEmpty ? "none" : "some"),
+            ("callTimeout", Self.text(rules.callTimeout)),
+            ("attemptTimeout", Self.text(rules.attemptTimeout)),
+            ("minimumAttemptTime", Self.text(rules.minimumAttemptTime)),
+            ("attemptField", rules.attemptField?.rawName ?? "none"),
+            ("leavesRetriesToCaller", Self.text(rules.leavesRetriesToCaller)),
+            ("timeLeftField", rules.timeLeftField?.rawName ?? "none"),
             ("hedging", "none"),
             ("circuit", "none"),
         ])
@@ -114,6 +159,12 @@ struct DefaultsPageTests {
             ("attemptTimeout", Self.text(configuration.attemptTimeout)),
             ("callTimeout", Self.text(configuration.callTimeout)),
             ("redirects", ".follow(limit: \(configuration.redirects.limit))"),
+            ("trustedOrigins", "none"),
+            ("authorization", configuration.authorization == nil ? "none" : "some"),
+            ("clock", "\(configuration.clock)"),
+            ("observers", configuration.observers.isEmpty ? "none" : "some"),
+            ("prepare", configuration.prepare.isEmpty ? "none" : "some"),
+            ("executor", configuration.executor == nil ? "none" : "some"),
             ("Limits.bodyInMemory", Self.text(bytes: limits.bodyInMemory)),
             ("Limits.bodyOnDisk", Self.text(bytes: limits.bodyOnDisk)),
             ("Limits.requestBodyInMemory", Self.text(bytes: limits.requestBodyInMemory)),

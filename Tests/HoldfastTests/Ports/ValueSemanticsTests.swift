@@ -95,7 +95,7 @@ struct ValueSemanticsTests {
         Part("tags", \.tags) { ["t"] },
         Part("timeout", \.timeout) { .seconds(1) },
         Part("isForeignHop", \.isForeignHop) { true },
-        Part("retryRules", \.retryRules) { RetryRules.none },
+        Part("retryRules", \.retryRules) { RetryRules.never },
         Part("retrierFactory", \.retrierFactory) { NilRetrier.Factory() },
         Part("acceptance", \.acceptance) { .successful },
         Part("isIdempotent", \.isIdempotent) { true },

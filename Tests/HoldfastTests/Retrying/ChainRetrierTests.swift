@@ -55,9 +55,9 @@ struct ChainRetrierTests {
     @Test("Rules for a call are for a chain if they are for any of its members")
     func ruled() {
         let plain = factory { _ in .stop(.notRetryable) }
-        #expect(ChainRetrier.Factory(factories: [plain]).create(for: .get(), rules: .none) == nil)
+        #expect(ChainRetrier.Factory(factories: [plain]).create(for: .get(), rules: .never) == nil)
         for factories in [[.default], [plain, .default]] as [[any RetrierFactory]] {
-            #expect(ChainRetrier.Factory(factories: factories).create(for: .get(), rules: .none) != nil)
+            #expect(ChainRetrier.Factory(factories: factories).create(for: .get(), rules: .never) != nil)
         }
     }
 

@@ -58,6 +58,8 @@
             let refusal = try #require(refused.firstRange(of: "\r\n\r\n").map { refused[$0.upperBound...] })
             #expect(try await bench.ask("GET", "/healthz").hasSuffix("\r\n\r\nok\n"))
             #expect(try await bench.ask("GET", "/readyz").hasPrefix("HTTP/1.1 200 "))
+            #expect(try await bench.ask("HEAD", "/readyz").hasPrefix("HTTP/1.1 200 "))
+            #expect(try await bench.ask("PUT", "/readyz").hasPrefix("HTTP/1.1 4"))
             let text = try await bench.ask("GET", "/metrics")
             for line in [
                 "holdfast_responses_total{code=\"200\"} 4", "holdfast_responses_total{code=\"505\"} 1",
@@ -79,21 +81,21 @@
             arguments: [
                 ("POST", "/purge?url=/a", ["/a"]), ("POST", "/purge?prefix=/news/1", ["/news/1", "/news/12"]),
                 ("POST", "/purge?tag=news", ["/news/1", "/news/12"]), ("POST", "/purge?tag=2", ["/a", "/b"]),
-                ("POST", "/purge?all=1", ["/a", "/b", "/news/1", "/news/12"]),
+                ("POST", "/purge?all=1", ["/a", "/b", "/news/1", "/news/12", "/healthz"]),
                 ("POST", "/purge?url=/a&tag=front", ["/a", "/news/1", "/news/12"]), ("PURGE", "/b", ["/b"]),
-                ("PURGE", "/nothing", []),
+                ("PURGE", "/nothing", []), ("PURGE", "/healthz", ["/healthz"]),
             ]
         )
         func purging(_ method: String, _ target: String, _ gone: [String]) async throws {
             let origin = try origin()
             defer { origin.stop() }
             let bench = try await Bench(origin)
-            let all = ["/a", "/b", "/news/1", "/news/12"]
+            let all = ["/a", "/b", "/news/1", "/news/12", "/healthz"]
             for target in all { _ = try await RawExchange.get(target, port: bench.port) }
             let answer = try await bench.ask(method, target)
             #expect(answer.hasSuffix("{\"purged\":\(gone.count),\"soft\":false}\n"), "\(answer)")
             for target in all { _ = try await RawExchange.get(target, port: bench.port) }
-            #expect(origin.requests.dropFirst(4).map(\.target) == gone)
+            #expect(origin.requests.dropFirst(all.count).map(\.target) == gone)
             #expect(try await bench.proxy.end() == 0)
         }
 

@@ -66,14 +66,15 @@
 
         @Test(
             "What the command names goes, as in a directory that nobody has open",
-            arguments: ["tcp", "unix", "token"]
+            arguments: ["tcp", "unix", "token", "another address of this machine"]
         )
         func purging(_ kind: String) async throws {
             let bench = try await Bench { folder in
                 switch kind {
                 case "unix": ["--admin", "unix:" + folder.path("admin socket")]
                 case "token": ["--admin", "0.0.0.0:0", "--admin-token", try folder.file("token", Self.token + "\n")]
-                default: ["--admin", "0"]
+                case "tcp": ["--admin", "0"]
+                default: ["--admin", "127.0.0.2:0"]
                 }
             }
             defer { bench.origin.stop() }

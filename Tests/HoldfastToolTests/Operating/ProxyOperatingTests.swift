@@ -51,7 +51,7 @@
             "A target is sent byte for byte, and a stored response is used only if all parsers agree on the target",
             arguments: [
                 ("/a?filter[name]=x", 1), ("/a[1]/b|c?d|e", 1), ("/a?q={x}^`", 1), ("/a?q=\"<>\\", 2), ("/a?q=<b>", 2),
-                ("/100%", 2), ("/%zz?a=%", 2),
+                ("/100%", 2), ("/%zz?a=%", 2), ("/%6Eews", 2), ("/a%2fb", 1), ("/a%2Fb", 1),
             ]
         )
         func targets(_ target: String, _ sendings: Int) async throws {

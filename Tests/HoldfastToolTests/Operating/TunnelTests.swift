@@ -33,6 +33,7 @@
                     .hasPrefix("HTTP/1.1 502 ")
             )
             try await proxy.prints("\"method\":\"CONNECT\",\"target\":\"\(own)\",\"status\":200,")
+            try await proxy.prints("\"method\":\"CONNECT\",\"target\":\"127.0.0.1:\(gone)\",\"status\":502,")
             #expect(try await proxy.end() == 0)
         }
 
@@ -81,9 +82,33 @@
             #expect(opened.contains("\r\nUpgrade: websocket\r\n") && opened.contains("\r\nConnection: Upgrade\r\n"))
             #expect(opened.contains("Sec-WebSocket-Accept: y\r\n") && opened.hasSuffix("\r\n\r\nframes"))
             #expect(origin.requests.first?.values(of: "Sec-WebSocket-Key") == ["x"])
+            let tabbed = try await ask("/ws", ["Connection: keep-alive,\tUpgrade\t", "Upgrade: websocket"])
+            #expect(tabbed.hasPrefix("HTTP/1.1 101 "), "\(tabbed)")
+            let apart = try await ask("/ws", ["Connection: up grade, close", "Upgrade: websocket"])
+            #expect(apart.hasSuffix("plain []"), "\(apart)")
             #expect(try await ask("/none", Self.upgrade + ["Connection: close"]).hasSuffix("plain []"))
             let other = try await ask("/ws", ["Connection: Upgrade, HTTP2-Settings, close", "Upgrade: h2c"])
             #expect(other.hasSuffix("plain []"), "\(other)")
+            #expect(try await proxy.end() == 0)
+        }
+
+        @Test("WebSocket passes to one of several origins, also if the one whose turn it is cannot be reached")
+        func severalOrigins() async throws {
+            let origin = try LoopbackServer.start { _ in
+                let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                return LoopbackReply(before: [.raw(head + "\r\nframes"), .close])
+            }
+            defer { origin.stop() }
+            let proxy = try ToolProcess([
+                "proxy", "--listen", "0", "--origin", "http://127.0.0.1:1", "--origin",
+                "http://127.0.0.1:\(origin.port)",
+            ])
+            let port = try await proxy.port()
+            let lines = ["GET /ws HTTP/1.1", "Host: a"] + Self.upgrade + ["", ""]
+            for _ in 1...3 {
+                let answer = try await RawExchange.ask(port: port, lines.joined(separator: "\r\n"))
+                #expect(answer.hasPrefix("HTTP/1.1 101 ") && answer.hasSuffix("frames"), "\(answer)")
+            }
             #expect(try await proxy.end() == 0)
         }
 

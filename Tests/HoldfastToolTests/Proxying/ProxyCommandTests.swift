@@ -22,9 +22,9 @@
         }
 
         @Test(
-            "So many clients are served that descriptors are left for the origin, the store and refusals",
+            "So many clients are served that descriptors are left for a tunnel of each, the origin, the store and refusals",
             arguments: [
-                (10_000, 64, 0, 16), (10_000, 1_024, 0, 640), (10_000, 1_024, 320, 200), (10_000, 20_000, 0, 10_000),
+                (10_000, 64, 0, 8), (10_000, 1_024, 0, 320), (10_000, 1_024, 320, 200), (10_000, 30_000, 0, 10_000),
                 (5, 1_024, 264, 5), (10, 1, 0, 1), (10, 100, 264, 1), (10, -1, 264, 10),
             ]
         )
@@ -62,6 +62,8 @@
             arguments: [
                 [], ["--origin", "http://x", "--forward"], ["--origin", "x"], ["--origin", "http://x/path"],
                 ["--origin", "http://127.0.0.1:8080"], ["--origin", "http://x", "--open-forward-proxy"],
+                ["--origin", "http://x", "--origin", "http://localhost:8080"],
+                ["--origin", "http://x", "--origin", "http://[::1]:8081", "--listen", "[::1]:8081"],
                 ["--origin", "http://x", "--allow-host", "y"], ["--forward", "--listen", "0.0.0.0:80"],
                 ["--origin", "http://x", "--via", "a b"], ["--origin", "http://x", "--max-connections", "0"],
                 ["--origin", "http://x", "--header-limit", "10"], ["--origin", "http://x", "--admin", "0.0.0.0:9"],

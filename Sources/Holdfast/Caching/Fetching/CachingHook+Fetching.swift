@@ -73,7 +73,7 @@ extension CachingHook {
 
     /// Revalidates in the background, unless that is already happening, failed a moment ago, or there are too many revalidations.
     func refresh(_ stale: FetchRequest, context: CallContext) {
-        let fetchRequest = stale.withoutOwnValidators
+        let fetchRequest = stale.forRefresh
         let lookup = fetchRequest.lookup
         guard !cache.paused.contains(lookup.key, now: context.clock.now) else { return }
         let terms = terms(lookup, nominated: fetchRequest.nominated, tags: context.options.tags)
@@ -425,14 +425,16 @@ extension CachingHook {
 
     /// What a call like this one would do with a stored response.
     func decision(on stored: StoredResponse, lookup: CacheLookup, context: CallContext) -> ReuseDecision {
-        ReuseDecision.decide(
+        ReasonedReuseDecision(
             request: lookup.head,
+            lookup.cacheControl,
             candidates: [stored],
             directive: lookup.directive,
             now: context.clock.timestamp,
             options: cache.options,
-            secret: cache.store.secret
-        )
+            secret: cache.store.secret,
+            hasContentKey: lookup.content != nil
+        ).decision
     }
 
     private func fetchWait(of fetch: Fetch, patience: Patience?, context: CallContext) async throws -> FetchWait {
@@ -564,7 +566,7 @@ extension CachingHook {
     /// Whether the response of a failure is for one client only (RFC 9111 §3, §4.1, §5.2.2.5, §5.2.2.7); in private mode there is
     /// only one.
     private func isForItsClientAlone(_ answer: Fetch.Answer) -> Bool {
-        let control = CacheControl(answer.response.fields)
+        let control = RulingCacheControl(answer.response.fields, targets: cache.options.targets).cacheControl
         if control.noStore || answer.nominated == nil { return true }
         guard cache.options.mode == .shared else { return false }
         return control.private != .absent || answer.response.fields.contains(.setCookie)

@@ -239,7 +239,7 @@ private struct Evaluator {
     private func keepsStored(insteadOf response: ResponseHead) -> Bool {
         if exchange.hasStoredForErrors, response.status.isOriginError { return true }
         return exchange.hasUsableStored && options.negativeLifetime != nil && response.status.rawValue >= 500
-            && response.allowsNegativeCaching
+            && response.allowsNegativeCaching(by: RulingCacheControl(response.fields, targets: options.targets))
     }
 
     // MARK: Updates of stored responses

@@ -116,7 +116,7 @@ public enum Storability: Sendable, Hashable {
         ruling: RulingCacheControl
     ) -> Bool {
         guard request.method == .post, response.status == .ok,
-            ruling.cacheControl.maxAge != nil || ruling.cacheControl.sMaxAge != nil || ruling.hasExpires
+            ruling.statesFreshness
         else { return false }
         let locations = response.fields.values(of: .contentLocation)
         guard let location = locations.first, locations.count == 1, !location.isEmpty else { return false }
@@ -137,7 +137,7 @@ public enum Storability: Sendable, Hashable {
         let cacheControl = ruling.cacheControl
         if cacheControl.maxAge != nil || cacheControl.public || ruling.hasExpires { return true }
         if options.mode == .shared ? cacheControl.sMaxAge != nil : cacheControl.private != .absent { return true }
-        if options.negativeLifetime != nil, response.allowsNegativeCaching { return true }
+        if options.negativeLifetime != nil, response.allowsNegativeCaching(by: ruling) { return true }
         return response.status.isHeuristicallyCacheable
     }
 
@@ -185,12 +185,7 @@ extension ResponseHead {
     /// ``CacheOptions/negativeLifetime``.
     ///
     /// With Retry-After, the server says when it wants to be asked again, and any other lifetime would contradict it.
-    package var allowsNegativeCaching: Bool {
-        status.isErrorOfResource && !fields.contains(.retryAfter) && !statesFreshness
-    }
-
-    private var statesFreshness: Bool {
-        let cacheControl = CacheControl(fields)
-        return cacheControl.maxAge != nil || cacheControl.sMaxAge != nil || fields.contains(.expires)
+    func allowsNegativeCaching(by ruling: RulingCacheControl) -> Bool {
+        status.isErrorOfResource && !fields.contains(.retryAfter) && !ruling.statesFreshness
     }
 }

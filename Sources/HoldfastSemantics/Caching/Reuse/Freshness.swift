@@ -341,7 +341,7 @@ package struct ResponseFacts: Sendable, Hashable {
         set(.entityTag, head.entityTag != nil)
         set(.date, head.fields.contains(.date))
         set(.retryAfter, head.fields.contains(.retryAfter))
-        set(.allowsNegativeCaching, head.allowsNegativeCaching)
+        set(.allowsNegativeCaching, head.allowsNegativeCaching(by: ruling))
         set(.contentDecoded, contentDecoded)
         set(.age, head.fields.contains(.age))
         var expires = Timestamp.distantPast

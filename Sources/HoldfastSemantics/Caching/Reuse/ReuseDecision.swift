@@ -446,7 +446,7 @@ extension AttemptFailure {
     package var isDisconnection: Bool {
         guard progress < .headReceived else { return false }
         return switch kind {
-        case .resolve, .connect, .timeout, .tls, .connectionLost, .protocolError, .offline, .other: true
+        case .resolve, .connect, .timeout, .tls, .connectionLost, .refused, .protocolError, .offline, .other: true
         default: false
         }
     }

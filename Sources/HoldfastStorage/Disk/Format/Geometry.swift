@@ -91,11 +91,6 @@ enum BlobChunk {
         return count
     }
 
-    /// The number of stored bytes at the start of `chunk`, which includes its trailer; nil unless the trailer matches all of them.
-    static func check(_ chunk: ByteChunk, number: UInt64, index: Int) -> Int? {
-        chunk.withUnsafeBytes { check($0, number: number, index: index) }
-    }
-
     /// The size of the file of a blob with `plain` bytes of body, if each chunk holds `perChunk` of them and sealing adds
     /// `overhead`; the largest integer if the numbers are impossible.
     static func storedSize(plain: Int, perChunk: Int, overhead: Int) -> Int {
@@ -105,14 +100,6 @@ enum BlobChunk {
         let (full, overflow) = (plain / perChunk).multipliedReportingOverflow(by: stride)
         let (size, overflows) = full.addingReportingOverflow(last == 0 ? 0 : last + overhead + trailerSize)
         return overflow || overflows ? .max : size
-    }
-
-    /// Where chunk `index` of such a blob is in its file, including its trailer; nil past the end or for impossible numbers.
-    static func place(of index: Int, plain: Int, perChunk: Int, overhead: Int) -> Range<Int>? {
-        let size = storedSize(plain: plain, perChunk: perChunk, overhead: overhead)
-        guard index >= 0, size < .max, index <= size / stride, index * stride < size else { return nil }
-        let start = index * stride
-        return start..<(size - start > stride ? start + stride : size)
     }
 
     private static func seed(_ number: UInt64, index: Int, keyID: UInt32) -> UInt64 {

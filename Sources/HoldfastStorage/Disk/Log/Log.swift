@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// The log: which segments there are, where the next record goes, and what happens to a segment that is full or reclaimed.
 ///
-/// Locks are taken in this order and never during a file call: shard of the index, orders, log. Any thread may reserve places and
-/// give them up; only the thread of changes creates and removes segments.
+/// Locks are taken in this order and never during a file call: shard of the index, orders, log; under that of the pins, no other is
+/// taken. Any thread may reserve places and give them up; only the thread of changes creates and removes segments.
 final class Log: Sendable {
     let files: any FileSystem
     let layout: StoreLayout

@@ -158,6 +158,8 @@ struct LogState: Sendable {
     /// The sealed segment that should be reclaimed next.
     var victim: Sealed? {
         let (small, main) = (oldest(.small), oldest(.main))
+        // What could not be reclaimed waits for everything else.
+        if let small, let main, small.isStuck != main.isStuck { return small.isStuck ? main : small }
         let weights = (small: weight(.small), main: weight(.main))
         // Its tombstones and marks are needed for as long as there is something older: so that has to go first.
         let yields = !isMainRequired || (small?.segment.number ?? .max) > (main?.segment.number ?? 0)

@@ -46,9 +46,11 @@ final class SequenceAllocator: Sendable {
         return state.last
     }
 
-    /// The next order for an entry that began to be written after `start`; nil if a mark since then kills it.
+    /// The next order for an entry that began to be written after `start`; nil if a mark since then kills it, or may have killed it
+    /// but has been dropped.
     func next(since start: UInt64, key: StoreKey, tags: Set<String>) -> UInt64? {
         state.withLock { state in
+            if start < state.marks.droppedOrder { return nil }
             if state.marks.takes(order: start, tags: tags, key: key, hashing: hashing) { return nil }
             return advance(&state)
         }
@@ -96,7 +98,7 @@ final class SequenceAllocator: Sendable {
 /// when it is looked up or carried forward. Add a mark in the step that takes its order; copies and freshened records check the
 /// marks after their place is reserved.
 ///
-/// Bounded: a caller that finds it full removes the entries one by one instead.
+/// Bounded: a caller that finds it full waits until the entries that the marks kill have been removed one by one.
 struct PurgeMarks: Sendable {
     /// The most marks kept by purges; recovery may restore more.
     static let bound = 8_192
@@ -118,6 +120,9 @@ struct PurgeMarks: Sendable {
 
     /// The highest order of all marks; entries of this order or a higher one need not be checked. 0 without marks.
     private(set) var newestOrder: UInt64 = 0
+    /// The highest order of the marks that were dropped: they are no longer needed on the disk, but what began to be written before
+    /// them is not there yet.
+    private(set) var droppedOrder: UInt64 = 0
 
     /// No marks.
     init() {}
@@ -169,15 +174,13 @@ struct PurgeMarks: Sendable {
     mutating func forget(upTo order: UInt64) { keep { $0.order > order } }
 
     private mutating func keep(_ isKept: (Reach) -> Bool) {
+        for reaches in [Array(tags.values), Array(prefixes.values)] {
+            droppedOrder = reaches.reduce(droppedOrder) { isKept($1) ? $0 : max($0, $1.order) }
+        }
         tags = tags.filter { isKept($0.value) }
         prefixes = prefixes.filter { isKept($0.value) }
         prefixBytes = prefixes.keys.reduce(0) { $0 + $1.count }
         newestOrder = max(tags.values.map(\.order).max() ?? 0, prefixes.values.map(\.order).max() ?? 0)
-    }
-
-    /// Drops all marks: everything was purged.
-    mutating func removeAll() {
-        self = PurgeMarks()
     }
 
     private static func extend(_ reach: inout Reach?, order: UInt64, horizon: UInt64) {

@@ -213,6 +213,8 @@ extension Int {
 }
 
 /// Which entries are pinned, by identity, and their weights; there are few, since each is a person's wish.
+///
+/// It changes together with the rows, under the lock of their shard, so that it never differs from them.
 final class PinRegistry: Sendable {
     private struct State {
         var weights: [EntryIdentity: Int]
@@ -232,6 +234,9 @@ final class PinRegistry: Sendable {
     /// The total weight of all pinned entries.
     var sum: Int { state.withLock { $0.sum } }
 
+    /// Whether there is room for one more entry of this weight.
+    func hasRoom(_ weight: Int) -> Bool { state.withLock { weight <= capacity - $0.sum } }
+
     /// Pins an entry of this weight, or changes its weight; false if there is no room for it.
     func pin(_ identity: EntryIdentity, weight: Int) -> Bool {
         state.withLock { state in
@@ -250,8 +255,8 @@ final class PinRegistry: Sendable {
         }
     }
 
-    /// Unpins every entry.
-    func releaseAll() {
-        state.withLock { $0 = State(weights: [:], sum: 0) }
+    /// Unpins every entry of a shard.
+    func releaseAll(ofShard number: Int) {
+        for identity in identities where ShardedIndex.number(of: identity.primary) == number { release(identity) }
     }
 }

@@ -40,13 +40,13 @@ final class Reclaimer: Sendable {
     ) throws(StoreError) -> Segment? {
         log.sealFull()
         awaitRetired()
-        let main = try log.ask { $0.oldest(.main) }.map(contents)
+        let main = log.ask { $0.oldest(.main) }.flatMap(contents)
         log.setPreference(
             window: lookup.tuner.share,
             isMainDead: main?.isMostlyDead ?? false,
             isMainRequired: main?.isMostlyRequired ?? false
         )
-        guard let victim = try nextVictim(dropsUnpinned: dropsUnpinned, isDeviceFull: isDeviceFull) else {
+        guard let victim = nextVictim(dropsUnpinned: dropsUnpinned, isDeviceFull: isDeviceFull) else {
             throw StoreError.noSpace
         }
         return try reclaim(victim.segment, mode: victim.mustDrop || dropsUnpinned ? .drop : .select, recyclingFor: kind)
@@ -77,9 +77,17 @@ final class Reclaimer: Sendable {
         }
     }
 
-    private func contents(of sealed: LogState.Sealed) throws(StoreError) -> Contents {
+    /// The table of a segment; nil if it cannot be read, and then other segments are reclaimed first.
+    private func table(of sealed: LogState.Sealed) -> (rows: [TableRow], blobs: [BlobRow])? {
+        if let table = try? log.table(of: sealed) { return table }
+        health.counters.failures.add(1, ordering: .relaxed)
+        log.stuck(sealed.segment)
+        return nil
+    }
+
+    private func contents(of sealed: LogState.Sealed) -> Contents? {
         let tombstone = RecordHeader.size / 16 * 16 + 16 + TableRow.size
-        let table = try log.table(of: sealed)
+        guard let table = table(of: sealed) else { return nil }
         let blobs = Dictionary(table.blobs.map { ($0.place, $0.blocks) }, uniquingKeysWith: { first, _ in first })
         let keepsMarks = isNewerThanAnother(sealed.segment)
         return table.rows.reduce(into: Contents(segmentBytes: sealed.segment.size)) { contents, row in
@@ -128,9 +136,7 @@ final class Reclaimer: Sendable {
     }
 
     /// The segment to reclaim next, and whether none of its entries may be carried unless they must be.
-    private func nextVictim(dropsUnpinned: Bool, isDeviceFull: Bool) throws(StoreError) -> (
-        segment: LogState.Sealed, mustDrop: Bool
-    )? {
+    private func nextVictim(dropsUnpinned: Bool, isDeviceFull: Bool) -> (segment: LogState.Sealed, mustDrop: Bool)? {
         // With nothing sealed, the open segments are all there is, and may have many blobs; writes into them end without this
         // thread.
         var patience = 20_000
@@ -142,16 +148,17 @@ final class Reclaimer: Sendable {
             patience -= 1
             IOThreads.pause()
         }
+        // One whose table cannot be read is passed over at once, so that no put is refused for it.
+        while let due = log.ask({ $0.victim }), !due.isStuck, table(of: due) == nil {}
         // What is dropped may leave tombstones, which would stay as long as an older segment is open: that must go next.
         log.closeOlderThanVictim(atOnce: dropsUnpinned || isDeviceFull)
         guard let victim = log.ask({ $0.victim }) else { return nil }
         if !isDeviceFull, log.hasSegmentForReclaimer { return (victim, false) }
         // A device that failed midway has used up the reserve: a segment that needs no more than what is left restores it.
         let room = log.ask { $0.roomAhead }
-        if try contents(of: victim).requiredBytes <= room { return (victim, true) }
-        for number in log.ask({ $0.sealedSegments.map(\.number) }) {
-            guard let sealed = log.ask({ $0.sealed(number) }) else { continue }
-            if try contents(of: sealed).requiredBytes <= room { return (sealed, true) }
+        for number in [victim.segment.number] + log.ask({ $0.sealedSegments.map(\.number) }) {
+            guard let sealed = log.ask({ $0.sealed(number) }), let contents = contents(of: sealed) else { continue }
+            if contents.requiredBytes <= room { return (sealed, true) }
         }
         return nil
     }
@@ -480,7 +487,14 @@ final class Reclaimer: Sendable {
     ) throws(StoreError) {
         let (offset, count) = (Int(row.place) * Geometry.unit, Int(row.units) * Geometry.unit)
         let bytes = try health.checked(try files.read(segment.file.open, from: offset, count: count))
-        guard let header = bytes.withUnsafeBytes({ RecordHeader.decode($0, seed: seed) }) else { return }
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
+        guard let header, header.kind == row.kind, header.order == row.order, header.segment == segment.number else {
+            // Its row goes with the segment, and what it removes may be back at the next opening.
+            if log.manifest.content.format.suspectBefore <= row.order {
+                try log.writeFormat { $0.suspectBefore = orders.last + 1 }
+            }
+            return
+        }
         guard horizon.carries(header.horizon) else { return }
         var place = log.reserve(.carried, length: header.recordLength, hasBlob: false)
         if place == nil {
@@ -545,8 +559,7 @@ final class Reclaimer: Sendable {
     ///
     /// - Returns: how many entries were moved.
     func compact(_ number: UInt64) throws(StoreError) -> Int {
-        guard let sealed = log.ask({ $0.sealed(number) }) else { return 0 }
-        let live = try contents(of: sealed)
+        guard let sealed = log.ask({ $0.sealed(number) }), let live = contents(of: sealed) else { return 0 }
         // A segment that is mostly alive is left as it is: copying it frees almost nothing.
         guard live.entryBytes + live.markBytes < sealed.segment.size / 4 * 3 else { return 0 }
         _ = try reclaim(sealed, mode: .carryAll, recyclingFor: nil)

@@ -233,8 +233,6 @@ struct RecordScan {
     private(set) var position: Int
     /// The offset after the last record found, a multiple of 16; until one is found, where the records begin.
     private(set) var end: Int
-    /// How many bytes before ``end`` were not records: holes from unfinished writes, or damage.
-    private(set) var unparsedBytes = 0
 
     /// A scan of the segment with this number, from its first record or from `position`, a multiple of 16.
     init(segment: UInt64, seed: UInt64, from position: Int = SegmentHeader.size) {
@@ -271,7 +269,6 @@ struct RecordScan {
         let body = bytes.part(bodyStart..<(bodyStart + header.storedBodyLength))
         let holds = header.kind != .entry || header.hasBlob || header.sum(of: body) == header.bodyWord
         let found = Found(offset: position, header: header, bodyHolds: holds)
-        unparsedBytes += position - end
         position += header.units * Geometry.unit
         end = position
         return found

@@ -110,6 +110,8 @@ extension Writer {
         var isRefused = false
         /// Whether it may still be found after a crash.
         var mayRemain = false
+        /// Whether its row is pinned.
+        var isPinned = false
         /// Its row, if its identity had none before.
         var added: IndexRow?
         /// The row that it replaced in the index.

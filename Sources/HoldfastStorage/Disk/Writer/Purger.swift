@@ -88,17 +88,17 @@ final class Purger: Sendable {
         let lastBlob = orders.last
         writer.blobsPurgedUpTo.store(lastBlob, ordering: .releasing)
         var count = 0
-        for shard in index.shards {
+        for (number, shard) in index.shards.enumerated() {
             count += shard.state.withLock { shard in
                 shard.writers.supersedeAll()
                 let rows = shard.table.count
                 shard.table.removeAll()
                 shard.uncertain.removeAll()
+                pins.releaseAll(ofShard: number)
                 return rows
             }
         }
-        pins.releaseAll()
-        orders.withMarks { $0.removeAll() }
+        orders.withMarks { $0.forget(upTo: .max) }
         remover.discardPendingTombstones()
         health.counters.entriesRemoved.add(count, ordering: .relaxed)
         if !log.removeAll() { health.counters.failures.add(1, ordering: .relaxed) }
@@ -122,42 +122,42 @@ final class Purger: Sendable {
     /// Begins to sweep, unless that is in progress.
     func sweepMarksSoon() {
         guard !isSweepingMarks.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        let last = orders.last
-        if !threads.later(.changes, work: { [self] in sweepMarks(from: IndexPosition(), upTo: last) }) {
-            isSweepingMarks.store(false, ordering: .releasing)
-        }
+        sweepMarksLater(from: IndexPosition(), upTo: orders.last)
     }
 
-    /// Changes: goes through a few rows and has the rest done later, so that nobody waits for long; at the end, the marks up to an
+    /// Has a few rows swept at a time, so that nobody waits for long.
+    private func sweepMarksLater(from place: IndexPosition, upTo last: UInt64) {
+        let isQueued = threads.later(.changes) { [self] in
+            // If it fails, the marks stay, and a later purge tries again.
+            guard let next = try? sweepMarks(from: place, upTo: last), !next.isEnd else {
+                return isSweepingMarks.store(false, ordering: .releasing)
+            }
+            sweepMarksLater(from: next, upTo: last)
+        }
+        if !isQueued { isSweepingMarks.store(false, ordering: .releasing) }
+    }
+
+    /// Changes: goes through a few rows and removes the entries that marks have killed; after the last rows, the marks up to an
     /// order are dropped.
-    private func sweepMarks(from start: IndexPosition, upTo last: UInt64) {
+    ///
+    /// - Returns: where to continue.
+    func sweepMarks(from start: IndexPosition, upTo last: UInt64) throws(StoreError) -> IndexPosition {
+        try health.checkOpen()
         var place = start
-        do throws(StoreError) {
-            try health.checkOpen()
-            try sweepRows(&place, upTo: last)
-        } catch {
-            // The marks stay; a later purge tries again.
-            return isSweepingMarks.store(false, ordering: .releasing)
-        }
-        if place.isEnd {
-            orders.withMarks { $0.forget(upTo: last) }
-            return isSweepingMarks.store(false, ordering: .releasing)
-        }
-        let next = place
-        threads.later(.changes) { [self] in sweepMarks(from: next, upTo: last) }
-    }
-
-    private func sweepRows(_ place: inout IndexPosition, upTo last: UInt64) throws(StoreError) {
-        let number = place.shard
         // Entries that are being written under an older order are in no row yet.
-        let isBusy = index.shards[number].state.withLock { shard in shard.pending.contains { $0.order <= last } }
-        if isBusy { return IOThreads.pause() }
+        let isBusy = index.shards[start.shard].state.withLock { shard in shard.pending.contains { $0.order <= last } }
+        if isBusy {
+            IOThreads.pause()
+            return place
+        }
         let rows = index.rows(from: place, limit: 64)
         for row in rows where row.order < orders.newestMarkOrder {
-            guard let found = try lookup.current(row, shard: number), found.entry == nil else { continue }
-            try removeHere(found.row, primary: ShardedIndex.primary(shard: number, row.fragment))
+            guard let found = try lookup.current(row, shard: start.shard), found.entry == nil else { continue }
+            try removeHere(found.row, primary: ShardedIndex.primary(shard: start.shard, row.fragment))
         }
         place.pass(rows, limit: 64)
+        if place.isEnd { orders.withMarks { $0.forget(upTo: last) } }
+        return place
     }
 
     /// Changes: removes one row, with a tombstone.

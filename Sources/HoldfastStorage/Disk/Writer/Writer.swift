@@ -142,13 +142,12 @@ final class Writer: Sendable {
         if let failure { throw failure }
         if let replaced = published.replaced, replaced.row.hasBlob { remover.removeBlobsSoon() }
         guard published.isIn else { return (nil, published.surplus) }
-        let entry = entry(of: draft, record)
+        let entry = entry(of: draft, record, isPinned: published.isPinned)
         if published.isOvertaken { return (entry, published.surplus) }
         if let blob = draft.blob {
             body?.keepBlob()
             room.makeRoomForBlobSoon(blob.storedBytes)
         }
-        recordPin(record, replaced: published.replaced)
         if purpose.isNew {
             counters.entriesWritten.add(1, ordering: .relaxed)
             counters.bytesWritten.add(draft.bodyLength, ordering: .relaxed)
@@ -156,7 +155,7 @@ final class Writer: Sendable {
         return (entry, published.surplus)
     }
 
-    private func entry(of draft: EntryDraft, _ record: ReservedRecord) -> StoredEntry {
+    private func entry(of draft: EntryDraft, _ record: ReservedRecord, isPinned: Bool) -> StoredEntry {
         StoredEntry(
             key: draft.key,
             variant: draft.variant,
@@ -164,7 +163,7 @@ final class Writer: Sendable {
             description: draft.description,
             bodyLength: draft.bodyLength,
             storedAt: draft.storedAt,
-            isPinned: record.header.isPinned
+            isPinned: isPinned
         )
     }
 
@@ -181,7 +180,7 @@ final class Writer: Sendable {
         for _ in 0..<Self.attempts {
             // Before the lookup, which checks the marks: an earlier mark of a tag that the entry gets only now does not apply.
             let since = orders.last
-            guard let source = try await lookup.source(of: entry) else { return nil }
+            guard let source = try await lookup.source(of: entry, isUrgent: true) else { return nil }
             let header = source.header
             if let isPinned, source.row.isPinned == isPinned { return entry.changed(isPinned: isPinned) }
             let body: EntryDraft.Body
@@ -482,7 +481,8 @@ final class Writer: Sendable {
                 }
             }
             var row = IndexRow(fragment: fragment, variant: identity.variant, place: record.indexPlace, order: order)
-            row.isPinned = record.header.isPinned
+            // Under the lock, so that the pin's weight is that of the row. Without room for it, the entry is not pinned.
+            row.isPinned = record.header.isPinned && pins.pin(identity, weight: pinWeight(record.header))
             row.hasBlob = record.header.hasBlob
             row.shadows =
                 old != nil || shard.mayHide(identity.primary, fragment: fragment, variant: identity.variant)
@@ -491,9 +491,11 @@ final class Writer: Sendable {
             do {
                 _ = try shard.table.insert(row)
             } catch {
+                pins.release(identity)
                 shard.uncertain.note(identity.primary)
                 return Published()
             }
+            if !row.isPinned, old?.isPinned == true { pins.release(identity) }
             if old == nil {
                 shard.frequencies.fit(held: shard.table.count, used: log.quota.used, capacity: log.quota.capacity)
             }
@@ -503,6 +505,7 @@ final class Writer: Sendable {
             if purpose.isNew, let replaced { remover.noteBlobRemoval(replaced) }
             return Published(
                 isIn: true,
+                isPinned: row.isPinned,
                 added: old == nil ? row : nil,
                 replaced: replaced,
                 surplus: shard.table.surplus(fragment)
@@ -520,18 +523,8 @@ final class Writer: Sendable {
         header.bytesTaken.addingSaturated(TableRow.size + BlobRow.size)
     }
 
-    /// Records the pin of an entry that is now in the index; if there is no room for it, the entry is not pinned.
-    func recordPin(_ record: ReservedRecord, replaced: RemovedRow?) {
-        let identity = EntryIdentity(record.header)
-        if record.header.isPinned {
-            if !pins.pin(identity, weight: pinWeight(record.header)) { unpin(identity) }
-        } else if replaced?.row.isPinned == true {
-            pins.release(identity)
-        }
-    }
-
+    /// Unpins an entry whose pin is not registered.
     func unpin(_ identity: EntryIdentity) {
-        pins.release(identity)
         index.shard(of: identity.primary).state.withLock { shard in
             _ = shard.table.change(ShardedIndex.fragment(of: identity.primary), variant: identity.variant) {
                 $0.isPinned = false

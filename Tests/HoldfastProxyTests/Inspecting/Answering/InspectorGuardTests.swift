@@ -39,6 +39,20 @@
             #expect(await Self.status(.page(.get, "/", ["Host": host])) == 200)
         }
 
+        @Test(
+            "The address that the listener was given is one of our own names, and no other is",
+            arguments: [
+                ("127.0.0.2", "127.0.0.2:9090", true), ("127.0.0.2", "127.0.0.1:9090", true),
+                ("127.0.0.2", "127.0.0.3:9090", false), ("::FFFF:127.0.0.1", "[::ffff:127.0.0.1]:9090", true),
+                ("127.0.0.2", "127.0.0.2", false),
+            ]
+        )
+        func configuredHost(_ configured: String, _ host: String, _ isTaken: Bool) {
+            let guarding = InspectorGuard(host: configured, port: 9090)
+            let result = Result { try guarding.check(.page(.get, "/", ["Host": host])) }
+            #expect(((try? result.get()) != nil) == isTaken)
+        }
+
         @Test("Port 80 may be left out of Host", arguments: [("localhost", 80, true), ("localhost", 9090, false)])
         func defaultPort(host: String, port: Int, isTaken: Bool) {
             let guarding = InspectorGuard(port: port)

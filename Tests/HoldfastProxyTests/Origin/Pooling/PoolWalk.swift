@@ -123,4 +123,15 @@
             }
         }
     }
+
+    extension PoolState {
+        /// How many connections to an origin are given out or being opened, how many are idle, and how many wait for one.
+        func counts(of key: OriginKey) -> (busy: Int, idle: Int, waiting: Int) {
+            let origin = origins[key]
+            return (origin?.busy ?? 0, origin?.idle.count ?? 0, origin?.waiting.count ?? 0)
+        }
+
+        /// Whether nothing is stored for any origin.
+        var isEmpty: Bool { origins.isEmpty }
+    }
 #endif

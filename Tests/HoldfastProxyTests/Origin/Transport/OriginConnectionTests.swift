@@ -55,6 +55,32 @@
         }
 
         @Test(
+            "An upgrade is requested of the next server if one cannot be reached, and counts as any exchange does",
+            arguments: [(101, 4, [true, false]), (503, 3, [false, true])]
+        )
+        func upgrades(_ status: Int, _ requests: Int, _ areUp: [Bool]) async throws {
+            let origin = try LoopbackServer.start { _ in
+                LoopbackReply(before: [.raw("HTTP/1.1 \(status) x\r\n\r\n"), .close])
+            }
+            defer { origin.stop() }
+            let origins = try [origin.port, 1].map { try ProxyOrigin("http://127.0.0.1:\($0)") }
+            let group = OriginGroup(origins, keepsHost: false)
+            var configuration = OriginTransport.Configuration()
+            configuration.origins = group
+            let transport = OriginTransport(configuration: configuration)
+            let clock = ManualClock()
+            let request = try OutgoingRequest(URLRequest(url: origin.url("/ws")), exact: nil)
+            for _ in 0..<requests {
+                let (channel, head) = try await transport.upgrade(request, within: nil, clock: clock)
+                #expect(head?.status.rawValue == status)
+                channel.close()
+            }
+            #expect(group.standings(at: clock.now).map(\.isUp) == areUp)
+            #expect(origin.requests.count == requests)
+            await transport.shutdown()
+        }
+
+        @Test(
             "It is not sent again if that may do harm, if the body is gone, or if this is switched off",
             arguments: 0..<4
         )

@@ -60,19 +60,22 @@
         }
 
         @Test(
-            "What is sent otherwise than a key has it: dot segments, stray percent signs, and signs of markup",
+            "What is sent otherwise than a key has it: escapes, dot segments, stray percent signs, and signs of markup",
             arguments: [
-                ("/a%", true), ("/a%zz", true), ("/a%41", false), ("/a?q=\"", true), ("/a?q=<", true), ("/a>", true),
+                ("/a%", true), ("/a%zz", true), ("/a%41", true), ("/a?q=\"", true), ("/a?q=<", true), ("/a>", true),
                 ("/a\\b", true), ("/a?q=^", false), ("/a`", false), ("/{a}", false), ("/ä", true),
                 ("/a?b[c]=d|e", false),
                 ("/a?q='", false),
                 ("/a/../b", true), ("/./b", true), ("/a/%2e%2E/b", true), ("/a/.%2e", true), ("/..", true),
                 ("/a.b/c..d", false),
-                ("/...", false), ("/a?x=/../", false), ("/%2f..", false), ("/.well-known/x", false), ("*", false),
+                ("/...", false), ("/a?x=/../", false), ("/%2f..", false), ("/%2F..", false), ("/.well-known/x", false),
+                ("/%c3%a9?a=%e2", false), ("/%zz", true), ("/%a", true), ("/%Za", true),
+                ("/a?q=%7e", true), ("/a%20b?q=%C3%A4", false), ("//a", false), ("/a?", false), ("*", true),
             ]
         )
-        func keyedOtherwise(_ target: String, _ isKeyedOtherwise: Bool) {
-            #expect(TargetRules.isKeyedOtherwise(target) == isKeyedOtherwise)
+        func keyedOtherwise(_ target: String, _ isKeyedOtherwise: Bool) throws {
+            let head = try ExactRequestHead(method: .get, origin: "http://origin.example", requestTarget: target)
+            #expect(TargetRules.isKeyedOtherwise(head) == isKeyedOtherwise)
         }
 
         @Test("A12: a stored response has no hop-by-hop field and none that is meant for a proxy")

@@ -50,6 +50,28 @@
         }
 
         @Test(
+            "RFC 7239: of a client's Forwarded the addresses stay, and nothing of what it says was requested",
+            arguments: [
+                (["for=9.9.9.9;host=evil.example;proto=https"], ["for=9.9.9.9"]),
+                (
+                    ["For=_a;By=\"[2001:db8::1]:80\"", "for=b, host=evil.example"],
+                    ["For=_a;By=\"[2001:db8::1]:80\"", "for=b"]
+                ),
+                (["for=a;secret=\"x,y;z\", for=b"], ["for=a", "for=b"]), ([""], []),
+                // An open quotation would make what follows a part of it.
+                (["for=\"x", "for=b"], ["for=b"]), (["for=\"x\\\""], []), (["for=\"a, for=b;host=evil.example\""], []),
+                (["for=1.2.3.4:80"], []), (["for = a"], []), (["for"], []), (["for=a b"], []), (["=a"], []),
+            ] as [([String], [String])]
+        )
+        func forwarded(_ lines: [String], _ kept: [String]) {
+            var fields = HeaderFields()
+            for line in lines { fields.append("forwarded", line) }
+            ClientAddressFields.forwarded.add("192.0.2.1", host: "a.example", scheme: "http", to: &fields)
+            let own = "for=192.0.2.1;host=\"a.example\";proto=http"
+            #expect(fields.values(of: "Forwarded") == [(kept + [own]).joined(separator: ", ")])
+        }
+
+        @Test(
             "RFC 9110 §7.6.2: Max-Forwards counts the hops of TRACE and OPTIONS",
             arguments: [
                 ("TRACE", "0", MaxForwards.Decision.answer), ("OPTIONS", "0", .answer), ("OPTIONS", "3", .forward(2)),

@@ -66,7 +66,10 @@
                 let transport = HeadRecorder()
                 var handler = try bench.handler(transport, asksByHost: true)
                 handler.clientAddress = kind
-                _ = await handler.answer(ProxiedRequest(method: .get, target: target, fields: ["Host": host]))
+                let claims: HeaderFields = [
+                    "Host": host, "Forwarded": "host=evil.example;proto=https", "X-Forwarded-Host": "evil.example",
+                ]
+                _ = await handler.answer(ProxiedRequest(method: .get, target: target, fields: claims))
                 let fields = try #require(transport.sent.first).fields
                 if kind == .xForwardedFor {
                     #expect(fields["X-Forwarded-Host"] == told)
@@ -75,6 +78,65 @@
                     #expect(fields["Forwarded"] == "for=unknown\(named);proto=http")
                 }
             }
+        }
+
+        @Test(
+            "A response to another spelling than that of the key is not stored, and nothing stored answers that spelling",
+            arguments: [("/%6Eews", "/news"), ("/a/../news", "/news"), ("/100%", "/100%25")]
+        )
+        func otherSpelling(_ sent: String, _ key: String) async throws {
+            let fields: HeaderFields = ["Cache-Control": "max-age=60"]
+            let transport = ScriptedTransport([.respond(200, fields, body: "body")], repeatsLastStep: true)
+            let handler = try bench.handler(transport, cache: .inMemory(options: .shared))
+            for (target, sendings) in [(sent, 1), (sent, 2), (key, 3), (key, 3), (sent, 4)] {
+                _ = try await bench.text(await handler.answer(ProxiedRequest(method: .get, target: target)))
+                #expect(transport.sent.count == sendings)
+            }
+        }
+
+        @Test(
+            "The origin's own URL in Location becomes a path, unless a browser would read that as another host",
+            arguments: [
+                ("/a?b", "/a?b"), ("", "/"), ("?q", "/?q"), ("/a//b\\c", "/a//b\\c"), ("//evil.example/", nil),
+                ("/\\evil.example/", nil), ("/\t/evil.example/", nil), ("/\t\t\\evil.example/", nil), ("\\evil", nil),
+            ] as [(String, String?)]
+        )
+        func location(_ rest: String, _ path: String?) async throws {
+            let location = "http://origin.example" + rest
+            var handler = try bench.handler(ScriptedTransport([.respond(302, ["Location": location])]))
+            handler.hiddenOrigins = [try ProxyOrigin("http://origin.example")]
+            let response = await handler.answer(ProxiedRequest(method: .get, target: "/"))
+            #expect(response.fields[.location] == path ?? location)
+        }
+
+        @Test("A tunnel is recorded with the time until it was there, however long it lasts")
+        func tunnelTime() async throws {
+            let origin = try LoopbackServer.start { _ in LoopbackReply() }
+            defer { origin.stop() }
+            let authority = "127.0.0.1:\(origin.port)"
+            var rules = ForwardRules()
+            rules.allowedHosts = [authority]
+            var configuration = OriginTransport.Configuration()
+            configuration.admission = { [clock = bench.clock] _, _, _ in clock.advance(by: .seconds(2)) }
+            let transport = OriginTransport(configuration: configuration)
+            let records = Mutex<[ProxyRecord]>([])
+            var handler = try bench.handler(transport, role: .forward(rules))
+            handler.transport = transport
+            handler.onAnswer = { record in records.withLock { $0.append(record) } }
+            let target = try Array(authority.utf8).withUnsafeBytes { try RequestTarget($0, method: .connect) }
+            let offer = await handler.tunnel(ClientRequest(method: .connect, target: target, fields: HeaderFields()))
+            guard case .open(let other, _, let ended) = offer else {
+                Issue.record("There is no tunnel: \(offer)")
+                return
+            }
+            let opened = bench.clock.timestamp
+            bench.clock.advance(by: .seconds(3_600))
+            ended(7, false)
+            other.close()
+            await transport.shutdown()
+            let record = try #require(records.withLock { $0 }.first)
+            #expect(record.duration == .seconds(2) && record.start == opened)
+            #expect(record.bodyBytes == 7 && !record.isComplete)
         }
 
         @Test("A12, A5: what the client gets")

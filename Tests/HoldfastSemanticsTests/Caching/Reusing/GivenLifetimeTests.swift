@@ -90,6 +90,23 @@ struct GivenLifetimeTests {
         if !isNegative, !statesLifetime { #expect(verdict(options) == verdict(CacheOptions())) }
     }
 
+    @Test(
+        "RFC 9213 §2.2: whether an error states a lifetime is for the targeted field to say, where there is one",
+        arguments: [("no-transform", true), ("no-store", false)]
+    )
+    func targeted(_ targeted: String, isStored: Bool) throws {
+        var options = CacheOptions(mode: .shared)
+        options.negativeLifetime = .seconds(10)
+        let fields: HeaderFields = ["CDN-Cache-Control": targeted, "Cache-Control": "max-age=30"]
+        let verdict = Storability.decide(
+            request: RequestHead(method: .get, target: try target(), fields: [:]),
+            response: ResponseHead(status: 500, fields: fields),
+            directive: .default,
+            options: options
+        )
+        #expect(verdict == (isStored ? .store(scope: .shared) : .doNotStore(.responseNoStore)))
+    }
+
     @Test("RFC 6585 §3-§6: 428, 429, 431 and 511 are never stored, whatever they say", arguments: [428, 429, 431, 511])
     func unstorable(status: Int) throws {
         let verdict = Storability.decide(

@@ -111,7 +111,7 @@ import Testing
             while case .retry = call.decide(outcome) { outcome = .status(500) }
             #expect(call.attempt == sends)
         }
-        var call = RetryCall(.none)
+        var call = RetryCall(.never)
         #expect(call.decide(.staleSocket) == .stop(.attemptsExhausted))
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 /// Each preset against its doc sentence.
 @Suite struct RetryPresetsTests {
-    private static let presets: [RetryRules] = [.default, .strict, .patient, .interactive, .gateway, .none]
+    private static let presets: [RetryRules] = [.default, .strict, .patient, .interactive, .gateway, .never]
 
     /// Every outcome that the table knows, some of it several times over.
     private static let outcomes: [AttemptOutcome] = {
@@ -107,10 +107,10 @@ import Testing
     @Test("none: one attempt, whatever the failure")
     func none() {
         for outcome in Self.outcomes + [.staleSocket, .failed(.refused)] {
-            #expect(sends(.none, [outcome]) == 1)
+            #expect(sends(.never, [outcome]) == 1)
         }
         #expect(
-            RetryRules.none.gateNotice(ResponseHead(status: 429, fields: ["Retry-After": "1"]), receivedAt: .noon)
+            RetryRules.never.gateNotice(ResponseHead(status: 429, fields: ["Retry-After": "1"]), receivedAt: .noon)
                 != nil
         )
     }

@@ -14,7 +14,7 @@ import Testing
         #expect(call.decide(.status(500)) == .stop(.attemptsExhausted))
         #expect(call.history.countedAttempts == 3)
         for (rules, attempt) in [
-            (RetryRules.none, 0), (RetryRules(maxAttempts: -1), 0), (RetryRules(maxAttempts: .min), 0),
+            (RetryRules.never, 0), (RetryRules(maxAttempts: -1), 0), (RetryRules(maxAttempts: .min), 0),
             (RetryRules(), Int.max - 1), (RetryRules(maxAttempts: .max), Int.max - 1), (RetryRules(), 8),
         ] {
             var call = RetryCall(rules)

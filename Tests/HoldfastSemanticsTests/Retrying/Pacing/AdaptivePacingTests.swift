@@ -55,6 +55,17 @@ import Testing
         }
     }
 
+    @Test("The token of an attempt that was not made serves the next one")
+    func giveBack() {
+        var pacing = AdaptivePacing(now: .zero)
+        pacing.throttled(now: .zero)
+        #expect(pacing.acquire(now: .seconds(2)) == .zero)
+        #expect(pacing.acquire(now: .seconds(2)) > .zero)
+        pacing.giveBack()
+        #expect(pacing.acquire(now: .seconds(2)) == .zero)
+        #expect(pacing.acquire(now: .seconds(2)) > .zero)
+    }
+
     @Test("RETRY.md §2.3: off until the first throttling")
     func off() {
         var pacing = AdaptivePacing(now: .zero)

@@ -34,6 +34,9 @@ import Testing
             (["Retry-After": "0x10"], nil),
             (["Retry-After": date(-60)], 0), (["Retry-After": "soon", "retry-after": date(7)], 7),
             (["Retry-After": "Thu Sep 17 12:00:09 2026"], 9),
+            (["Retry-After": "3, " + date(7)], 7), (["Retry-After": date(7) + ", " + date(9)], 9),
+            (["Retry-After": date(7) + ", Thu Sep 17 12:00:09 2026, 4"], 9), (["Retry-After": date(7) + ", soon"], nil),
+            (["Retry-After": "Thu, 3"], nil), (["Retry-After": ","], nil),
         ] as [(HeaderFields, Int64?)]
     )
     func furtherReadings(fields: HeaderFields, expected: Int64?) {

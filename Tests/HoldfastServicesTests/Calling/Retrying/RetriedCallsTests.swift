@@ -49,6 +49,23 @@ struct RetriedCallsTests {
         #expect(log.entries == ["a.schedule", "a.success(ok, network(attempts: 3))"])
     }
 
+    @Test("An Idempotency-Key names the operation, so all attempts of a call send the same one, however it is made")
+    func idempotencyKey() async throws {
+        let transport = ScriptedTransport([.fail(.connectionLost, progress: .headSent), .respond(200, body: "ok")])
+        struct Payment: Request {
+            typealias Result = String
+            let made = CountWatch()
+            var method: HttpMethod { .post }
+            var header: HttpHeader {
+                made.increment()
+                return ["Idempotency-Key": "\"\(made.count)\"", "X-Number": "\(made.count)"]
+            }
+        }
+        _ = try await client(transport, Self.retrying([true])).response(to: Payment())
+        #expect(transport.sent.map { $0.request.value(forHTTPHeaderField: "Idempotency-Key") } == ["\"1\"", "\"1\""])
+        #expect(transport.sent.map { $0.request.value(forHTTPHeaderField: "X-Number") } == ["1", "2"])
+    }
+
     @Test("S-T15: the last error is the one that is thrown, and it is reported once")
     func failsAtLast() async throws {
         let transport = ScriptedTransport([.respond(500), .fail(progress: .bodySent), .respond(418)])

@@ -56,9 +56,11 @@ struct PurgeMarksTests {
         marks.prune(lowest: 4)
         #expect(marks.count == 1)
         #expect(marks.newestOrder == 9)
+        #expect(marks.droppedOrder == 5)
         marks.prune(lowest: 5)
         #expect(marks.count == 0)
         #expect(marks.newestOrder == 0)
+        #expect(marks.droppedOrder == 9)
     }
 
     @Test("The number of marks and the bytes of prefixes are bounded")
@@ -69,7 +71,7 @@ struct PurgeMarksTests {
             marks.add(tag: number, order: number + 1, horizon: 1)
         }
         #expect(marks.isFull)
-        marks.removeAll()
+        marks.forget(upTo: .max)
         #expect(!marks.isFull)
         marks.add(prefix: [UInt8](repeating: 1, count: PurgeMarks.prefixBound), order: 1, horizon: 1)
         #expect(marks.isFull)

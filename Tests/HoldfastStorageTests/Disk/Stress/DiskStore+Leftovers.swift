@@ -23,6 +23,8 @@ extension DiskStore {
             }
         }
         expect("tombstones pending, or blobs to be removed", engine.remover.pendingCount)
+        let pinned = try pinnedWeight
+        expect("pinned bytes without a row", engine.pins.sum - pinned)
         expect("writes in flight", engine.log.ask { $0.writesInFlight })
         expect("blobs that nothing names", try files.list(engine.log.layout.blobs).count - blobRows)
         let segments = try files.list(engine.log.layout.segments).count
@@ -32,6 +34,26 @@ extension DiskStore {
         let small = 4 * 4_096
         expect("bytes", engine.quota.used - SpaceBudget.overhead(rows: 0) - (files.usedBytes - small))
         return left
+    }
+
+    /// What the pinned rows weigh.
+    var pinnedWeight: Int {
+        get throws(StoreError) {
+            var weight = 0
+            var place = IndexPosition()
+            while !place.isEnd {
+                let rows = engine.index.rows(from: place, limit: .max)
+                for row in rows where row.isPinned {
+                    let primary = ShardedIndex.primary(shard: place.shard, row.fragment)
+                    guard case .record(let source) = try engine.lookup.read(row, primary: primary, waits: true) else {
+                        continue
+                    }
+                    weight += engine.writer.pinWeight(source.header)
+                }
+                place.pass(nil)
+            }
+            return weight
+        }
     }
 
     /// How many entries have a blob.

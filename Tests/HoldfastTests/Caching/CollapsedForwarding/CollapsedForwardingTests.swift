@@ -202,6 +202,9 @@ struct CollapsedForwardingTests {
             (500, ["Set-Cookie": "s=1"], .shared, false),
             (503, ["Vary": "*"], .private, false), (503, ["Cache-Control": "no-store"], .private, false),
             (503, ["Cache-Control": "private"], .private, true), (503, ["X-Name": "all"], .shared, true),
+            (503, ["CDN-Cache-Control": "private", "X-Name": "first"], .shared, false),
+            (503, ["CDN-Cache-Control": "no-store", "Cache-Control": "public"], .shared, false),
+            (503, ["CDN-Cache-Control": "max-age=1", "Cache-Control": "private"], .shared, true),
         ] as [(Int, HeaderFields, CacheOptions.Mode, Bool)],
         [true, false]
     )

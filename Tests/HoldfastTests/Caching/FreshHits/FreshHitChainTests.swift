@@ -45,7 +45,7 @@ struct FreshHitChainTests {
         options.operationName = "getA"
         options.tags = ["t"]
         options.timeout = .seconds(9)
-        options.retryRules = RetryRules.none
+        options.retryRules = RetryRules.never
         options.prepare = [{ request, _ in request.setValue("1", forHTTPHeaderField: "X-Prepared") }]
         #expect(await twins.ask(.get(), options).isByFacts)
         var bare = CallOptions()

@@ -138,6 +138,35 @@ struct ContentKeyTests {
         #expect(bench.transport.sent.last?.body?.array == Array("a".utf8))
     }
 
+    @Test(
+        "RFC 9110 §13.1.2: a stale POST is sent again without a condition, since a false one would have to be answered with 412",
+        arguments: [("POST", nil), ("QUERY", "\"a\"")] as [(String, String?)]
+    )
+    func condition(method: String, sent: String?) async throws {
+        let bench = CacheBench(.counting { _ in ["Cache-Control": "max-age=60", "ETag": "\"a\""] })
+        for number in 1...2 {
+            #expect(try await bench.load(.asking(method, "a=1"), Self.posting) == .network("\(number)"))
+            bench.clock.advance(by: .seconds(61))
+        }
+        #expect(bench.sent("If-None-Match") == [nil, sent])
+    }
+
+    @Test("A QUERY that arrives while the content of an equal one is still being received gets it from the beginning")
+    func arrivesDuringBody() async throws {
+        let source = GatedSource([ByteChunk(copying: "one".utf8), ByteChunk(copying: " two".utf8)])
+        let bench = FetchBench(GatedOrigin { _, _ in .stream(200, ["Cache-Control": "max-age=60"], source, nil) })
+        bench.origin.open(2)
+        let first = try await bench.pipeline.send(.asking("QUERY", "a"))
+        source.open()
+        #expect(try await first.body.source?.next() == ByteChunk(copying: "one".utf8))
+        let second = bench.call(.asking("QUERY", "a"))
+        await bench.waitForReaders(2)
+        source.open(2)
+        #expect(try await second.value == .collapsed("one two"))
+        #expect(try await first.body.source?.next() == ByteChunk(copying: " two".utf8))
+        #expect(bench.sends == 1)
+    }
+
     @Test("Equal QUERY requests share one exchange, others do not")
     func collapsed() async throws {
         let numbers = AnswerNumbers()

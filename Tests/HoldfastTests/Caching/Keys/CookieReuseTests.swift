@@ -35,6 +35,27 @@ struct CookieReuseTests {
         }
     }
 
+    @Test("A retry does not ask the origin about another principal's response by its date")
+    func retriedValidation() async throws {
+        let dated: HeaderFields = ["Cache-Control": "max-age=60", "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"]
+        let transport = ScriptedTransport([
+            .respond(200, ["Cache-Control": "max-age=1", "ETag": "\"own\""], body: "own"), .respond(503),
+            .respond(200), .respond(200, dated, body: "guest"), .respond(200, body: "newest"),
+        ])
+        let bench = CacheBench(transport, retrierFactory: BackoffRetrier.Factory.default)
+        let own = URLRequest.get("http://origin.example/", ["Cookie": "s=1"])
+        try await bench.load(own)
+        bench.clock.advance(by: .seconds(5))
+        let call = Task { try await bench.load(own) }
+        try await bench.clock.waitForSleeps(1)
+        try await bench.load(.request("PUT", "http://origin.example/", ["Cookie": "s=1"]))
+        try await bench.load(.get("http://origin.example/"))
+        bench.clock.advance(by: .seconds(30))
+        #expect(try await call.value.body == "newest")
+        #expect(bench.sent("If-None-Match") == [nil, "\"own\"", nil, nil, nil])
+        #expect(bench.sent("If-Modified-Since").allSatisfy { $0 == nil })
+    }
+
     @Test(
         "RFC 9111 §4: an anonymous response is used for a Cookie and for no other credential",
         arguments: Asker.allCases

@@ -199,7 +199,7 @@ struct CredentialFieldTests {
         }
         var configuration = PipelineConfiguration()
         configuration.clock = ManualClock()
-        let pipeline = Pipeline(transport: transport, retrierFactory: .backoff(.none), configuration: configuration)
+        let pipeline = Pipeline(transport: transport, retrierFactory: .backoff(.never), configuration: configuration)
         _ = try await pipeline.send(Self.key("alice"), options: Self.naming)
         #expect(try await pipeline.send(Self.key("bob"), options: Self.naming).status == .ok)
         await #expect(throws: ServiceError.self) {

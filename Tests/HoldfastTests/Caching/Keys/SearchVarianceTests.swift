@@ -6,6 +6,7 @@ import Holdfast
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -21,6 +22,23 @@ struct SearchVarianceTests {
             fields[.noVarySearch] = value
             return fields
         }
+    }
+
+    @Test("RFC 9111 §4.4: an equivalent is invalidated even if the caller is cancelled when the response has arrived")
+    func cancelledCaller() async throws {
+        let store = FaultyStore()
+        store.obeysCancellation.store(true, ordering: .relaxed)
+        let transport = NumberedTransport { number, _ in
+            if number == 2 { withUnsafeCurrentTask { $0?.cancel() } }
+            return .answer(200, ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"utm\")"], "\(number)")
+        }
+        var configuration = PipelineConfiguration()
+        configuration.attemptTimeout = nil
+        let pipeline = Pipeline(transport: transport, cache: HTTPCache(store: store), configuration: configuration)
+        let stored = URLRequest.get("http://origin.example/a?q=1&utm=1")
+        _ = try await pipeline.send(stored).body.collect()
+        await Task { _ = try? await pipeline.send(.request("PUT", "http://origin.example/a?q=1")) }.value
+        #expect(try await pipeline.send(stored).source == .network(attempts: 1))
     }
 
     @Test(

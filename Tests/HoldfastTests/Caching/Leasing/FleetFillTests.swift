@@ -15,6 +15,21 @@ import Testing
 
 @Suite("One fill for a fleet: waiting for what another process fetches (RFC 9111 §4)", .timeLimit(.minutes(20)))
 struct FleetFillTests {
+    @Test("RFC 9111 §4.4: an unsafe request removes what another process stored for content and for equivalent queries")
+    func invalidation() async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=60", "No-Vary-Search": "params=(\"utm\")"]
+        let bench = FleetBench(GatedOrigin { _, number in .answer(200, fields, "\(number)") })
+        bench.origin.open(100)
+        let query = URLRequest.asking("QUERY", "content")
+        let equivalent = URLRequest.get("http://origin.example/b?q=1&utm=1")
+        #expect(try await bench.one.load(query).body == "1")
+        #expect(try await bench.one.load(equivalent).body == "2")
+        _ = try await bench.other.load(.request("PUT", "http://origin.example/a"))
+        _ = try await bench.other.load(.request("PUT", "http://origin.example/b?q=1"))
+        #expect(try await bench.one.load(query).body == "5")
+        #expect(try await bench.one.load(equivalent).body == "6")
+    }
+
     @Test("50 callers in each of two processes make one request for a cold key, and count as collapsed")
     func coldKey() async throws {
         let bench = FleetBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })

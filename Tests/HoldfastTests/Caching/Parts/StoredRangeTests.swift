@@ -14,6 +14,31 @@ import Testing
 
 @Suite("Ranges answered from a complete entry (RFC 9110 §14, RFC 9111 §3.4)", .timeLimit(.minutes(20)))
 struct StoredRangeTests {
+    @Test("RFC 5861 §3: a range of a complete stale response is refreshed by one request, for all of it")
+    func refresh() async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=60, stale-while-revalidate=600"]
+        let bench = CacheBench(
+            ScriptedTransport { request in
+                guard request.value(forHTTPHeaderField: "If-None-Match") != nil else {
+                    return .respond(200, fields.merging(["ETag": "\"1\""]), body: "0123456789")
+                }
+                let newer = fields.merging(["ETag": "\"2\""])
+                return request.value(forHTTPHeaderField: "Range") == nil
+                    ? .respond(200, newer, body: "abcdefghij")
+                    : .respond(206, newer.merging(["Content-Range": "bytes 0-1/10"]), body: "ab")
+            }
+        )
+        let url = "http://origin.example/"
+        try await bench.load(.get(url))
+        bench.clock.advance(by: .seconds(100))
+        for range in ["bytes=0-1", "bytes=2-3"] {
+            #expect(try await bench.load(.get(url, ["Range": range])).status == 206)
+        }
+        await bench.pipeline.drain()
+        #expect(bench.sent("Range") == [nil, nil])
+        #expect(try await bench.load(.get(url)) == .fresh("abcdefghij"))
+    }
+
     struct Case: Sendable, CustomTestStringConvertible {
         var range: String
         var status = 206

@@ -180,7 +180,7 @@ struct FirstAttemptTests {
         #expect(!seen.contains("retrier made"))
 
         var none = CallOptions()
-        none.retryRules = RetryRules.none
+        none.retryRules = RetryRules.never
         seen = await check(AttemptScenario(steps: busy, options: none, retries: 1))
         #expect(seen.contains { $0.hasPrefix("response 503") })
 

@@ -62,7 +62,7 @@ struct GateTests {
     @Test("Calls behind a gate return spread out, not at once, and never early")
     func spread() async throws {
         let transport = ScriptedTransport([throttled(8), .respond(200)], repeatsLastStep: true)
-        let pipeline = pipeline(transport, .none)
+        let pipeline = pipeline(transport, .never)
         #expect(try await pipeline.send(.get()).status == .tooManyRequests)
         let tasks = (0..<40).map { _ in Task { try await pipeline.send(.get()) } }
         try await clock.waitForSleeps(40)
@@ -75,7 +75,7 @@ struct GateTests {
     @Test("A call whose time is over before the gate opens fails at once, with the pause on the error")
     func failsFast() async throws {
         let transport = ScriptedTransport([throttled(30), .respond(200)], repeatsLastStep: true)
-        let pipeline = pipeline(transport, .none)
+        let pipeline = pipeline(transport, .never)
         _ = try await pipeline.send(.get())
         clock.advance(by: .seconds(10))
         var options = CallOptions()
@@ -105,7 +105,7 @@ struct GateTests {
     @Test("A gate applies to one origin and one credential")
     func partitions() async throws {
         let transport = ScriptedTransport([throttled(61), .respond(200)], repeatsLastStep: true)
-        let pipeline = pipeline(transport, .none)
+        let pipeline = pipeline(transport, .never)
         _ = try await pipeline.send(.get("http://a.example/", ["Authorization": "one"]))
         #expect(try await pipeline.send(.get("http://a.example/", ["Authorization": "two"])).status == .ok)
         #expect(try await pipeline.send(.get("http://b.example/", ["Authorization": "one"])).status == .ok)
@@ -120,7 +120,7 @@ struct GateTests {
         let transport = ScriptedTransport { request in
             request.url?.path == "/bad" ? .respond(503, [.retryAfter: "30"]) : .respond(200)
         }
-        let pipeline = pipeline(transport, .none)
+        let pipeline = pipeline(transport, .never)
         for _ in 0..<2 {
             #expect(try await pipeline.send(.get("http://a.example/bad?x")).status == .serviceUnavailable)
         }
@@ -140,7 +140,7 @@ struct GateTests {
         let transport = ScriptedTransport { request in
             request.url?.path == "/bad" ? .respond(429, [.retryAfter: "30"]) : .respond(200)
         }
-        let pipeline = pipeline(transport, .none)
+        let pipeline = pipeline(transport, .never)
         _ = try await pipeline.send(.get("http://a.example/bad"))
         let waiting = (0..<20).map { number in Task { try await pipeline.send(.get("http://a.example/\(number)")) } }
         try await clock.waitForSleeps(20)
@@ -164,7 +164,7 @@ struct GateTests {
         let transport = ScriptedTransport { request in
             request.url?.path == "/bad" ? .respond(429, [.retryAfter: "30"]) : .respond(200)
         }
-        let pipeline = pipeline(transport, .none)
+        let pipeline = pipeline(transport, .never)
         _ = try await pipeline.send(.get("http://a.example/bad"))
         var options = CallOptions()
         options.timeout = .seconds(5)
@@ -178,7 +178,7 @@ struct GateTests {
     @Test("At most maxWaiting calls wait at a gate, and further ones fail at once")
     func bounded() async throws {
         let transport = ScriptedTransport([throttled(5), .respond(200)], repeatsLastStep: true)
-        var rules = RetryRules.none
+        var rules = RetryRules.never
         rules.maxWaiting = 3
         let pipeline = pipeline(transport, rules)
         _ = try await pipeline.send(.get())
@@ -192,7 +192,7 @@ struct GateTests {
     @Test("Cancelling a call that waits at a gate ends it and frees its slot")
     func cancelled() async throws {
         let transport = ScriptedTransport([throttled(5), .respond(200)], repeatsLastStep: true)
-        var rules = RetryRules.none
+        var rules = RetryRules.never
         rules.maxWaiting = 1
         let pipeline = pipeline(transport, rules)
         _ = try await pipeline.send(.get())
@@ -210,7 +210,7 @@ struct GateTests {
     @Test("Complaint 3 of 12: the option that turns Retry-After off also turns the gate off")
     func offSwitch() async throws {
         let transport = ScriptedTransport([throttled(61), .respond(200)], repeatsLastStep: true)
-        var rules = RetryRules.none
+        var rules = RetryRules.never
         rules.obeysRetryAfter = false
         let pipeline = pipeline(transport, rules)
         _ = try await pipeline.send(.get())
@@ -230,7 +230,7 @@ struct GateTests {
         options.timeout = .seconds(20)
         let call = Task { [options] in try await pipeline.send(.get(), options: options) }
         try await clock.waitForSleeps(1)
-        options.retryRules = RetryRules.none
+        options.retryRules = RetryRules.never
         _ = try await pipeline.send(.get("http://origin.example/a?throttled"), options: options)
         clock.advance(by: .seconds(5))
         let response = try await call.value
@@ -247,7 +247,7 @@ struct GateTests {
         let transport = ScriptedTransport { _ in
             clock.now.sinceOrigin < .seconds(300) ? .respond(503, [.retryAfter: "3600"]) : .respond(200)
         }
-        let pipeline = pipeline(transport, .none)
+        let pipeline = pipeline(transport, .never)
         var sent: [Duration] = []
         for _ in 0..<400 {
             let before = transport.sent.count
@@ -275,7 +275,7 @@ struct GateTests {
     func events() async throws {
         let recorder = EventRecorder()
         let transport = ScriptedTransport([throttled(5), .respond(200)], repeatsLastStep: true)
-        let pipeline = pipeline(transport, .none, observers: [recorder])
+        let pipeline = pipeline(transport, .never, observers: [recorder])
         _ = try await pipeline.send(.get())
         let waiting = Task { try await pipeline.send(.get()) }
         try await clock.waitForSleeps(1)

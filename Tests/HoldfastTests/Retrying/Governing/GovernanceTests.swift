@@ -381,15 +381,15 @@ struct GovernanceTests {
         }
     }
 
-    @Test("RetryRules.none for a call means one send, also in a chain, and so does a governor with one attempt")
+    @Test("RetryRules.never for a call means one send, also in a chain, and so does a governor with one attempt")
     func none() async throws {
         let chained = ScriptedTransport([.respond(500)], repeatsLastStep: true)
         var options = CallOptions()
-        options.retryRules = RetryRules.none
+        options.retryRules = RetryRules.never
         _ = try await pipeline(chained, .chain(Self.insistent, .default)).send(.get(), options: options)
         #expect(chained.sent.count == 1)
         let governed = ScriptedTransport([.respond(500)], repeatsLastStep: true)
-        let factory = AnyRetrierFactory(governor: RetryGovernor(.none)) { _ in Insistent() }
+        let factory = AnyRetrierFactory(governor: RetryGovernor(.never)) { _ in Insistent() }
         _ = try await pipeline(governed, factory).send(.get())
         #expect(governed.sent.count == 1)
     }
@@ -431,7 +431,8 @@ struct GovernanceTests {
 
     @Test("A custom status that renews credentials does not resend what may have been acted on")
     func renewedByServerError() async throws {
-        let transport = ScriptedTransport([.respond(500), .respond(200)])
+        let stream = Response(status: .internalServerError, body: ResponseBody(ChunkList(["why"])))
+        let transport = NumberedTransport { _, _ in stream }
         var configuration = PipelineConfiguration()
         configuration.clock = ManualClock(autoAdvances: true)
         configuration.authorization = AuthorizationRefresh(
@@ -443,7 +444,64 @@ struct GovernanceTests {
         )
         let pipeline = Pipeline(transport: transport, configuration: configuration)
         let response = try await pipeline.send(.request("POST", "http://origin.example/a"))
-        #expect(response.status == .internalServerError && transport.sent.count == 1)
+        #expect(response.status == .internalServerError && response.attempts.count == 1)
+        #expect(try await response.body.collect().array == Array("why".utf8))
+    }
+
+    @Test("A request that was refused unprocessed is resent at once, and that is no attempt of the rules")
+    func refusedUnprocessed() async throws {
+        let clock = ManualClock()
+        let refused = ScriptedTransport.Step.fail(.connectionLost, progress: .notSent)
+        let transport = ScriptedTransport([refused, .respond(200)])
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        var rules = RetryRules.default
+        rules.maxAttempts = 2
+        let pipeline = Pipeline(transport: transport, retrierFactory: .backoff(rules), configuration: configuration)
+        let response = try await pipeline.send(.request("POST", "http://origin.example/a"))
+        #expect(response.status == .ok && clock.waits.isEmpty)
+        #expect(response.attempts.map(\.retryClass) == [.unprocessed, nil])
+    }
+
+    @Test("The error of a step is not taken for the gate of the origin, and reaches the caller")
+    func stepIsThrottled() async throws {
+        let transport = ScriptedTransport([.respond(503), .respond(200)])
+        let events = EventRecorder()
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        configuration.observers = [events]
+        configuration.prepare = [
+            { _, context in
+                guard context.attempt > 1 else { return }
+                throw ServiceError(.throttled, "The token server asks for less load. Wait.", progress: .notSent)
+            }
+        ]
+        let pipeline = Pipeline(transport: transport, retrierFactory: .default, configuration: configuration)
+        let error = await #expect(throws: ServiceError.self) { try await pipeline.send(.get()) }
+        #expect(error?.code == .throttled && error?.message.contains("token server") == true)
+        #expect(error?.attempts.map(\.stopReason) == [nil])
+        #expect(!events.events.contains { $0.stopReason == .gateClosed })
+    }
+
+    @Test("A call that ends at a gate after its credential was renewed says so")
+    func gateAfterRenewal() async throws {
+        let transport = ScriptedTransport([.respond(401), .respond(429, [.retryAfter: "50"])])
+        var rules = RetryRules.default
+        rules.maxAttempts = 1
+        let factory = BackoffRetrier.Factory.backoff(rules)
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock()
+        configuration.callTimeout = .milliseconds(100)
+        let other = Pipeline(transport: transport, retrierFactory: factory, configuration: configuration)
+        configuration.authorization = .bearer(token: "old", for: ["http://origin.example"]) { _ in
+            // The same caller, as far as gates can tell.
+            let closing = try await other.send(.get("http://origin.example/", ["Authorization": "Bearer old"]))
+            return closing.status == .tooManyRequests ? "new" : "old"
+        }
+        let pipeline = Pipeline(transport: transport, retrierFactory: factory, configuration: configuration)
+        let error = await #expect(throws: ServiceError.self) { try await pipeline.send(.get()) }
+        #expect(error?.code == .throttled)
+        #expect(error?.attempts.last?.stopReason == .gateClosed)
     }
 
     @Test(

@@ -110,7 +110,7 @@ struct RetryGovernorTests {
         let transport = ScriptedTransport([.respond(500)], repeatsLastStep: true)
         let pipeline = pipeline(transport, .backoff(), clock)
         var options = CallOptions()
-        options.retryRules = RetryRules.none
+        options.retryRules = RetryRules.never
         #expect(try await pipeline.send(.get(), options: options).attempts.count == 1)
         options.retryRules = .strict
         #expect(try await pipeline.send(.get(), options: options).attempts.count == 2)

@@ -94,6 +94,16 @@ struct HedgeBudgetTests {
         #expect(balance == 2)
     }
 
+    @Test("A hedge that was refused on this side returns what it was granted")
+    func refusedHere() async throws {
+        let transport = ScriptedTransport([
+            .respond().delayed(by: .milliseconds(20)), .fail(.circuitOpen, progress: .notSent),
+        ])
+        let hedged = HedgedTransport(transport, rules: bench.rules, governor: governor)
+        try await sendLate(hedged, transport, isHedged: true)
+        #expect(balance == 2)
+    }
+
     @Test("Never while the origin's gate is closed")
     func closedGate() async throws {
         let transport = ScriptedTransport([.respond().delayed(by: .milliseconds(30))], repeatsLastStep: true)

@@ -52,7 +52,7 @@ struct HedgeRulesTests {
         Case(description: "an empty key", method: "POST", fields: ["Idempotency-Key": ""], isHedged: false),
         Case(description: "an upgrade", fields: ["Upgrade": "websocket"], isHedged: false),
         Case(description: "CONNECT", method: "CONNECT", declared: true, isHedged: false),
-        Case(description: "a call without retries", own: RetryRules.none, isHedged: false),
+        Case(description: "a call without retries", own: RetryRules.never, isHedged: false),
         Case(
             description: "a call without retries whose rules hedge",
             own: {

@@ -196,6 +196,45 @@ struct HedgedTransportTests {
         #expect(transport.sent.count == 5)
     }
 
+    @Test("An error never wins against a copy in flight, whichever copy fails", arguments: [1, 2])
+    func localFailure(failing: Int) async throws {
+        let failure = ScriptedTransport.Step.fail(.badRequest, progress: .notSent)
+        let transport = ScriptedTransport(
+            failing == 1
+                ? [failure.delayed(by: .milliseconds(15)), .respond(body: "good").delayed(by: .milliseconds(20))]
+                : [.respond(body: "good").delayed(by: .milliseconds(30)), failure]
+        )
+        let hedged = HedgedTransport(transport, rules: bench.rules)
+        let call = Task { try await bench.send(hedged, clock) }
+        try await clock.waitForSleeps(2)
+        clock.advance(by: .milliseconds(10))
+        try await transport.waitForSends(2)
+        if failing == 1 { try await clock.waitForSleeps(3) }
+        for _ in 0..<50 { await Task.yield() }
+        clock.advance(by: .milliseconds(5))
+        for _ in 0..<50 { await Task.yield() }
+        clock.advance(by: .milliseconds(15))
+        let response = try await call.value
+        #expect(try await response.body.collect().array == Array("good".utf8))
+        #expect(response.attempts.map(\.errorCode) == (failing == 1 ? [.badRequest, nil] : [nil, .badRequest]))
+    }
+
+    @Test("Content of which a copy has read more than is kept is not sent a second time")
+    func spentContent() async throws {
+        let transport = SlowUpload()
+        let hedged = HedgedTransport(transport, rules: bench.rules)
+        let body = RequestBody.oneShot(ChunkList(["12345678", "9"])).teed(limit: 4)
+        let call = Task {
+            try await bench.send(hedged, clock, HedgeBench.Case("PUT", body: body, isHedged: false))
+        }
+        try await clock.waitForSleeps(2)
+        clock.advance(by: .milliseconds(10))
+        for _ in 0..<50 { await Task.yield() }
+        clock.advance(by: .milliseconds(20))
+        #expect(try await call.value.status == .ok)
+        #expect(transport.sends.count == 1)
+    }
+
     @Test("The body of a failed copy is abandoned")
     func failedBody() async throws {
         let discarded = CountWatch()
@@ -292,5 +331,20 @@ struct HedgedTransportTests {
         while transport.read.count + transport.discarded.count < transport.made.count { await Task.yield() }
         #expect(transport.read.count + transport.discarded.count == transport.made.count)
         #expect(transport.made.count > answers.count)
+    }
+}
+
+/// A transport that reads the content and then takes 30 ms to answer.
+private final class SlowUpload: Transport {
+    let sends = CountWatch()
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        sends.increment()
+        if case .factory(_, let make) = body.form {
+            let source = try await make()
+            while try await source.next() != nil {}
+        }
+        try await context.clock.sleep(until: context.clock.now.advanced(by: .milliseconds(30)))
+        return Response(status: .ok)
     }
 }

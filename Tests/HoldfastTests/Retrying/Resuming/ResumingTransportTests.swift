@@ -193,10 +193,10 @@ struct ResumingTransportTests {
         Refusal(description: "content read once", body: .oneShot(BreakingBody([], chunkSize: 1, .ends, CountWatch()))),
         Refusal(description: "none allowed", maxResumes: 0),
         Refusal(description: "not to be repeated", options: options { $0.isIdempotent = false }),
-        Refusal(description: "retries off", options: options { $0.retryRules = RetryRules.none }),
+        Refusal(description: "retries off", options: options { $0.retryRules = RetryRules.never }),
         Refusal(description: "rules that do not resume", options: options { $0.retryRules = .default }),
         Refusal(description: "one attempt", options: options { $0.retryRules = resuming(maxAttempts: 1) }),
-        Refusal(description: "no retrier", options: options { $0.retrierFactory = .backoff(.none) }),
+        Refusal(description: "no retrier", options: options { $0.retrierFactory = .backoff(.never) }),
     ]
 
     static func resuming(maxAttempts: Int) -> RetryRules {
