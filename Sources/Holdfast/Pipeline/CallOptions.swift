@@ -49,7 +49,7 @@ public struct CallOptions: Sendable {
     ///
     /// They replace the rules of the factory's ``BackoffRetrier``, whose condition still applies; a factory of another kind is
     /// not asked. If their budget differs from the factory's, the calls with this budget share it, for each origin; beyond
-    /// eight such budgets, the factory's is used. A gateway remains a gateway whatever they say. ``RetryRules/never`` switches retries off.
+    /// eight such budgets, the factory's is used. A gateway remains a gateway whatever they say. `RetryRules.never` switches retries off.
     public var retryRules: RetryRules? {
         get { rulesInForce?.rules }
         set { rulesInForce = newValue.map { RulesInForce($0) } }

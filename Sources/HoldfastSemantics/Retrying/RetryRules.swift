@@ -3,7 +3,7 @@
 
 /// The rules of a retrier: how often to retry, how long to wait, what the server may ask for, and what may be sent twice.
 ///
-/// Each property has a default; the presets (``default``, ``strict``, ``patient``, ``interactive``, ``gateway``, ``none``) are
+/// Each property has a default; the presets (``default``, ``strict``, ``patient``, ``interactive``, ``gateway``, ``never``) are
 /// starting points. Four attempts are more than RFC 9110 §9.2.2 suggests for a client by itself; backoff and a budget make up
 /// for it. ``validate()`` rejects values that make no sense.
 public struct RetryRules: Sendable, Hashable {
