@@ -431,8 +431,8 @@ struct GovernanceTests {
 
     @Test("A custom status that renews credentials does not resend what may have been acted on")
     func renewedByServerError() async throws {
-        let stream = Response(status: .internalServerError, body: ResponseBody(ChunkList(["why"])))
-        let transport = NumberedTransport { _, _ in stream }
+        let source = GatedSource([ByteChunk(copying: "why".utf8)])
+        let transport = NumberedTransport { _, _ in .stream(500, HeaderFields(), source, nil) }
         var configuration = PipelineConfiguration()
         configuration.clock = ManualClock(autoAdvances: true)
         configuration.authorization = AuthorizationRefresh(
@@ -445,6 +445,7 @@ struct GovernanceTests {
         let pipeline = Pipeline(transport: transport, configuration: configuration)
         let response = try await pipeline.send(.request("POST", "http://origin.example/a"))
         #expect(response.status == .internalServerError && response.attempts.count == 1)
+        source.open(2)
         #expect(try await response.body.collect().array == Array("why".utf8))
     }
 
