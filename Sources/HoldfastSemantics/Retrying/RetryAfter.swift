@@ -21,13 +21,21 @@ package enum RetryAfter {
         let lines = fields.values(of: .retryAfter)
         guard !lines.isEmpty else { return nil }
         let clock = SenderClock(fields, receivedAt: receivedAt)
-        let waits = lines.compactMap { longest(of: $0, clock: clock, receivedAt: receivedAt) }
-        return waits.max().map { .milliseconds($0) }
+        var longest: Int64?
+        for line in lines {
+            guard let wait = wait(of: line, clock: clock, receivedAt: receivedAt) else { continue }
+            longest = max(longest ?? 0, wait)
+        }
+        return longest.map { .milliseconds($0) }
     }
 
     /// The longest wait of a line in milliseconds, which a client may have joined from several lines (RFC 9110 §5.2); nil if a part
     /// of it is neither a number nor a date.
-    private static func longest(of line: String, clock: SenderClock, receivedAt: Timestamp) -> Int64? {
+    private static func wait(of line: String, clock: SenderClock, receivedAt: Timestamp) -> Int64? {
+        // Nearly every line is one number.
+        if let seconds = FieldScanner.number(line.utf8, limit: maximumSeconds) {
+            return max((seconds - clock.age) * 1000, 0)
+        }
         var parts = line.split(separator: ",")[...]
         var longest: Int64?
         while let part = parts.popFirst().map({ trimmed($0) }) {
