@@ -19,18 +19,20 @@ final class CacheWriter: Sendable {
     private let pendingNumber = Atomic<UInt64>(0)
     /// Whether there may be entries whose keys include content: finding them needs a scan, which is skipped while there are none.
     private let contentKeys: Atomic<Bool>
-    /// Whether there may be entries that answer several queries.
+    /// Whether entries that answer several queries are known, or may be from before.
     private let searchVariance: Atomic<Bool>
+    /// Whether other processes may write to the store at any time, so that there may be entries of any kind.
+    private let isShared: Bool
     /// How often the keys of some routes have come to be made by other rules.
     private let keyChanges = Atomic<UInt64>(0)
 
     init(_ store: any CacheStore) {
         self.store = store
         order = ExchangeOrder(secret: store.secret)
-        // Other processes may write to a store with leases at any time.
-        let mayHoldAny = store.fillLeasing != nil || store.statistics.entryCount > 0
-        contentKeys = Atomic(mayHoldAny)
-        searchVariance = Atomic(mayHoldAny)
+        let isFilled = store.statistics.entryCount > 0
+        contentKeys = Atomic(isFilled)
+        searchVariance = Atomic(isFilled)
+        isShared = store.fillLeasing != nil
     }
 
     // MARK: Rules
@@ -46,14 +48,20 @@ final class CacheWriter: Sendable {
 
     // MARK: What kinds of entries there may be
 
-    var holdsContentKeys: Bool { contentKeys.load(ordering: .acquiring) }
+    /// Whether an invalidation has to look for entries whose keys include content.
+    var mayHoldContentKeys: Bool { isShared || contentKeys.load(ordering: .acquiring) }
 
     /// Records that an entry is about to be stored whose key includes content.
     func noteContentKey() {
         contentKeys.store(true, ordering: .releasing)
     }
 
+    /// Whether a lookup looks for what is stored under equivalent queries; what another process has stored so is found there, or
+    /// fetched.
     var holdsSearchVariance: Bool { searchVariance.load(ordering: .acquiring) }
+
+    /// Whether an invalidation has to look for it.
+    var mayHoldSearchVariance: Bool { isShared || holdsSearchVariance }
 
     /// Records that an entry that answers several queries is about to be stored, or exists.
     func noteSearchVariance() {

@@ -293,7 +293,7 @@ extension ResponseHead {
 extension CachingHook {
     /// The keys of URIs whose stored responses may also answer for `key`; called after the exact lookup has found nothing.
     func equivalentKeys(of key: CacheKey, _ context: CallContext) async -> [CacheKey] {
-        guard cache.holdsSearchVariance, let keys = SearchVarianceKeys(key) else { return [] }
+        guard cache.writer.mayHoldSearchVariance, let keys = SearchVarianceKeys(key) else { return [] }
         var found: [CacheKey] = []
         for place in await entries(for: StoreKey(keys.ofPath.framed), context) {
             guard let value = String(validating: place.description.metadata.array, as: UTF8.self) else { continue }

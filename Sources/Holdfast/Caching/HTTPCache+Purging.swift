@@ -85,7 +85,7 @@ extension HTTPCache {
     private func scope(of selection: CacheSelection) -> InvalidationLog.Scope? {
         guard case .uri(let uri) = selection.form else { return .all }
         // It is not known yet under which other URIs a response in progress may be stored that answers this one.
-        return uri.map(options.keyTarget).map { holdsSearchVariance ? .all : .target($0) }
+        return uri.map(options.keyTarget).map { writer.mayHoldSearchVariance ? .all : .target($0) }
     }
 
     /// The current selected entries.
@@ -329,7 +329,7 @@ extension HTTPCache {
     }
 
     private func isOf(_ target: TargetURI) -> @Sendable (StoredEntry) -> Bool {
-        guard holdsSearchVariance else { return { CacheKey.Parts(framed: $0.key.bytes)?.target == target.canonical } }
+        guard writer.mayHoldSearchVariance else { return { CacheKey.Parts(framed: $0.key.bytes)?.target == target.canonical } }
         return { [self] entry in
             guard let text = CacheKey.Parts(framed: entry.key.bytes)?.target else { return false }
             if text == target.canonical { return true }

@@ -127,8 +127,6 @@ public final class HTTPCache: Sendable {
         return response.needingConfirmation(.storeLostPower)
     }
 
-    var holdsContentKeys: Bool { writer.holdsContentKeys }
-
     /// Whether there may be entries that answer several queries.
     var holdsSearchVariance: Bool { writer.holdsSearchVariance }
 

@@ -229,6 +229,7 @@ extension CachingHook {
             case .abandon:
                 writer.abandon()
                 reason = .incomplete
+                context.tell(notStored: .incomplete, metrics: lookup.metrics, hadBegun: true)
             }
             return ResponseOutcome(
                 storable: entry.stored,

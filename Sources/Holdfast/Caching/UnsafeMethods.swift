@@ -87,7 +87,7 @@ extension CachingHook {
             }
             try await cache.writer.purge(.matching(isSelected), now: now)
         }
-        guard cache.holdsContentKeys else { return }
+        guard cache.writer.mayHoldContentKeys else { return }
         for method: RequestMethod in [.query, .post] {
             try await cache.writer.purge(.keyPrefix(prefix(method)), now: now)
         }

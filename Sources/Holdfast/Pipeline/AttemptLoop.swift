@@ -126,6 +126,7 @@ struct AttemptLoop: Exchanging {
                     return try unsent(error, after: last, state: &state, context: context)
                 }
                 last = nil
+                state.isPaced = false
                 let limit = state.inForce?.rules.attemptTimeout ?? attemptTimeout
                 result = await attempt(
                     prepared,

@@ -32,7 +32,7 @@ struct AttemptState {
     var heldBack: Duration = .zero
     /// What permitted the next or current attempt; must be ended or given back.
     var grant: RetryGrant?
-    /// Whether the learned rate has counted the next or current attempt; must be given back if it is not made.
+    /// Whether the learned rate has counted the next attempt; must be given back if it is not made.
     var isPaced = false
     /// The permission that the next attempt still needs when it is due.
     var pending: RetryCause?
@@ -94,7 +94,7 @@ struct AttemptState {
         switch result {
         case .success(let response):
             end.succeeded = !isTrouble(response, in: context)
-            (grant, isPaced) = (nil, false)
+            grant = nil
             let isThrottled = response.status == .tooManyRequests || response.status == .serviceUnavailable
             if isThrottled || end.succeeded { account.paceAnswered(isThrottled: isThrottled, now: now) }
             let asks = notice(of: response, context)
@@ -112,7 +112,7 @@ struct AttemptState {
             // If the call timed out before anything was sent, the server was not asked.
             let wasAsked = (error as? ServiceError)?.code != .deadlineExceeded || failure.progress > .notSent
             guard wasAsked, AttemptOutcome.failure(failure).isServerTrouble else { return giveBack(now: now) }
-            (grant, isPaced) = (nil, false)
+            grant = nil
             _ = account.attemptEnded(end, now: now)
         }
     }
@@ -140,7 +140,8 @@ struct AttemptState {
         return inForce?.rules.gateNotice(response.headForRetrying, receivedAt: receivedAt)
     }
 
-    /// Gives back what an attempt took that was not made, or whose end says nothing: its grant, and its place in the learned rate.
+    /// Gives back the grant of an attempt that was not made, or whose end says nothing, and the place in the learned rate of one that
+    /// was not made.
     mutating func giveBack(now: MonotonicInstant) {
         if isPaced { account?.giveBackPace() }
         if let grant { account?.giveBack(grant, traffic: traffic, now: now) }

@@ -228,8 +228,12 @@ struct HedgeRace {
         guard let due = course.plan.nextSend, due <= now.sinceOrigin else { return setTimer(&course, mailbox: mailbox) }
         let isFirst = !course.wasLate
         course.wasLate = true
+        guard pace.permitHedge(isFirst: isFirst) else { return course.plan.stop() }
         // A copy in flight may have read more of the content than is kept for another.
-        guard body.isReplayable, pace.permitHedge(isFirst: isFirst) else { return course.plan.stop() }
+        guard body.isReplayable else {
+            pace.giveBack()
+            return course.plan.stop()
+        }
         var grant: RetryGrant?
         if let account {
             // What was taken above is returned if this refuses, so that neither balance ever leaks.

@@ -152,9 +152,10 @@
         ) async throws -> (channel: ByteChannel, head: ResponseHead?) {
             guard let group = configuration.origins else { return try await begin(request, within: limit) }
             var request = request
-            var mayRepeat = group.members.count > 1
+            var failed: (turn: Int, error: any Error)?
             while true {
                 let turn = group.next(at: clock.now)
+                if let failed, failed.turn == turn { throw failed.error }
                 request.aim(at: group.members[turn], keepingHost: group.keepsHost)
                 do {
                     let answer = try await begin(request, within: limit)
@@ -162,8 +163,8 @@
                     return answer
                 } catch {
                     group.note(turn, error: error, at: clock.now)
-                    guard mayRepeat, (error as? ServiceError)?.progress == .notSent else { throw error }
-                    mayRepeat = false
+                    guard failed == nil, (error as? ServiceError)?.progress == .notSent else { throw error }
+                    failed = (turn, error)
                 }
             }
         }

@@ -76,9 +76,13 @@
                 }
                 return entry
             } catch {
-                // Followers may get all bytes, although nothing is stored.
-                if error.code == .superseded { upload.end() } else { upload.abandon() }
-                store.forget(upload)
+                if error.code == .superseded {
+                    // Followers may get all bytes, although nothing is stored; the store still knows the upload, to release it.
+                    upload.end()
+                } else {
+                    upload.abandon()
+                    store.forget(upload)
+                }
                 throw error
             }
         }

@@ -75,7 +75,12 @@ extension DiskStore {
                 try engine.purger.mark(what)
             }
             if isMarked { break }
-            // More marks than the background can process: this purge waits until they have been swept.
+            // More marks than the background can process: this purge waits until they have been swept, once for all that wait.
+            guard engine.purger.beginSweep() else {
+                try await engine.threads.run(.changes, isUrgent: true) { IOThreads.pause() }
+                continue
+            }
+            defer { engine.purger.endSweep() }
             let last = engine.orders.last
             var place = IndexPosition()
             while !place.isEnd {

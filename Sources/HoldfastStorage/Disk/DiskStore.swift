@@ -284,10 +284,14 @@ public final class DiskStore: CacheStore {
     public func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
         try health.admit(now: nil)
         guard let source = try await lookup.source(of: entry, isUrgent: true) else { return false }
-        if source.row.isPinned == pinned { return true }
+        if source.row.isPinned == pinned, source.header.isPinned == pinned { return true }
         // Asked only to write nothing in vain: the pin is registered with its row, if there still is room.
         if pinned, !engine.pins.hasRoom(writer.pinWeight(source.header)) { return false }
-        return try await writer.rewrite(entry, description: nil, isPinned: pinned)?.isPinned == pinned
+        guard let written = try await writer.rewrite(entry, description: nil, isPinned: pinned) else { return false }
+        if written.isPinned == pinned { return true }
+        // Another pin took the room meanwhile; the record must not say what does not hold, since the next opening believes it.
+        _ = try await writer.rewrite(written, description: nil, isPinned: false)
+        return false
     }
 
     public var statistics: StoreStatistics { engine.statistics }

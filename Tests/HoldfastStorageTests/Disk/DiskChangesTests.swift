@@ -181,6 +181,33 @@ struct DiskChangesTests {
         await store.close()
     }
 
+    @Test("Unpinning an entry for whose pin there was no room any more holds at the next opening too")
+    func refusedPin() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        let entry = try await store.put("a", [1])
+        let order = try #require(try await store.engine.lookup.source(of: entry)).header.order
+        let pinning = try Unfinished(
+            Self.draft("a", in: store, version: order),
+            in: store,
+            isPinned: true,
+            purpose: .replace(order: order, since: store.engine.orders.last)
+        )
+        let (other, pins) = (EntryIdentity(primary: 1, variant: 1), store.engine.pins)
+        var taken = 0
+        for shift in (0..<40).reversed() where pins.pin(other, weight: taken + 1 << shift) { taken += 1 << shift }
+        try pinning.finish(in: store)
+        #expect(pins.sum == taken)
+        let current = try #require(try await store.get("a").first)
+        #expect(!current.isPinned)
+        #expect(try await store.setPinned(false, current))
+        await store.close()
+        let reopened = try await Self.open(files)
+        #expect(try await reopened.get("a").first?.isPinned == false)
+        #expect(reopened.engine.pins.sum == 0)
+        await reopened.close()
+    }
+
     @Test("A list shows entries that are freshened and pinned meanwhile")
     func list() async throws {
         let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))

@@ -129,8 +129,8 @@ final class Log: Sendable {
     }
 
     /// Records that a segment could not be reclaimed, so that another is tried next time.
-    func stuck(_ segment: Segment) {
-        state.withLock { $0.stuck(segment) }
+    func stuck(_ segment: Segment, isUnreadable: Bool = false) {
+        state.withLock { $0.stuck(segment, isUnreadable: isUnreadable) }
     }
 
     /// Makes a segment the open one of a destination.

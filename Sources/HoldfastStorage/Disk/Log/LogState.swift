@@ -34,6 +34,8 @@ struct LogState: Sendable {
         var isSyncDue = false
         /// Whether reclaiming it failed: others are tried first.
         var isStuck = false
+        /// Whether its table could not be read either.
+        var isUnreadable = false
         /// Whether the sync thread is working on it.
         var isSyncing = false
 
@@ -158,11 +160,13 @@ struct LogState: Sendable {
     /// The sealed segment that should be reclaimed next.
     var victim: Sealed? {
         let (small, main) = (oldest(.small), oldest(.main))
-        // What could not be reclaimed waits for everything else.
-        if let small, let main, small.isStuck != main.isStuck { return small.isStuck ? main : small }
-        let weights = (small: weight(.small), main: weight(.main))
         // Its tombstones and marks are needed for as long as there is something older: so that has to go first.
         let yields = !isMainRequired || (small?.segment.number ?? .max) > (main?.segment.number ?? 0)
+        // Otherwise, what could not be reclaimed waits for everything else.
+        if let small, let main, yields || small.isUnreadable, small.isStuck != main.isStuck {
+            return small.isStuck ? main : small
+        }
+        let weights = (small: weight(.small), main: weight(.main))
         let kind = RetentionPolicy.log(
             small: weights.small,
             total: weights.small.addingSaturated(weights.main),
@@ -297,7 +301,12 @@ struct LogState: Sendable {
     }
 
     /// Records that a segment could not be reclaimed, so that another is tried next time.
-    mutating func stuck(_ segment: Segment) { update(segment) { $0.isStuck = true } }
+    mutating func stuck(_ segment: Segment, isUnreadable: Bool = false) {
+        update(segment) {
+            $0.isStuck = true
+            if isUnreadable { $0.isUnreadable = true }
+        }
+    }
 
     private mutating func update(_ segment: Segment, change: (inout Sealed) -> Void) {
         let index = Int(segment.kind.rawValue)

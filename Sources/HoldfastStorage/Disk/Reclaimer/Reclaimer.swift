@@ -79,9 +79,10 @@ final class Reclaimer: Sendable {
 
     /// The table of a segment; nil if it cannot be read, and then other segments are reclaimed first.
     private func table(of sealed: LogState.Sealed) -> (rows: [TableRow], blobs: [BlobRow])? {
+        if sealed.isUnreadable { return nil }
         if let table = try? log.table(of: sealed) { return table }
         health.counters.failures.add(1, ordering: .relaxed)
-        log.stuck(sealed.segment)
+        log.stuck(sealed.segment, isUnreadable: true)
         return nil
     }
 

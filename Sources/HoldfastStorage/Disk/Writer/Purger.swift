@@ -121,7 +121,7 @@ final class Purger: Sendable {
 
     /// Begins to sweep, unless that is in progress.
     func sweepMarksSoon() {
-        guard !isSweepingMarks.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        guard beginSweep() else { return }
         sweepMarksLater(from: IndexPosition(), upTo: orders.last)
     }
 
@@ -130,12 +130,17 @@ final class Purger: Sendable {
         let isQueued = threads.later(.changes) { [self] in
             // If it fails, the marks stay, and a later purge tries again.
             guard let next = try? sweepMarks(from: place, upTo: last), !next.isEnd else {
-                return isSweepingMarks.store(false, ordering: .releasing)
+                return endSweep()
             }
             sweepMarksLater(from: next, upTo: last)
         }
-        if !isQueued { isSweepingMarks.store(false, ordering: .releasing) }
+        if !isQueued { endSweep() }
     }
+
+    /// Whether the caller may sweep the marks: nobody else does, until it ends the sweep.
+    func beginSweep() -> Bool { !isSweepingMarks.exchange(true, ordering: .acquiringAndReleasing) }
+
+    func endSweep() { isSweepingMarks.store(false, ordering: .releasing) }
 
     /// Changes: goes through a few rows and removes the entries that marks have killed; after the last rows, the marks up to an
     /// order are dropped.

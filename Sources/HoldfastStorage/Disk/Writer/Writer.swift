@@ -182,7 +182,9 @@ final class Writer: Sendable {
             let since = orders.last
             guard let source = try await lookup.source(of: entry, isUrgent: true) else { return nil }
             let header = source.header
-            if let isPinned, source.row.isPinned == isPinned { return entry.changed(isPinned: isPinned) }
+            if let isPinned, source.row.isPinned == isPinned, header.isPinned == isPinned {
+                return entry.changed(isPinned: isPinned)
+            }
             let body: EntryDraft.Body
             if header.hasBlob {
                 body = .blob(BlobShape(header))

@@ -434,7 +434,7 @@ struct GovernanceTests {
         let source = GatedSource([ByteChunk(copying: "why".utf8)])
         let transport = NumberedTransport { _, _ in .stream(500, HeaderFields(), source, nil) }
         var configuration = PipelineConfiguration()
-        configuration.clock = ManualClock(autoAdvances: true)
+        configuration.clock = ManualClock()
         configuration.authorization = AuthorizationRefresh(
             credential: "old",
             for: ["http://origin.example"],
