@@ -329,7 +329,9 @@ extension HTTPCache {
     }
 
     private func isOf(_ target: TargetURI) -> @Sendable (StoredEntry) -> Bool {
-        guard writer.mayHoldSearchVariance else { return { CacheKey.Parts(framed: $0.key.bytes)?.target == target.canonical } }
+        guard writer.mayHoldSearchVariance else {
+            return { CacheKey.Parts(framed: $0.key.bytes)?.target == target.canonical }
+        }
         return { [self] entry in
             guard let text = CacheKey.Parts(framed: entry.key.bytes)?.target else { return false }
             if text == target.canonical { return true }

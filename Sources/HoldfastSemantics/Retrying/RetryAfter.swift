@@ -33,27 +33,27 @@ package enum RetryAfter {
     /// of it is neither a number nor a date.
     private static func wait(of line: String, clock: SenderClock, receivedAt: Timestamp) -> Int64? {
         // Nearly every line is one number.
-        if let seconds = FieldScanner.number(line.utf8, limit: maximumSeconds) {
-            return max((seconds - clock.age) * 1000, 0)
-        }
+        if let wait = wait(ofSeconds: line[...], age: clock.age) { return wait }
         var parts = line.split(separator: ",")[...]
         var longest: Int64?
         while let part = parts.popFirst().map({ trimmed($0) }) {
-            let milliseconds: Int64
-            if let seconds = FieldScanner.number(part.utf8, limit: maximumSeconds) {
-                milliseconds = (seconds - clock.age) * 1000
-            } else {
-                var date = HTTPDate(String(part), receivedAt: receivedAt)
-                if date == nil, let rest = parts.popFirst() {
-                    // Two of the three forms have a comma after the day's name.
-                    date = HTTPDate("\(part), \(trimmed(rest))", receivedAt: receivedAt)
-                }
-                guard let date else { return nil }
-                milliseconds = clock.now.millisecondsUntil(date.timestamp)
+            if let wait = wait(ofSeconds: part, age: clock.age) {
+                longest = max(longest ?? 0, wait)
+                continue
             }
-            longest = max(longest ?? 0, milliseconds, 0)
+            var date = HTTPDate(String(part), receivedAt: receivedAt)
+            if date == nil, let rest = parts.popFirst() {
+                // Two of the three forms have a comma after the day's name.
+                date = HTTPDate("\(part), \(trimmed(rest))", receivedAt: receivedAt)
+            }
+            guard let date else { return nil }
+            longest = max(longest ?? 0, clock.now.millisecondsUntil(date.timestamp), 0)
         }
         return longest
+    }
+
+    private static func wait(ofSeconds text: Substring, age: Int64) -> Int64? {
+        FieldScanner.number(text.utf8, limit: maximumSeconds).map { max(0, ($0 - age) * 1000) }
     }
 
     private static func trimmed(_ text: Substring) -> Substring {
