@@ -69,8 +69,7 @@
             content: RequestBody,
             options: CallOptions
         ) async throws -> (Data, HTTPResponse) {
-            let (head, body) = try await send(request, body: content, options: options)
-            return (try await body.data(), head)
+            try await load(URLRequest(request), body: content, options: options) { try HTTPResponse($0) }
         }
     }
 #endif

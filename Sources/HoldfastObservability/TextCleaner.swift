@@ -59,8 +59,11 @@
                 return "\(String(scheme))://\(host)"
             }
             if let sign = word.firstIndex(of: "=") {
-                let name = word[..<sign]
-                return shownArguments.contains(String(name)) ? String(word) : "\(name)=\(RedactedURL.placeholder)"
+                // A word may have several pairs.
+                let isShown = word.split { "&;,".contains($0) }.allSatisfy { pair in
+                    pair.contains("=") && shownArguments.contains(String(pair.prefix { $0 != "=" }))
+                }
+                return isShown ? String(word) : "\(word[..<sign])=\(RedactedURL.placeholder)"
             }
             return TextCleaner.looksLikeToken(word) ? RedactedURL.placeholder : String(word)
         }

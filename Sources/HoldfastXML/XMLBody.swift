@@ -47,6 +47,12 @@
                 throw XMLText.refusal("It has \(content.count) bytes, but only \(limits.bytes) are allowed.")
             }
             let bytes = try XMLSanitizer.sanitized(XMLText.utf8(of: content), limits: limits)
+            guard bytes.count < XMLLimits.parserBytes else {
+                throw XMLText.refusal(
+                    "It needs \(bytes.count) bytes with its texts protected, and Foundation's parser reads less than "
+                        + "\(XMLLimits.parserBytes). Request it in parts."
+                )
+            }
             return try decoder.decode(type, from: Data(bytes))
         }
     }
@@ -56,7 +62,8 @@
     /// The platforms' parsers have no such limits: a document with a hundred thousand nested elements stops a process, and one
     /// with many attributes or references keeps it busy for a time that grows with the square of their number.
     public struct XMLLimits: Sendable, Hashable {
-        /// The most bytes of a document; 16 MiB by default.
+        /// The most bytes of a document; 16 MiB by default. Foundation's parser reads less than 10,000,000 bytes, with twelve more for
+        /// each text.
         public var bytes = 16 << 20
         /// The most elements nested in each other, 1 to 256; 64 by default.
         public var depth = 64
@@ -67,6 +74,9 @@
 
         /// Creates the default limits.
         public init() {}
+
+        /// libxml2's limit for a document, beyond which it fails without saying so.
+        static let parserBytes = 10_000_000
 
         /// No limits, except for a depth of at most 256; for encoded documents.
         static let unlimited: XMLLimits = {

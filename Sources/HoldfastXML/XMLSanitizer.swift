@@ -66,11 +66,19 @@
                     isSpace = false
                 } else {
                     try checkCharacter(byte)
-                    run.append(byte)
+                    addText(at: place)
                     if !byte.isXMLSpace { isSpace = false }
                     place += 1
                 }
             }
+        }
+
+        /// Adds a byte of the document to the text. Line ends become LF (XML 1.0 §2.11), which Foundation's parser on Linux leaves
+        /// undone in CDATA sections.
+        private mutating func addText(at index: Int) {
+            let isReturn = bytes[index] == UInt8(ascii: "\r")
+            if isReturn, index + 1 < bytes.endIndex, bytes[index + 1] == UInt8(ascii: "\n") { return }
+            run.append(isReturn ? UInt8(ascii: "\n") : bytes[index])
         }
 
         private func checkCharacter(_ byte: UInt8) throws {
@@ -110,8 +118,10 @@
             } else if rest.starts(with: "<![CDATA[".utf8), depth > 0 {
                 let start = place + 9
                 try skip(past: "]]>", from: start)
-                for byte in bytes[start..<(place - 3)] { try checkCharacter(byte) }
-                run += bytes[start..<(place - 3)]
+                for index in start..<(place - 3) {
+                    try checkCharacter(bytes[index])
+                    addText(at: index)
+                }
                 isSpace = false
             } else if rest.starts(with: "<!".utf8) {
                 throw XMLText.refusal(

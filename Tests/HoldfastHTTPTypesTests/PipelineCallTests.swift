@@ -52,6 +52,39 @@
             #expect(try await body.data() == Data("one".utf8))
         }
 
+        @Test("The call's timeout covers the content too")
+        func deadline() async throws {
+            final class Endless: ByteSource {
+                let reading: CountWatch
+                init(_ reading: CountWatch) { self.reading = reading }
+                func next() async throws -> ByteChunk? {
+                    reading.increment()
+                    try await CountWatch().wait(for: 1)
+                    return nil
+                }
+                func cancel() {}
+            }
+            struct Silent: Transport {
+                let reading = CountWatch()
+                func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+                    Response(status: .ok, body: ResponseBody(Endless(reading)))
+                }
+            }
+            let clock = ManualClock()
+            var configuration = PipelineConfiguration()
+            configuration.clock = clock
+            configuration.attemptTimeout = nil
+            let transport = Silent()
+            let pipeline = Pipeline(transport: transport, configuration: configuration)
+            var options = CallOptions()
+            options.timeout = .seconds(5)
+            let call = Task { [options] in try await pipeline.data(for: Self.request, options: options) }
+            try await transport.reading.wait(for: 1)
+            clock.advance(by: .seconds(5))
+            let error = await #expect(throws: ServiceError.self) { try await call.value }
+            #expect(error?.code == .deadlineExceeded)
+        }
+
         @Test("upload sends its bytes or a file, and sends them again after a 503")
         func upload() async throws {
             let transport = ScriptedTransport([.respond(503), .respond(200, body: "a"), .respond(200, body: "b")])

@@ -28,6 +28,27 @@
         }
 
         @Test(
+            "XML 1.0 §2.11: line ends in text are LF, however they were sent; a reference stays what it is",
+            arguments: [
+                ("a\r\nb\rc\nd", "a\nb\nc\nd"), ("<![CDATA[a\r\r\nb]]>", "a\n\nb"),
+                ("a&#13;\r\nb", "a\r\nb"),
+            ]
+        )
+        func lineEnds(_ sent: String, _ text: String) throws {
+            let note = try XMLBed.decoded("<n><id>1</id><text>\(sent)</text><tags>a</tags></n>")
+            #expect(Array(note.text.utf8) == Array(text.utf8))
+        }
+
+        @Test("A document beyond what the system's parser reads is refused with the reason")
+        func parserLimit() {
+            let text = String(repeating: "x", count: 10_000_000)
+            let error = #expect(throws: (any Error).self) {
+                try XMLBed.decoded("<n><id>1</id><text>\(text)</text><tags>a</tags></n>")
+            }
+            #expect(error.map { "\($0)".contains("Foundation's parser reads less than") } == true)
+        }
+
+        @Test(
             "Malformed documents are an error",
             arguments: [
                 "", " ", "text", "<", "<n", "<n>", "</n>", "<n></m>", "<n/><n/>", "<n>&foo;</n>", "<n>&</n>",

@@ -51,7 +51,7 @@ struct BodyBuffer {
             bytesInMemory += chunk.count
             return .memory
         }
-        guard chunk.count <= diskLimit - reserved else { return .refused }
+        guard chunk.count <= diskLimit - (reserved - consumed) else { return .refused }
         defer { reserved += chunk.count }
         return .spill(offset: reserved)
     }

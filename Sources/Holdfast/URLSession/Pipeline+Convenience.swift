@@ -29,9 +29,21 @@ extension Pipeline {
 
     /// Sends `body`, or the request's own content, and collects the response.
     func data(for request: URLRequest, body: RequestBody?, options: CallOptions) async throws -> (Data, URLResponse) {
+        try await load(request, body: body, options: options) { try $0.foundationResponse() }
+    }
+
+    /// Sends `body`, or the request's own content, and collects the response, until the call's deadline.
+    ///
+    /// - Parameter makeHead: makes what is returned of the head.
+    package func load<Head>(
+        _ request: URLRequest,
+        body: RequestBody?,
+        options: CallOptions,
+        makeHead: (Response) throws -> Head
+    ) async throws -> (Data, Head) {
         let response = try await send(request, body: body, options: options)
         return try await response.releasingBody(of: request) {
-            let head = try response.foundationResponse()
+            let head = try makeHead(response)
             let data = try await takingContent(of: response, until: response.deadline, on: configuration.clock) {
                 try await response.body.data()
             }

@@ -143,7 +143,7 @@
     extension HTTPClient {
         /// Puts a cache, retries and hooks in front of this client, which is not changed and remains yours to shut down.
         ///
-        /// Create it once and keep it: each use of `.default` creates a new cache.
+        /// Create it once and keep it: each use of a retrier's `.default` is a new budget.
         ///
         /// - Parameters:
         ///   - cache: stores responses and answers from them by RFC 9111; nil, the default: no cache.

@@ -188,7 +188,7 @@ extension RetryRules {
         let earned = freeResend(after: failed, retryClass)
         var free = earned.flatMap { history.freeResends.contains($0) ? nil : $0 }
         // A lower layer that retries has already sent it once more.
-        if isBelow, free == .staleSocket || free == .refused { free = nil }
+        if free == .staleSocket, isBelow { free = nil }
         if retryClass == .staleSocket, free == nil {
             retryClass = permits(.ambiguous, for: failed) ? .ambiguous : .never(.notIdempotent)
         }

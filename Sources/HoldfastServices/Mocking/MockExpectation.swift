@@ -206,8 +206,9 @@ extension HttpBody {
         if expected == request.content { return true }
         let type = request.fields[.contentType]
         if let first = HttpBody.boundary(in: encoded.contentType), let second = HttpBody.boundary(in: type) {
-            let text = String(decoding: expected, as: UTF8.self).replacing(first, with: second)
-            return text == String(decoding: request.content, as: UTF8.self)
+            // Each byte becomes one character, so that different bytes are different texts.
+            let text = String(data: expected, encoding: .isoLatin1)?.replacing(first, with: second)
+            return text == String(data: request.content, encoding: .isoLatin1)
         }
         guard let first = HttpBody.canonical(expected), let second = HttpBody.canonical(request.content) else {
             return false

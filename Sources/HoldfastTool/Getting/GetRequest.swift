@@ -61,8 +61,8 @@
 
         /// The URL with a scheme if it was typed without one: http for this machine, https for all others.
         static func withScheme(_ text: String) -> String {
-            if text.contains("://") { return text }
             let authority = text.prefix { !"/?#".contains($0) }
+            if authority.hasSuffix(":"), text[authority.endIndex...].hasPrefix("//") { return text }
             // `localhost:80` is a host and a port, but `mailto:me` is another kind of URL.
             if let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]"),
                 !authority[colon...].dropFirst().allSatisfy(\.isNumber)

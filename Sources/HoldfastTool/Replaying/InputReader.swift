@@ -19,7 +19,7 @@
             let rate: Double
             /// Requests offered to the trace, kept or not.
             let offered: Int
-            /// Requests at the end that were read but are not in the trace, because memory was full.
+            /// Requests at the end, for objects in the trace, that were read but are not in it, because memory was full.
             let cut: Int
         }
 

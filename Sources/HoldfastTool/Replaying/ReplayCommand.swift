@@ -201,7 +201,8 @@
             }
             if input.cut > 0 {
                 sentences.append(
-                    "The last \(input.cut) requests are left out because of the memory limit; --keep sets the number."
+                    "The last \(Int(Double(input.cut) / input.rate)) requests are left out because of the memory limit; "
+                        + "--keep sets the number."
                 )
             }
             return sentences

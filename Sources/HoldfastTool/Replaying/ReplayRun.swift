@@ -158,13 +158,15 @@
         init(_ input: InputReader.Input) {
             let trace = input.trace
             rate = input.rate
-            let offered = Double(max(1, input.account.lookups))
-            let kept = Double(input.account.lookups - input.account.unstored.total - input.cut)
-            objectShare = max(0, kept) / max(1, offered - Double(input.cut))
-            let bytes = Double(trace.totalBytes) / rate
+            // The account is of the whole input, so the requests that were cut are in both terms of each share.
+            let stored = Double(max(0, input.account.lookups - input.account.unstored.total))
+            objectShare = stored / Double(max(1, input.account.lookups))
+            let weight = input.cut > 0 ? stored / Double(max(1, trace.requests.count)) : 1 / rate
+            let bytes = Double(trace.totalBytes) * weight
             let all = bytes + Double(input.account.unstoredBytes)
             byteShare = all > 0 ? bytes / all : 0
-            expectedRequests = rate < 1 ? rate * kept : Double(trace.requests.count)
+            // Only requests of the sample are counted as cut.
+            expectedRequests = rate < 1 ? rate * stored - Double(input.cut) : Double(trace.requests.count)
         }
 
         /// A sample may have a few too many or too few of the most popular objects, which would hit in a cache of any

@@ -209,6 +209,13 @@ struct ServiceMockTests {
             await failure { try await Upload().makeRequest(to: client, with: Upload.Input(title: "y")) } == .wrongInput
         )
         try await Upload().makeRequest(to: client, with: Upload.Input(title: "x"))
+        // Bytes that are no text differ too.
+        let images = [0xFE, 0xFF].map { byte in
+            Upload.Input(title: "x", file: File(name: "i", content: Data([byte]), type: "image/png"))
+        }
+        mock.expect(Upload.self, input: images[0])
+        #expect(await failure { try await Upload().makeRequest(to: client, with: images[1]) } == .wrongInput)
+        try await Upload().makeRequest(to: client, with: images[0])
         struct Refused: Error {}
         mock.expect(CheckStatus.self, validate: { request in if request.method == .get { throw Refused() } })
         #expect(await failure { try await CheckStatus().makeRequest(to: client) } == .wrongInput)

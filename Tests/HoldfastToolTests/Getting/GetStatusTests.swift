@@ -95,7 +95,9 @@
                 ("example.com", "https://example.com"), ("example.com:8443/a:b", "https://example.com:8443/a:b"),
                 ("localhost:80?a", "http://localhost:80?a"), ("127.0.0.1/x", "http://127.0.0.1/x"),
                 ("[::1]:8080/", "http://[::1]:8080/"), ("[2001:db8::1]/", "https://[2001:db8::1]/"),
-                ("ftp://a/", "ftp://a/"), ("mailto:a@b", "mailto:a@b"),
+                ("ftp://a/", "ftp://a/"), ("mailto:a@b", "mailto:a@b"), ("http://a?b=c://d", "http://a?b=c://d"),
+                ("example.com/?to=https://a/", "https://example.com/?to=https://a/"),
+                ("localhost:80/fetch?url=http://x/", "http://localhost:80/fetch?url=http://x/"),
             ]
         )
         func scheme(_ typed: String, _ asked: String) {

@@ -115,16 +115,6 @@ import Testing
         #expect(call.decide(.staleSocket) == .stop(.attemptsExhausted))
     }
 
-    @Test(
-        "What a lower layer has already retried is not resent at once",
-        arguments: [AttemptOutcome.staleSocket, .failure(AttemptFailure(kind: .refused, progress: .notSent))]
-    )
-    func retriedBelow(_ outcome: AttemptOutcome) {
-        var call = RetryCall()
-        call.wasRetriedBelow = true
-        #expect(call.decide(outcome) == .stop(.retriedBelow))
-    }
-
     @Test("RETRY.md §3.2.2: a resend is not sent earlier than the server asks for either")
     func askedToWait() {
         var call = RetryCall()

@@ -42,6 +42,11 @@ struct BodyBufferTests {
         #expect(buffer.next() == .spilled(offset: 0, count: 8))
         buffer.readBack(8)
         #expect(buffer.place(chunk(8)) == .spill(offset: 0))
+        // What has been read does not wait any more, although the reader has not caught up.
+        buffer.spilled(8)
+        buffer.readBack(5)
+        #expect(buffer.place(chunk(6)) == .refused)
+        #expect(buffer.place(chunk(5)) == .spill(offset: 8))
         var none = BodyBuffer(memoryLimit: 0, diskLimit: 0)
         #expect(none.place(chunk(1)) == .refused)
     }

@@ -26,6 +26,26 @@
             )
         }
 
+        @Test("Requests that are cut at the memory limit change no share")
+        func cut() {
+            var trace = RequestTrace()
+            for key in 0..<1_000 as Range<Int> { trace.append(key: UInt64(key), size: 1) }
+            var account = InputStatistics()
+            account.requests = 4_000
+            for _ in 0..<2_000 { account.addUnstored("status 404", bytes: 2) }
+            let input = InputReader.Input(
+                format: .trace,
+                account: account,
+                trace: trace,
+                rate: 1,
+                offered: 2_000,
+                cut: 1_000
+            )
+            let scale = ReplayScale(input)
+            #expect(scale.objectShare == 0.5)
+            #expect(abs(scale.byteShare - 1 / 3) < 1e-9)
+        }
+
         @Test("LRU in one pass equals the simulation of LRU at every size", arguments: [1, 2, 3, 4] as [UInt64])
         func onePass(_ seed: UInt64) async throws {
             var generator = SeededGenerator(seed: seed)
