@@ -56,8 +56,8 @@ final class CacheWriter: Sendable {
         contentKeys.store(true, ordering: .releasing)
     }
 
-    /// Whether a lookup looks for what is stored under equivalent queries; what another process has stored so is found there, or
-    /// fetched.
+    /// Whether a lookup looks for what is stored under equivalent queries. What only another process has stored may be missed, and is
+    /// then fetched: each hit in memory would have to ask a shared store otherwise.
     var holdsSearchVariance: Bool { searchVariance.load(ordering: .acquiring) }
 
     /// Whether an invalidation has to look for it.

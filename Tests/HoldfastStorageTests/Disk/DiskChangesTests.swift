@@ -156,20 +156,24 @@ struct DiskChangesTests {
         await store.close()
     }
 
+    /// A record that pins the entry "a", and is not in the index yet.
+    private static func beginPinning(_ entry: StoredEntry, in store: DiskStore) async throws -> Unfinished {
+        let order = try #require(try await store.engine.lookup.source(of: entry)).header.order
+        return try Unfinished(
+            draft("a", in: store, version: order),
+            in: store,
+            isPinned: true,
+            purpose: .replace(order: order, since: store.engine.orders.last)
+        )
+    }
+
     @Test("A pin counts from the instant at which its row is in the index until the row leaves it")
     func pinCount() async throws {
         let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))
         let entry = try await store.put("a", [1])
         for isAll in [false, true] {
             let current = try #require(try await store.get("a").first)
-            let order = try #require(try await store.engine.lookup.source(of: current)).header.order
-            let pinning = try Unfinished(
-                Self.draft("a", in: store, version: order),
-                in: store,
-                isPinned: true,
-                purpose: .replace(order: order, since: store.engine.orders.last)
-            )
-            try pinning.finish(in: store)
+            try await Self.beginPinning(current, in: store).finish(in: store)
             let weight = try store.pinnedWeight
             #expect(weight > 0 && store.engine.pins.sum == weight)
             if isAll { try await store.purge(.all, now: .at(0)) } else { try await store.remove(current) }
@@ -186,13 +190,7 @@ struct DiskChangesTests {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let store = try await Self.open(files)
         let entry = try await store.put("a", [1])
-        let order = try #require(try await store.engine.lookup.source(of: entry)).header.order
-        let pinning = try Unfinished(
-            Self.draft("a", in: store, version: order),
-            in: store,
-            isPinned: true,
-            purpose: .replace(order: order, since: store.engine.orders.last)
-        )
+        let pinning = try await Self.beginPinning(entry, in: store)
         let (other, pins) = (EntryIdentity(primary: 1, variant: 1), store.engine.pins)
         var taken = 0
         for shift in (0..<40).reversed() where pins.pin(other, weight: taken + 1 << shift) { taken += 1 << shift }
