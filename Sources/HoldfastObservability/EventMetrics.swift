@@ -120,13 +120,19 @@
 
         private func circuitChanged(_ event: ServiceEvent) {
             let isOpen = event.name == .circuitOpened
-            let address = host(event)
+            // Each port of a host has a circuit of its own.
+            let (address, port) = server(event)
             add(
                 "holdfast.circuit.changes",
-                labels: ["state", "server.address"],
-                values: [isOpen ? "open" : "closed", address]
+                labels: ["state", "server.address", "server.port"],
+                values: [isOpen ? "open" : "closed", address, port]
             )
-            series.gauge("holdfast.circuit.open", labels: ["server.address"], values: [address], value: isOpen ? 1 : 0)
+            series.gauge(
+                "holdfast.circuit.open",
+                labels: ["server.address", "server.port"],
+                values: [address, port],
+                value: isOpen ? 1 : 0
+            )
         }
 
         private func wait(_ kind: String, for duration: Duration?) {

@@ -7,7 +7,8 @@ internal import HoldfastStorage
 ///
 /// ``Rule/furthest`` is Belady's algorithm (1966): the entry whose next use is furthest in the future is evicted. No policy has
 /// more hits if all entries have the same size. With different sizes, neither rule is a proven bound, and ``Rule/largest`` usually
-/// hits more objects. Uses 4 bytes for each request.
+/// hits more objects. As for ``HitRateSimulator``, another size of a key is another version unless it is told otherwise; lives are
+/// ignored. Uses 4 bytes for each request.
 public struct BeladyBound: Sendable {
     /// Which entry is evicted.
     public struct Rule: Sendable, Hashable, CustomStringConvertible {
@@ -25,16 +26,24 @@ public struct BeladyBound: Sendable {
     }
 
     private let trace: RequestTrace
-    /// The number of the next request for the same key; the largest number if there is none.
+    private let sizesTellVersions: Bool
+    /// The number of the next request that this one's copy could be a hit for; the largest number if there is none.
     private let nextUses: [UInt32]
 
     /// Looks ahead in a trace, once for any number of replays.
-    public init(_ trace: RequestTrace) {
+    ///
+    /// - Parameters:
+    ///   - trace: the requests.
+    ///   - sizesTellVersions: as for ``HitRateSimulator/init(warmUp:sizesTellVersions:)``; true by default.
+    public init(_ trace: RequestTrace, sizesTellVersions: Bool = true) {
         self.trace = trace
+        self.sizesTellVersions = sizesTellVersions
         var next = [UInt32](repeating: .max, count: trace.keyCount)
         var nextUses = [UInt32](repeating: .max, count: trace.requests.count)
         for (index, request) in trace.requests.enumerated().reversed() {
-            nextUses[index] = next[Int(request.key)]
+            let use = next[Int(request.key)]
+            let isSame = use == .max || !sizesTellVersions || trace.requests[Int(use)].size == request.size
+            nextUses[index] = isSame ? use : .max
             next[Int(request.key)] = UInt32(truncatingIfNeeded: index)
         }
         self.nextUses = nextUses
@@ -59,6 +68,9 @@ public struct BeladyBound: Sendable {
             let size = Int(request.size)
             result.requests += 1
             result.requestedBytes += size
+            if sizesTellVersions, cache.sizes.holds(request.key), cache.sizes[request.key] != size {
+                cache.remove(request.key)
+            }
             if cache.sizes.holds(request.key) {
                 result.hits += 1
                 result.hitBytes += size

@@ -27,6 +27,8 @@ public struct HitRateSimulator: Sendable {
     private let sizesTellVersions: Bool
     private var numbers = KeyNumbers()
     private var lastSizes: [UInt32?] = []
+    /// Requests whose sizes are not in `lastSizes` yet: those of a first trace without changes, needed only if others follow.
+    private var unrecorded: ArraySlice<RequestTrace.Request> = []
 
     /// A simulator without policies.
     ///
@@ -74,12 +76,12 @@ public struct HitRateSimulator: Sendable {
         progress: (Int) throws -> Void
     ) rethrows {
         // If no size has changed so far, sizes need not be compared.
-        let isPlain = trace.changes == 0 && lastSizes.isEmpty
+        let isPlain = trace.changes == 0 && lastSizes.isEmpty && unrecorded.isEmpty
         var start = 0
         while start < trace.requests.count {
             let end = start + min(max(1, count), trace.requests.count - start)
             var batch = RequestBatch(trace.requests[start..<end])
-            if !isPlain { batch.changed = changes(in: batch.requests) }
+            if isPlain { unrecorded = trace.requests[..<end] } else { batch.changed = changes(in: batch.requests) }
             batch.times = trace.times
             for index in runs.indices { runs[index].replay(batch) }
             start = end
@@ -145,16 +147,23 @@ public struct HitRateSimulator: Sendable {
     private mutating func changes(in requests: ArraySlice<RequestTrace.Request>) -> [Bool] {
         var changed: [Bool] = []
         guard sizesTellVersions else { return changed }
+        for request in unrecorded { _ = recordSize(of: request) }
+        unrecorded = []
         for (offset, request) in requests.enumerated() {
-            let key = Int(request.key)
-            if key >= lastSizes.count { lastSizes += Array(repeating: nil, count: key + 1 - lastSizes.count) }
-            if let last = lastSizes[key], last != request.size {
+            if let last = recordSize(of: request), last != request.size {
                 if changed.isEmpty { changed = Array(repeating: false, count: requests.count) }
                 changed[offset] = true
             }
-            lastSizes[key] = request.size
         }
         return changed
+    }
+
+    /// Records a request's size, and returns that of the key's previous request.
+    private mutating func recordSize(of request: RequestTrace.Request) -> UInt32? {
+        let key = Int(request.key)
+        if key >= lastSizes.count { lastSizes += Array(repeating: nil, count: key + 1 - lastSizes.count) }
+        defer { lastSizes[key] = request.size }
+        return lastSizes[key]
     }
 }
 

@@ -191,7 +191,7 @@ public struct StormFigures: Sendable, Hashable, Codable {
             if call.succeeded { begun[second, default: (0, 0)].succeeded += 1 }
         }
         let first = Int(end)
-        let found = (first..<max(first, Int(horizon) - 5)).first { start in
+        let found = (first..<max(first, Int(horizon) - 4)).first { start in
             (start..<start + 5).allSatisfy { second in
                 let (all, succeeded) = begun[second] ?? (0, 0)
                 return Double(succeeded) >= 0.99 * Double(all)

@@ -26,8 +26,9 @@ struct StormServer {
     /// How long a refusal takes.
     static let refusalTime: Duration = .milliseconds(5)
 
-    /// Requests served after their sender had given up.
+    /// Requests served after their sender had given up, which it did after the warm-up.
     private(set) var wasted = 0
+    private let warmUp: Duration
     private let server: StormScenario.Server
     private let maxWait: Duration
     private let faults: [StormFault]
@@ -37,6 +38,7 @@ struct StormServer {
 
     init(_ scenario: StormScenario, seed: UInt64) {
         server = scenario.server
+        warmUp = Duration(boundedSeconds: scenario.warmUp)
         maxWait = Duration(boundedSeconds: scenario.server.maxWait)
         faults = scenario.faults
         numbers = SimulationNumbers(seed: seed)
@@ -72,15 +74,15 @@ struct StormServer {
         let end = free + Duration(boundedSeconds: numbers.exponential(mean: server.mean * factor))
         workers.add((), at: end)
         if let limit, end > limit {
-            wasted += 1
+            abandon(now: limit)
             return Answer(time: limit, ending: .timedOut)
         }
         return Answer(time: end, ending: .served)
     }
 
     /// Records that the sender of a request being served was stopped before its answer.
-    mutating func abandon() {
-        wasted += 1
+    mutating func abandon(now: Duration) {
+        if now >= warmUp { wasted += 1 }
     }
 
     private func turnedAway(_ ending: Ending, now: Duration, limit: Duration?, advice: Int = 0) -> Answer {
@@ -154,11 +156,11 @@ final class StormWorld: Sendable {
         var calls: [Call] = []
         /// Calls that began.
         var begun = 0
-        /// Refused attempts that were sent although their process had been told to wait.
+        /// Refused attempts that were sent although their process had been told to wait; those after the warm-up.
         var earlySends = 0
-        /// How long processes had been told to wait, summed over all of them.
+        /// How long after the warm-up processes had been told to wait, summed over all of them.
         var closedTime: Duration = .zero
-        /// Requests served after their sender had given up.
+        /// Requests served after their sender had given up, which it did after the warm-up.
         var wasted = 0
         /// A hash of all events with their times and processes, by FNV-1a.
         var fingerprint: UInt64 = 0xCBF2_9CE4_8422_2325
@@ -187,8 +189,10 @@ final class StormWorld: Sendable {
     }
 
     private let state: Mutex<State>
+    private let warmUp: Duration
 
     init(_ scenario: StormScenario, seed: UInt64) {
+        warmUp = Duration(boundedSeconds: scenario.warmUp)
         state = Mutex(
             State(
                 server: StormServer(scenario, seed: seed),
@@ -237,7 +241,7 @@ final class StormWorld: Sendable {
             )
             let answer = state.server.submit(now: now, limit: limit, resource: resource, attempt: attempt)
             // What the server served anyway was not too early.
-            if now < closed, answer.ending != .served { state.book.earlySends += 1 }
+            if now < closed, now >= warmUp, answer.ending != .served { state.book.earlySends += 1 }
             return answer
         }
     }
@@ -263,7 +267,7 @@ final class StormWorld: Sendable {
             default: return
             }
             guard asked > closed else { return }
-            state.book.closedTime += asked - max(now, closed)
+            state.book.closedTime += max(.zero, asked - max(now, closed, warmUp))
             if answer.ending == .throttled {
                 state.closedUntil[process] = asked
             } else {
@@ -277,7 +281,7 @@ final class StormWorld: Sendable {
     /// Records that an attempt was stopped before its answer.
     func stopped(_ process: Int, answer: StormServer.Answer, now: Duration) {
         state.withLock { state in
-            if answer.ending == .served { state.server.abandon() }
+            if answer.ending == .served { state.server.abandon(now: now) }
             state.book.note(.stopped, process: process, at: now)
         }
     }

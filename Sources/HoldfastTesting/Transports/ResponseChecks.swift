@@ -7,6 +7,10 @@ internal import HoldfastSemantics
 internal import HoldfastStorage
 internal import Synchronization
 
+#if canImport(FoundationNetworking)
+    internal import FoundationNetworking
+#endif
+
 extension TransportConformance {
     static let responseChecks: [Check] =
         [
@@ -95,12 +99,34 @@ extension TransportConformance {
                 run.equal(try await transport.send(origin.url("/next")).text(), to: "next", for: "the body after it")
             }
         }
-        + [statuses, streaming, interim]
+        + [memoryless, statuses, streaming, interim]
 
     private static let framings: [(String, LoopbackReply.Framing, Int)] = [
         ("Content-Length", .automatic, 0), ("chunked", .chunked, 0), ("until close", .untilClose, 0),
         ("Content-Length", .automatic, 300_000), ("chunked", .chunked, 300_000), ("until close", .untilClose, 300_000),
     ]
+
+    private static let memoryless = Check("an equal request is sent again, without what an earlier response set") { run in
+        let origin = try await run.origin { _ in
+            LoopbackReply(
+                fields: [("Cache-Control", "max-age=600"), ("ETag", "\"a\""), ("Set-Cookie", "a=1; Path=/")],
+                body: "x"
+            )
+        }
+        let transport = try await run.transport()
+        for _ in 0..<2 { run.equal(try await transport.send(origin.url("/")).text(), to: "x", for: "the body") }
+        run.equal(origin.requests.count, to: 2, for: "requests")
+        let declared = transport.implicitFields(for: URLRequest(url: origin.url("/")))
+        for request in origin.requests {
+            for name in ["Cookie", "If-None-Match", "If-Modified-Since"] as [FieldName] {
+                let values = request.values(of: name.rawName)
+                run.check(
+                    values.isEmpty || declared.contains(name),
+                    or: "the field \(name.rawName) arrived (\(values)), but was not declared as implicit"
+                )
+            }
+        }
+    }
 
     private static let statuses = Check("every status is returned with its body, even an unusual one") { run in
         let statuses = [200, 201, 202, 203, 206, 226, 299, 300, 400, 403, 404, 410, 418, 429, 451, 499, 500, 503, 599]

@@ -135,7 +135,8 @@
             case 206 where range.hasPrefix("bytes \(part)-"): start = part
             case 206:
                 throw CommandFailure(
-                    "the server sent a different part (\(HeadText.printable(range))); nothing was added"
+                    "the server sent a different part (\(HeadText.printable(range))); nothing was added",
+                    exitStatus: GetStatus.network
                 )
             case 416 where range == "bytes */\(part)":
                 response.body.discard()
@@ -146,7 +147,7 @@
             guard let start else {
                 response.body.discard()
                 console.error("holdfast: \(request.name): status \(response.status); the file was not changed\n")
-                return max(GetStatus.of(response.status), 1)
+                return response.status.rawValue >= 400 ? GetStatus.http : GetStatus.network
             }
             try await save(response.body, to: place, from: start)
             return 0
@@ -255,6 +256,7 @@
     enum GetStatus {
         /// The status of the response is 400 or above.
         static let http: Int32 = 22
+        /// No response, or none that can be used, for a reason without a status of its own.
         static let network: Int32 = 70
         static let resolve: Int32 = 71
         static let connect: Int32 = 72
@@ -289,7 +291,7 @@
             printed, unless --fail); 1 something failed on this machine (a file cannot be written); 64 a wrong command line; 130 \
             interrupted. No response, or an incomplete one: 71 the host has no address, 72 no connection, 73 TLS or certificate failed, \
             74 the connection broke or did not use HTTP, 75 --timeout or --deadline passed, 76 too many redirects, 77 not sent because \
-            the server asked for it, 70 anything else. All URLs are fetched; the first failure determines the status.
+            the server asked for it, 70 anything else (with -C: another answer than the rest). All URLs are fetched; the first failure determines the status.
             """
     }
 #endif

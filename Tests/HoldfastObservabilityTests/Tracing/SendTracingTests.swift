@@ -60,11 +60,17 @@
             #expect(bench.spans(.internal).last?.attributes.get("error.type") == "circuit-open")
             let opened = try bench.metrics.expectCounter(
                 "holdfast.circuit.changes",
-                [("state", "open"), ("server.address", "example.com")]
+                [("state", "open"), ("server.address", "example.com"), ("server.port", "443")]
             )
             #expect(opened.totalValue == 1)
-            let isOpen = try bench.metrics.expectGauge("holdfast.circuit.open", [("server.address", "example.com")])
-            #expect(isOpen.lastValue == 1)
+            for _ in 0..<30 { _ = try? await bench.get("https://example.com:8443/a") }
+            for port in ["443", "8443"] {
+                let isOpen = try bench.metrics.expectGauge(
+                    "holdfast.circuit.open",
+                    [("server.address", "example.com"), ("server.port", port)]
+                )
+                #expect(isOpen.lastValue == 1, "port \(port)")
+            }
         }
 
         @Test("A call that joins another one's exchange has no send and links to that call's span")

@@ -51,6 +51,24 @@ struct HitRateSimulatorTests {
         #expect(result.writtenBytes == 40 + 50 + 10 + 40)
     }
 
+    @Test("A version that came with an earlier replay is known in the next one, whichever way it is made")
+    func versionsAcrossReplays() {
+        let (first, second) = (trace([(1, 40), (2, 10), (1, 40)]), trace([(1, 50), (2, 10)]))
+        var simulator = HitRateSimulator()
+        simulator.add(.lru, capacity: 100)
+        simulator.replay(first)
+        simulator.replay(second)
+        #expect(simulator.results[0].hits == 2 && simulator.results[0].hitBytes == 50)
+        simulator.replay(key: 1, size: 40)
+        simulator.replay(key: 1, size: 40)
+        #expect(simulator.results[0].hits == 3)
+        var single = HitRateSimulator()
+        single.add(.lru, capacity: 100)
+        single.replay(first)
+        single.replay(key: 1, size: 50)
+        #expect(single.results[0].hits == 1)
+    }
+
     @Test("If sizes do not mark versions, a stored key is a hit, whatever its size")
     func sizesWithoutVersions() {
         var simulator = HitRateSimulator(sizesTellVersions: false)

@@ -48,6 +48,7 @@ struct StormFiguresTests {
         #expect(figures(calls([2, 3, 8]), attempts: []).recovers == true)
         let never = figures(calls([2, 3, 8, 12, 16]), attempts: [])
         #expect(never.recovers == false && never.recoverySeconds == nil)
+        #expect(figures(calls([2, 3, 8, 12, 14]), attempts: []).recoverySeconds == 11, "the last five seconds")
         let burst = figures(calls([2]), attempts: []) { $0.burst = 20 }
         #expect(burst.recovers == nil && burst.lastSuccessSeconds == 19.5)
     }

@@ -50,8 +50,34 @@ struct StormServerTests {
         let next = left.submit(now: .milliseconds(2), limit: nil)
         #expect(next.ending == .served && next.time > end && awaited.wasted == 0)
         #expect(next.time == awaited.submit(now: .milliseconds(2), limit: nil).time)
-        left.abandon()
+        left.abandon(now: .milliseconds(2))
         #expect(left.wasted == 2)
+    }
+
+    @Test("Nothing that happens in the warm-up is counted")
+    func warmUp() {
+        var scenario = StormScenario("warmed", rate: 1)
+        scenario.warmUp = 10
+        scenario.server.workers = 1
+        scenario.server.mean = 1_000
+        scenario.server.maxWait = 100_000
+        var server = StormServer(scenario, seed: 1)
+        _ = server.submit(now: .zero, limit: .seconds(9))
+        server.abandon(now: .seconds(9))
+        #expect(server.wasted == 0)
+        _ = server.submit(now: .seconds(9), limit: .seconds(10))
+        server.abandon(now: .seconds(10))
+        #expect(server.wasted == 2)
+
+        scenario.faults = [StormFault(.throttle, from: 0, to: 100, amount: 20)]
+        let world = StormWorld(scenario, seed: 1)
+        let answer = world.submit(0, resource: 0, attempt: 1, now: .zero, limit: nil)
+        world.answered(0, answer: answer, resource: 0, now: .zero)
+        _ = world.submit(0, resource: 0, attempt: 2, now: .seconds(9), limit: nil)
+        #expect(world.book.earlySends == 0)
+        #expect(world.book.closedTime == .seconds(10), "of twenty seconds, those after the warm-up")
+        _ = world.submit(0, resource: 0, attempt: 3, now: .seconds(10), limit: nil)
+        #expect(world.book.earlySends == 1)
     }
 
     @Test("Faults last from their start to just before their end, and overlapping ones all apply")

@@ -6,14 +6,43 @@ import Holdfast
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
 
+/// Keeps what it received, and makes use of it.
+private final class RememberingTransport: Transport {
+    struct Memory {
+        var responses: [URL?: Response] = [:]
+        var cookie: String?
+    }
+
+    private let sound = URLSessionTransport()
+    private let memory = Mutex(Memory())
+    private let answer: @Sendable (Memory, inout URLRequest) -> Response?
+
+    init(answer: @escaping @Sendable (Memory, inout URLRequest) -> Response?) { self.answer = answer }
+
+    func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+        var request = request
+        if let kept = memory.withLock({ answer($0, &request) }) { return kept }
+        var response = try await sound.send(request, body: body, context: context)
+        response.body = ResponseBody(ByteChunk(Array(try await response.body.collect())))
+        let kept = response
+        memory.withLock { memory in
+            memory.responses[request.url] = kept
+            memory.cookie = kept.fields["Set-Cookie"]
+        }
+        return response
+    }
+}
+
 extension TransportDefect {
     static let all = ofMessages + ofBodies + ofEndings
+    private static let memoryless = "an equal request is sent again, without what an earlier response set"
 
     private static let ofMessages: [TransportDefect] = [
         .ofRequests("makes every request a GET", foundBy: ["the method arrives as given"]) { $0.httpMethod = "GET" },
@@ -59,6 +88,17 @@ extension TransportDefect {
         ) { response, _ in
             if response.status == 304 { response.fields = HeaderFields() }
         },
+        TransportDefect("caches", foundBy: [memoryless], make: { RememberingTransport { $0.responses[$1.url] } }),
+        TransportDefect(
+            "keeps cookies",
+            foundBy: [memoryless],
+            make: {
+                RememberingTransport { memory, request in
+                    request.setValue(memory.cookie, forHTTPHeaderField: "Cookie")
+                    return nil
+                }
+            }
+        ),
         .ofResponses(
             "knows the registered statuses only",
             foundBy: ["every status is returned with its body, even an unusual one"]

@@ -53,6 +53,7 @@
                     LoopbackReply(206, fields: [("Content-Range", "bytes 5-9/10")], body: "56789")
                 case ("/file", _): LoopbackReply(416, fields: [("Content-Range", "bytes */10")], body: "")
                 case ("/plain", _): LoopbackReply(body: "anew")
+                case ("/moved", _): LoopbackReply(302, fields: [("Location", "/plain")], body: "")
                 case ("/other", _): LoopbackReply(206, fields: [("Content-Range", "bytes 0-1/10")], body: "xx")
                 default: LoopbackReply(404, body: "no")
                 }
@@ -64,7 +65,8 @@
             #expect(bed.saved("f") == "0123456789")
             let whole = try await bed.run(["/file"] + words)
             #expect(whole.status == 0 && whole.error.contains("the file is already complete"))
-            #expect(try await bed.run(["/other"] + words).status == 1)
+            #expect(try await bed.run(["/other"] + words).status == GetStatus.network)
+            #expect(try await bed.run(["/moved"] + words).status == GetStatus.network)
             #expect(try await bed.run(["/gone"] + words).status == 22)
             #expect(bed.saved("f") == "0123456789")
             #expect(try await bed.run(["/plain"] + words).status == 0)

@@ -29,7 +29,8 @@ struct Replays: Sendable {
     ) async -> Replays {
         let rate = plan.rate ?? rate
         let jobs = plan.sizes.flatMap { size in plan.subjects.map { (size, $0) } }
-        let bound = plan.subjects.contains(where: \.isBound) ? BeladyBound(trace) : nil
+        let needsBound = plan.subjects.contains(where: \.isBound)
+        let bound = needsBound ? BeladyBound(trace, sizesTellVersions: plan.sizesTellVersions) : nil
         let line = ProgressLine(name, total: jobs.count * trace.requests.count)
         defer { line.end() }
         var cells: [Cell?] = Array(repeating: nil, count: jobs.count)
