@@ -33,14 +33,21 @@
         ///   - bytes: exactly 32 bytes.
         /// - Throws: `.badConfiguration` for another number of bytes, or for the id 0.
         public init(id: UInt32, bytes: some Sequence<UInt8>) throws(StoreError) {
-            let bytes = Array(bytes)
-            guard bytes.count == SealingKey.byteCount else {
+            // Not an array of the sequence, which may grow and leave parts of the key behind.
+            var copy = [UInt8](repeating: 0, count: SealingKey.byteCount)
+            defer { for index in copy.indices { copy[index] = 0 } }
+            var count = 0
+            for byte in bytes {
+                if count < copy.count { copy[count] = byte }
+                count += 1
+            }
+            guard count == copy.count else {
                 throw StoreError(
                     .badConfiguration,
-                    "A sealing key has \(SealingKey.byteCount) bytes, not \(bytes.count); make one with a random generator."
+                    "A sealing key has \(copy.count) bytes, not \(count); make one with a random generator."
                 )
             }
-            try self.init(id: id, symmetricKey: SymmetricKey(data: bytes))
+            try self.init(id: id, symmetricKey: SymmetricKey(data: copy))
         }
 
         /// Creates a new key with the system's random generator: for a store whose entries need not outlive the process, and

@@ -54,6 +54,7 @@
             case .hedgeStarted: return (options.retryLevel, "hedge started")
             case .bodyResumed: return (options.retryLevel, "body resumed")
             case .gateClosed: return (options.retryLevel, "gate closed")
+            case .backoffAwaited: return (options.retryLevel, "waiting before a retry")
             case .gateAwaited: return (options.retryLevel, "waiting at a closed gate")
             case .paceAwaited: return (options.retryLevel, "waiting for the learned rate")
             case .budgetAwaited: return (options.retryLevel, "waiting for the retry budget")

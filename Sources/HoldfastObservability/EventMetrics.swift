@@ -36,6 +36,7 @@
                 add("holdfast.body.endings", labels: ["outcome"], values: [outcome(event)])
                 received(event.bytes ?? 0, from: host(event))
             case .gateClosed: add("holdfast.gate.closings", labels: ["server.address"], values: [host(event)])
+            case .backoffAwaited: wait("backoff", for: event.delay)
             case .gateAwaited: wait("gate", for: event.delay)
             case .paceAwaited: wait("pace", for: event.delay)
             case .budgetAwaited: wait("budget", for: nil)
@@ -115,7 +116,6 @@
                     isStopped ? code(event.stopReason?.rawValue) : Labels.none,
                 ]
             )
-            if !isStopped { wait("backoff", for: event.delay) }
         }
 
         private func circuitChanged(_ event: ServiceEvent) {

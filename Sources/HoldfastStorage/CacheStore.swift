@@ -136,7 +136,7 @@ public struct PurgeSelection: Sendable {
     public enum Form: Sendable {
         /// Every entry.
         case all
-        /// Entries that have the tag.
+        /// Entries that have the tag, compared by its UTF-8 bytes.
         case tag(String)
         /// Entries whose primary key begins with these bytes.
         case keyPrefix([UInt8])
@@ -151,7 +151,7 @@ public struct PurgeSelection: Sendable {
     /// Every entry.
     public static let all = PurgeSelection(form: .all)
 
-    /// Entries that have `tag`.
+    /// Entries that have `tag`, compared by its UTF-8 bytes.
     public static func tag(_ tag: String) -> PurgeSelection { PurgeSelection(form: .tag(tag)) }
 
     /// Entries whose primary key begins with `prefix`.

@@ -97,4 +97,13 @@ extension StoreError {
         .abandoned,
         "The writer gave up before the body was complete; send the request again."
     )
+
+    /// The error of a removal that is in force, but not on the disk yet.
+    var unrecorded: StoreError {
+        let message = """
+            What was removed is gone, but that is recorded only once there is room, or when the store is closed; if the \
+            process dies before that, it may be back. \(message)
+            """
+        return StoreError(code, message, cause: cause)
+    }
 }

@@ -7,7 +7,9 @@ public struct EntryDescription: Sendable, Hashable {
     public var metadata: ByteChunk
     /// After this instant the entry cannot even be served stale or revalidated, so it is evicted first when space is needed.
     public var uselessAfter: StoreInstant
-    /// Words for purging entries together; at most 64 of at most 1,024 UTF-8 bytes each are kept.
+    /// Words for purging entries together; at most 64 of at most 1,024 UTF-8 bytes each are kept. A purge compares their bytes:
+    /// what only looks the same, such as a letter with an accent of its own, is another tag. Of those that a `Set` takes for equal,
+    /// it has one.
     public var tags: Set<String>
     /// When the caller asked for what it writes, by the same clock as the `now` of the write: this entry must not bring back what
     /// other processes have invalidated since. Not part of the entry. Nil: not known.

@@ -21,7 +21,7 @@
             let content = try encoder.encode(input, withRootKey: rootNode, header: header)
             do {
                 // An invalid element name, or a control character in a text, would make it malformed.
-                _ = try XMLSanitizer.sanitized(XMLText.utf8(of: content), limits: .unlimited)
+                _ = try XMLSanitizer.sanitized(XMLText.utf8(of: content), limits: .unlimited, trimsTexts: false)
             } catch {
                 throw EncodingError.invalidValue(
                     Input.self,
@@ -46,11 +46,16 @@
             guard content.count <= limits.bytes else {
                 throw XMLText.refusal("It has \(content.count) bytes, but only \(limits.bytes) are allowed.")
             }
-            let bytes = try XMLSanitizer.sanitized(XMLText.utf8(of: content), limits: limits)
+            let bytes = try XMLSanitizer.sanitized(
+                XMLText.utf8(of: content),
+                limits: limits,
+                trimsTexts: decoder.trimValueWhitespaces
+            )
+            decoder.trimValueWhitespaces = false
             guard bytes.count < XMLLimits.parserBytes else {
                 throw XMLText.refusal(
-                    "It needs \(bytes.count) bytes with its texts protected, and Foundation's parser reads less than "
-                        + "\(XMLLimits.parserBytes). Request it in parts."
+                    "It needs \(bytes.count) bytes with the references in its texts, and "
+                        + "Foundation's parser reads less than \(XMLLimits.parserBytes). Request it in parts."
                 )
             }
             return try decoder.decode(type, from: Data(bytes))
@@ -62,8 +67,8 @@
     /// The platforms' parsers have no such limits: a document with a hundred thousand nested elements stops a process, and one
     /// with many attributes or references keeps it busy for a time that grows with the square of their number.
     public struct XMLLimits: Sendable, Hashable {
-        /// The most bytes of a document; 16 MiB by default. Foundation's parser reads less than 10,000,000 bytes, with twelve more for
-        /// each text.
+        /// The most bytes of a document; 16 MiB by default. Foundation's parser reads less than 10,000,000 bytes, where
+        /// each `<`, `>` and `&` of a text counts as five.
         public var bytes = 16 << 20
         /// The most elements nested in each other, 1 to 256; 64 by default.
         public var depth = 64

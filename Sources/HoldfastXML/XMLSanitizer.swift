@@ -9,36 +9,38 @@
     ///
     /// A document type declaration is always rejected, so there are no entities but the five of XML itself: nothing can expand,
     /// and nothing outside the document is ever read. Comments and processing instructions are removed, because Foundation on
-    /// Linux reads a null pointer if an instruction is empty. Each text becomes one CDATA section, because XMLCoder otherwise
-    /// receives it in pieces: it would drop spaces between references and what follows a section, in a time that grows with the
-    /// square.
+    /// Linux reads a null pointer if an instruction is empty. Texts are trimmed here, because XMLCoder receives them in
+    /// pieces and would drop spaces between references.
     struct XMLSanitizer {
         private let bytes: [UInt8]
         private let limits: XMLLimits
+        private let trimsTexts: Bool
         private var place = 0
         private var depth = 0
         private var nodes = 0
         private var hasRoot = false
         /// The text since the last tag.
         private var run: [UInt8] = []
-        private var isSpace = true
         private var written: [UInt8] = []
 
-        private init(_ bytes: [UInt8], limits: XMLLimits) {
+        private init(_ bytes: [UInt8], limits: XMLLimits, trimsTexts: Bool) {
             self.bytes = bytes
             self.limits = limits
+            self.trimsTexts = trimsTexts
             written.reserveCapacity(bytes.count)
         }
 
         /// The document, rewritten for a parser.
         ///
-        /// - Parameter bytes: UTF-8, without a declaration.
+        /// - Parameters:
+        ///   - bytes: UTF-8, without a declaration.
+        ///   - trimsTexts: whether texts lose the white space around them.
         /// - Throws: `DecodingError` if it is rejected.
-        static func sanitized(_ bytes: [UInt8], limits: XMLLimits) throws -> [UInt8] {
+        static func sanitized(_ bytes: [UInt8], limits: XMLLimits, trimsTexts: Bool) throws -> [UInt8] {
             guard bytes.count <= limits.bytes else {
                 throw XMLText.refusal("It has \(bytes.count) bytes, but only \(limits.bytes) are allowed.")
             }
-            var sanitizer = XMLSanitizer(bytes, limits: limits)
+            var sanitizer = XMLSanitizer(bytes, limits: limits, trimsTexts: trimsTexts)
             try sanitizer.read()
             return sanitizer.written
         }
@@ -63,11 +65,9 @@
                 let byte = bytes[place]
                 if byte == UInt8(ascii: "&") {
                     run += try Array(String(reference(before: end)).utf8)
-                    isSpace = false
                 } else {
                     try checkCharacter(byte)
                     addText(at: place)
-                    if !byte.isXMLSpace { isSpace = false }
                     place += 1
                 }
             }
@@ -122,7 +122,6 @@
                     try checkCharacter(bytes[index])
                     addText(at: index)
                 }
-                isSpace = false
             } else if rest.starts(with: "<!".utf8) {
                 throw XMLText.refusal(
                     "It has a document type declaration, which is not allowed. Request it without one."
@@ -138,9 +137,19 @@
         }
 
         /// Writes the text that ends here.
+        ///
+        /// Not as a CDATA section, which XMLCoder keeps under another name: a top-level array, and content with elements among
+        /// its text, would not have it. But XMLCoder copies a text for each of its pieces, which are each reference and each
+        /// 300 characters, so where that would take long, one section is better.
         private mutating func writeRun() {
-            if isSpace {
-                written += run
+            if trimsTexts {
+                run = Array(String(decoding: run, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines).utf8)
+            }
+            let references = run.count { $0.needsReference }
+            if (references + run.count / 300) * run.count < 1 << 24 {
+                for byte in run {
+                    if byte.needsReference { written += "&#\(byte);".utf8 } else { written.append(byte) }
+                }
             } else {
                 written += "<![CDATA[".utf8
                 var rest = run[...]
@@ -151,7 +160,6 @@
                 written += rest + Array("]]>".utf8)
             }
             run.removeAll(keepingCapacity: true)
-            isSpace = true
         }
 
         private mutating func skip(past end: String, from start: Int) throws {
@@ -260,6 +268,9 @@
     }
 
     extension UInt8 {
+        /// A character that a text contains only as a reference: a return would become a line feed.
+        fileprivate var needsReference: Bool { "<>&\r".utf8.contains(self) }
+
         /// A character that no name may begin with.
         fileprivate var isDigitOrPunctuation: Bool {
             (0x21...0x39).contains(self) || (0x3B...0x40).contains(self) || (0x5B...0x5E).contains(self) || self == 0x60

@@ -30,6 +30,7 @@
             #expect(first.count == SealingKey.byteCount)
             #expect(first != second)
             #expect(try SealingKey(id: 1, bytes: first).withUnsafeBytes { Array($0) } == first)
+            #expect(try SealingKey(id: 1, bytes: AnySequence(first)).withUnsafeBytes { Array($0) } == first)
         }
 
         @Test("Neither a key nor a seal that holds one is ever printed")

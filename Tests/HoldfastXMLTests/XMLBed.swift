@@ -33,8 +33,16 @@
         }
 
         static func decoded(_ data: Data, limits: XMLLimits = XMLLimits()) throws -> Note {
+            try decoded(Note.self, from: data, limits: limits)
+        }
+
+        static func decoded<Output: Decodable>(
+            _ type: Output.Type,
+            from data: Data,
+            limits: XMLLimits = XMLLimits()
+        ) throws -> Output {
             let coding = EndpointCoding(endpoint: Check(), service: Service())
-            return try XMLBody(limits: limits).decode(Note.self, from: data, for: coding)
+            return try XMLBody(limits: limits).decode(type, from: data, for: coding)
         }
 
         struct Check: EmptyEndpoint {

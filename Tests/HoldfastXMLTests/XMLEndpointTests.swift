@@ -81,6 +81,47 @@
             #expect(error?.response?.status.rawValue == 200)
         }
 
+        enum Piece: Decodable, Equatable {
+            case bold(String)
+            case text(String)
+
+            enum CodingKeys: String, XMLChoiceCodingKey {
+                case bold = "b"
+                case text = ""
+            }
+
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: CodingKeys.self)
+                let isBold = container.contains(.bold)
+                let text = try container.decode(String.self, forKey: isBold ? .bold : .text)
+                self = isBold ? .bold(text) : .text(text)
+            }
+        }
+
+        @Test("A top-level array has its texts, and so has content with elements among its text")
+        func textsWithoutName() throws {
+            let names = "<names><n>a</n><n> x &amp; &lt;y&gt; </n><n><![CDATA[<z>]]></n><n>漢\n字</n></names>"
+            #expect(try XMLBed.decoded([String].self, from: Data(names.utf8)) == ["a", "x & <y>", "<z>", "漢\n字"])
+            let mixed = "<p>first &amp; <b>b</b><![CDATA[last]]></p>"
+            let pieces = try XMLBed.decoded([Piece].self, from: Data(mixed.utf8))
+            #expect(pieces == [.text("first &"), .bold("b"), .text("last")])
+        }
+
+        @Test("Spaces stay if the decoder is set up to keep them")
+        func spaces() async throws {
+            struct Spacious: OutEndpoint, XMLConfiguring {
+                typealias Service = XMLBed.Service
+                typealias Output = XMLBed.Note
+                static let outputFormat = OutputFormat.XML
+                let path = "spacious"
+                func configure(_ decoder: XMLDecoder) throws { decoder.trimValueWhitespaces = false }
+            }
+            let (client, _) = client([
+                .respond(200, body: "<n><id>8</id><text> &amp; &amp; </text><tags>a</tags></n>")
+            ])
+            #expect(try await Spacious().makeRequest(to: client).text == " & & ")
+        }
+
         enum Level: String, Codable, Sendable { case high }
 
         struct SaveAny<Input: Encodable & Sendable>: InEndpoint {

@@ -155,6 +155,7 @@
             }
             #expect(try text("a &lt; b &amp; &quot;c&quot; d") == "a < b & \"c\" d")
             #expect(try text("x <![CDATA[<y>]]><!-- - --> z<?p?> &#122;<![CDATA[]]]]><![CDATA[>]]>") == "x <y> z z]]>")
+            #expect(try text("&amp; &amp;") == "& &")
             #expect(try text("") == "")
             #expect(try text(String(repeating: "&amp;", count: 100_000)).utf8.count == 100_000)
             #expect(try text(String(repeating: "漢", count: 100_000)).unicodeScalars.count == 100_000)

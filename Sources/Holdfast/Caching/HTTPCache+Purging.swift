@@ -290,7 +290,7 @@ extension HTTPCache {
         case .prefix(let prefix):
             return { CacheKey.Parts(framed: $0.key.bytes).map { prefix.matches($0.target) } ?? false }
         case .tag(let tag):
-            return { $0.description.tags.contains(tag) }
+            return { $0.description.hasTag(tag) }
         case .principal(let name):
             return isOf([
                 CachePrincipal.digest(of: HeaderFields(), userinfo: nil, explicit: name, secret: store.secret)

@@ -220,7 +220,8 @@ extension HTTPCache {
     ///   - seal: encrypts keys, fields and bodies before they are written, such as `AEADSeal` of HoldfastCrypto; nil, the
     ///     default, writes them as they are.
     ///   - options: how the rules are applied; private mode by default.
-    /// - Throws: `StoreError`: `.locked` if another process has it open, `.unsafeDirectory`, `.io`, `.noSpace`.
+    /// - Throws: `StoreError`: `.locked` if another process has it open, `.badConfiguration` if it is not a file URL,
+    ///   `.unsafeDirectory`, `.io`, `.noSpace`.
     public static func onDisk(
         at directory: URL,
         capacity: Int = 256 << 20,
@@ -287,6 +288,13 @@ extension HTTPCache {
         entryLimit: Int?,
         seal: (any StoreSeal)?
     ) async throws -> DiskStore {
+        // A URL without a scheme is a path.
+        guard directory.isFileURL || directory.scheme == nil else {
+            throw StoreError(
+                .badConfiguration,
+                "\(RedactedURL(directory)) is not a file URL. Make the URL of a cache's directory with URL(filePath:)."
+            )
+        }
         let parent = directory.standardizedFileURL.deletingLastPathComponent()
         do {
             try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)

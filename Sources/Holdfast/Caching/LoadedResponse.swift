@@ -64,9 +64,6 @@ struct LoadedResponse: Sendable {
         }
     }
 
-    /// Whether the store returned the body without suspending, and will again.
-    var isAtHand: Bool { body == nil }
-
     /// The bytes as a stored body, for reading by position.
     private var positions: any StoredBody { body ?? MemoryBody(bytes ?? ByteChunk()) }
 
@@ -220,7 +217,7 @@ struct LoadedResponse: Sendable {
     {
         { [self] interval in
             let offsets = offsets(of: interval)
-            if let bytes { return BytesSource(bytes[offsets]) }
+            if let bytes { return BytesContent(bytes[offsets]) }
             return StoredBodySource(positions, pieces: [.stored(offsets)], delivered: { _ in }, failed: failed)
         }
     }

@@ -196,10 +196,12 @@ extension CachingHook {
                 claim: received.claim(on: key, nominated: stored.nominated)
             )
             let writer = try await writer(of: entry, bytes: nil, received: received, context: context)
-            let storing = StoringBody(
+            let storing = storing(
                 joined,
+                as: entry,
                 writer: writer,
-                background: context.background,
+                received: received,
+                context: context,
                 ending: { received, isWhole in
                     if network.isInconsistent { return .abandon }
                     if isWhole, received == entry.bodyLength { return .commit }
@@ -209,9 +211,7 @@ extension CachingHook {
                         return .abandon
                     }
                     return .commitAs(cut.description(tags: tags, options))
-                },
-                finish: commit(entry, received: received, context: context),
-                fail: { [self] error in await storingFailed(error, entry: entry, of: received, in: context) }
+                }
             )
             let outcome = ResponseOutcome(
                 storable: stored,
@@ -250,7 +250,7 @@ extension CachingHook {
 
 extension ResponseBody {
     /// The body as a source, including bytes in memory.
-    var anySource: any ByteSource { source ?? BytesSource(bytesInMemory ?? ByteChunk()) }
+    var anySource: any ByteSource { source ?? BytesContent(bytesInMemory ?? ByteChunk()) }
 }
 
 extension StoredResponse {
@@ -514,10 +514,13 @@ final class HealingBody: ByteSource {
         var missing: Range<Int64>
         var isHealed = false
         var isCancelled = false
+        /// The request for the rest.
+        var healing: Task<(any ByteSource)?, Never>?
     }
 
     private let rest: @Sendable (Range<Int64>) async -> (any ByteSource)?
     private let state: Mutex<State>
+    private let isReading = Atomic(false)
 
     /// - Parameters:
     ///   - interval: the bytes of the content that `stored` has.
@@ -532,22 +535,41 @@ final class HealingBody: ByteSource {
     }
 
     func next() async throws -> ByteChunk? {
+        guard !isReading.exchange(true, ordering: .acquiring) else { throw ServiceError.secondReader }
+        defer { isReading.store(false, ordering: .releasing) }
         do {
             return try await advance()
         } catch {
-            let missing: Range<Int64>? = state.withLock { state in
-                if error.isCancellation || state.isHealed || state.missing.isEmpty { return nil }
-                state.isHealed = true
-                return state.missing
-            }
-            guard let missing, let source = await rest(missing) else { throw error }
-            let isCancelled = state.withLock { state in
-                state.source = source
-                return state.isCancelled
-            }
-            if isCancelled { source.cancel() }
+            let missing = state.withLock { $0.isHealed ? 0..<0 : $0.missing }
+            guard !error.isCancellation, !missing.isEmpty else { throw error }
+            guard let source = try await healing(missing) else { throw error }
+            state.withLock { $0.source = source }
             return try await advance()
         }
+    }
+
+    /// The rest from elsewhere, if it is available.
+    private func healing(_ missing: Range<Int64>) async throws -> (any ByteSource)? {
+        // Its own task, so that cancelling the body ends it, just as cancelling the reader does.
+        let healing = Task { [rest] in await rest(missing) }
+        let isCancelled = state.withLock { state in
+            state.healing = healing
+            return state.isCancelled
+        }
+        if isCancelled { healing.cancel() }
+        let source = await withTaskCancellationHandler {
+            await healing.value
+        } onCancel: {
+            healing.cancel()
+        }
+        let isOver = state.withLock { state in
+            state.healing = nil
+            state.isHealed = !state.isCancelled && !Task.isCancelled
+            return !state.isHealed
+        }
+        guard isOver else { return source }
+        source?.cancel()
+        throw CancellationError()
     }
 
     private func advance() async throws -> ByteChunk? {
@@ -562,10 +584,11 @@ final class HealingBody: ByteSource {
     }
 
     func cancel() {
-        let source = state.withLock { state in
+        let (source, healing) = state.withLock { state in
             state.isCancelled = true
-            return state.source
+            return (state.source, state.healing)
         }
+        healing?.cancel()
         source.cancel()
     }
 }
@@ -650,20 +673,4 @@ final class JoinedBody: ByteSource {
         }
         for source in sources { source.cancel() }
     }
-}
-
-/// Bytes in memory as a body.
-final class BytesSource: ByteSource {
-    private let bytes: Mutex<ByteChunk?>
-
-    init(_ bytes: ByteChunk) { self.bytes = Mutex(bytes.isEmpty ? nil : bytes) }
-
-    func next() async throws -> ByteChunk? {
-        bytes.withLock { bytes in
-            defer { bytes = nil }
-            return bytes
-        }
-    }
-
-    func cancel() { bytes.withLock { $0 = nil } }
 }

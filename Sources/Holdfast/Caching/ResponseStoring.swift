@@ -215,11 +215,10 @@ extension CachingHook {
             received: received,
             context: context
         )
-        let fillLease = context.transaction?.fillLease
-        fillLease?.note(isReusable: isReusable(entry.stored, lookup: lookup, context: context))
-        let finish = commit(entry, received: received, context: context)
+        context.transaction?.fillLease?.note(isReusable: isReusable(entry.stored, lookup: lookup, context: context))
         let ending = ending ?? self.ending(of: entry, context: context)
         guard let source = response.body.source else {
+            let finish = commit(entry, received: received, context: context)
             let count = response.body.length ?? 0
             delivered(count)
             let reason: CacheReason?
@@ -239,25 +238,38 @@ extension CachingHook {
                 mayBeShared: entry.mayBeShared
             )
         }
-        let metrics = lookup.metrics
-        let storing = StoringBody(
-            CountedBody(source, delivered: delivered),
+        let counted = CountedBody(source, delivered: delivered)
+        let storing = storing(counted, as: entry, writer: writer, received: received, context: context, ending: ending)
+        response.body = ResponseBody(storing, length: response.body.length)
+        return ResponseOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)
+    }
+
+    /// The body that stores an entry as it is read, and tells if nothing is stored.
+    func storing(
+        _ source: any ByteSource,
+        as entry: AdmittedEntry,
+        writer: any EntryWriter,
+        received: ReceivedExchange,
+        context: CallContext,
+        ending: @escaping StorageEnding
+    ) -> StoringBody {
+        let metrics = received.lookup.metrics
+        return StoringBody(
+            source,
             writer: writer,
             background: context.background,
-            ending: { received, isWhole in
-                let ending = ending(received, isWhole)
+            ending: { count, isWhole in
+                let ending = ending(count, isWhole)
                 if case .abandon = ending { context.tell(notStored: .incomplete, metrics: metrics, hadBegun: true) }
                 return ending
             },
-            finish: finish,
+            finish: commit(entry, received: received, context: context),
             fail: { [self] error in
                 await storingFailed(error, entry: entry, of: received, in: context)
-                fillLease?.end(.notReusable)
+                context.transaction?.fillLease?.end(.notReusable)
                 context.tell(notStored: error.reason, metrics: metrics, hadBegun: true)
             }
         )
-        response.body = ResponseBody(storing, length: response.body.length)
-        return ResponseOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)
     }
 
     /// How storing a complete response ends.

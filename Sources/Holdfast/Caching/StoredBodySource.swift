@@ -30,6 +30,7 @@ final class StoredBodySource: ByteSource {
     private let delivered: @Sendable (Int) -> Void
     private let failed: @Sendable (StoreError) async -> Void
     private let state: Mutex<State>
+    private let isReading = Atomic(false)
 
     /// - Parameters:
     ///   - pieces: the sections to return, in order; none of them beyond the body's end.
@@ -48,27 +49,31 @@ final class StoredBodySource: ByteSource {
     }
 
     func next() async throws -> ByteChunk? {
+        guard !isReading.exchange(true, ordering: .acquiring) else { throw ServiceError.secondReader }
+        defer { isReading.store(false, ordering: .releasing) }
         while true {
             let piece: Piece? = try state.withLock { state in
                 if state.isCancelled { throw CancellationError() }
-                return state.pieces.popFirst()
+                return state.pieces.first
             }
+            guard let piece else { return nil }
+            var chunk = ByteChunk()
+            var rest: Piece?
             switch piece {
-            case nil: return nil
-            case .literal(let bytes):
-                guard !bytes.isEmpty else { continue }
-                delivered(bytes.count)
-                return bytes
+            case .literal(let bytes): chunk = bytes
             case .stored(let range):
-                guard !range.isEmpty else { continue }
-                let chunk = try await read(range)
-                state.withLock { state in
-                    let rest = range.lowerBound + chunk.count..<range.upperBound
-                    state.pieces = [.stored(rest)] + state.pieces
-                }
-                delivered(chunk.count)
-                return chunk
+                if !range.isEmpty { chunk = try await read(range) }
+                let start = range.lowerBound + chunk.count
+                if start < range.upperBound { rest = .stored(start..<range.upperBound) }
             }
+            // Only now: what could not be read must not count as read.
+            state.withLock { state in
+                state.pieces.removeFirst()
+                if let rest { state.pieces = [rest] + state.pieces }
+            }
+            guard !chunk.isEmpty else { continue }
+            delivered(chunk.count)
+            return chunk
         }
     }
 

@@ -56,30 +56,15 @@ extension StoredResponse {
         else { return nil }
         let ranges = StoredRanges(text: rangesText)
         guard rangesText.isEmpty || ranges != nil else { return nil }
-        if head.facts.targetsHash == ResponseFacts.hash(targetedFields) {
-            self.init(
-                head.facts,
-                target: target,
-                method: method,
-                nominated: nominated,
-                fields: fields,
-                needsConfirmation: head.layout.needsConfirmation,
-                targetedFields: targetedFields
-            )
-        } else {
-            self.init(
-                target: target,
-                method: method,
-                nominated: nominated,
-                head: ResponseHead(status: head.facts.status, fields: fields),
-                requestTime: head.facts.requestTime,
-                responseTime: head.facts.responseTime,
-                contentDecoded: head.facts.contentDecoded,
-                givenLifetime: head.facts.givenLifetime,
-                needsConfirmation: head.layout.needsConfirmation,
-                targetedFields: targetedFields
-            )
-        }
+        self.init(
+            head.facts,
+            target: target,
+            method: method,
+            nominated: nominated,
+            fields: fields,
+            needsConfirmation: head.layout.needsConfirmation,
+            targetedFields: targetedFields
+        )
         self.ranges = ranges
         requestOrder = order
     }

@@ -7,8 +7,8 @@ private import Synchronization
 
 /// Passes a body to the caller and, chunk by chunk, to the store; commits at the end.
 ///
-/// If the body fails or is cancelled before its end, what can be completed later is kept, otherwise nothing. If it is released,
-/// nothing is kept: a released writer abandons. After a store failure, only the caller's bytes continue.
+/// If the body fails, is cancelled or is released before its end, what can be completed later is kept, otherwise nothing.
+/// After a store failure, only the caller's bytes continue.
 final class StoringBody: ByteSource {
     /// What happens to an entry when its body has ended.
     enum Ending: Sendable {
@@ -31,6 +31,7 @@ final class StoringBody: ByteSource {
         var isCancelled = false
     }
     private let state = Mutex(State())
+    private let isReading = Atomic(false)
 
     /// - Parameters:
     ///   - ending: decides what happens to the entry, given the number of received bytes and whether the body ended properly.
@@ -52,6 +53,8 @@ final class StoringBody: ByteSource {
         self.fail = fail
     }
 
+    deinit { leave(after: stopStoring()) }
+
     /// Whether the bytes still go to the store.
     var isStoring: Bool { state.withLock { $0.isStoring } }
 
@@ -62,6 +65,9 @@ final class StoringBody: ByteSource {
     var written: any StoredBody { writer.follow() }
 
     func next() async throws -> ByteChunk? {
+        // Chunks that two tasks append could change places in the store.
+        guard !isReading.exchange(true, ordering: .acquiring) else { throw ServiceError.secondReader }
+        defer { isReading.store(false, ordering: .releasing) }
         let chunk: ByteChunk?
         do {
             chunk = try await upstream.next()

@@ -50,8 +50,11 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
         var response: Response
         do {
             response = try await next.exchange(request, context: &context)
-            // The acceptance reads the content before the pipeline could report it.
-            if let progress = context.options.progress { response = response.reporting(to: progress) }
+            // The acceptance reads the content before the pipeline could report it. A stored response may be rejected
+            // and replaced, and a progress ends once.
+            if let progress = context.options.progress, response.storedOrigin == nil {
+                response = response.reporting(to: progress)
+            }
         } catch {
             // If the caller merely left, nothing was rejected: responses that others still wait for may be stored without its
             // verdict.

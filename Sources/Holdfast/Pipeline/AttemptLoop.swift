@@ -91,12 +91,17 @@ struct AttemptLoop: Exchanging {
         var request = request
         var state = state(of: request, context)
         state.records = records
+        // The transport goes by it too if it sends something again by itself, and for a gateway only the method counts.
+        if state.inForce?.rules.isGateway == true, context.options.isIdempotent == true {
+            context.options.isIdempotent = nil
+        }
         // Whatever ends the exchange, even cancellation during a wait, what an unmade attempt took is given back.
         defer { if state.grant != nil || state.isPaced { state.giveBack(now: context.clock.now) } }
         var authorized = AuthorizedHop(authorization, request: request, context: context)
         keepBodyForReplay(state, context: &context)
         context.wantsNewConnection = false
         var last: Result<Response, any Error>?
+        var scheduled: (error: (any Error)?, delay: Duration)?
         while true {
             var result: Result<Response, any Error>
             if let made = first {
@@ -127,6 +132,9 @@ struct AttemptLoop: Exchanging {
                 }
                 last = nil
                 state.isPaced = false
+                if let (error, delay) = scheduled.take() {
+                    goOn(after: delay, error: error, state: &state, context: context)
+                }
                 let limit = state.inForce?.rules.attemptTimeout ?? attemptTimeout
                 result = await attempt(
                     prepared,
@@ -168,6 +176,7 @@ struct AttemptLoop: Exchanging {
                     stop(reason, state: &state, context: context)
                     return try final(result, state: state, context: context)
                 case .fail(let error):
+                    if error.isCancellation { throw CancellationError() }
                     stop(.unauthorized, state: &state, context: context)
                     return try final(.failure(error), state: state, context: context)
                 }
@@ -193,7 +202,7 @@ struct AttemptLoop: Exchanging {
                 try checkCancellation(discarding: result)
                 return try final(result, state: state, context: context)
             case .retry(let delay):
-                state.goesOn(after: delay)
+                scheduled = (failed.error, delay)
                 // Until the next attempt begins, the call would end with this one.
                 if case .success(var response) = result {
                     context.detach(&response)
@@ -201,11 +210,11 @@ struct AttemptLoop: Exchanging {
                 }
                 last = result
                 context.wantsNewConnection = failed.exchange.blamesConnection
-                context.emit(.retryScheduled) { event in
-                    event.describe(state.records.last, error: failed.error)
-                    event.delay = delay
-                }
                 if delay > .zero {
+                    context.emit(.backoffAwaited) { [last = state.records.last] event in
+                        event.describe(last, error: failed.error)
+                        event.delay = delay
+                    }
                     do {
                         try await wait(until: context.clock.now.advanced(by: delay), context)
                     } catch {
@@ -347,6 +356,7 @@ extension AttemptLoop {
         try await authorized?.apply(to: &prepared, &context)
         let announced = state.inForce?.rules.announce(context, on: &prepared)
         let unedited = context.withholdsAdditions ? prepared : nil
+        try await context.options.renewal?(&prepared, context)
         for step in prepare {
             try await step(&prepared, context)
             if let unedited { prepared.withholdAdditions(to: unedited) }
@@ -572,6 +582,15 @@ extension AttemptLoop {
         context.emit(.retriesStopped) { [last = state.records.last] event in event.describe(last, error: nil) }
     }
 
+    /// Records and reports that a retry follows: not before nothing can refuse it any more.
+    func goOn(after delay: Duration, error: (any Error)?, state: inout AttemptState, context: CallContext) {
+        state.goesOn(after: delay)
+        context.emit(.retryScheduled) { [last = state.records.last] event in
+            event.describe(last, error: error)
+            event.delay = delay
+        }
+    }
+
     /// Records and reports that another attempt follows without asking a retrier.
     func resend(_ cause: String, after delay: Duration = .zero, state: inout AttemptState, context: CallContext) {
         state.resendsAtOnce(after: delay)
@@ -748,7 +767,7 @@ extension AttemptLoop {
         if let gate = closedGate(state, context: context), gate.holdsUntil == nil {
             let wait = gate.opens - now.sinceOrigin
             if wait > rules.maxServerDelay { return .serverDelayTooLong }
-            if !rules.fits(wait + gate.spread, within: timeLeft) { return .gateClosed }
+            if !rules.fits(wait, within: timeLeft) { return .gateClosed }
         }
         guard let cause = state.cause(of: failed.exchange, rules) else { return nil }
         state.chooseBudget(context)

@@ -184,7 +184,12 @@ struct AttemptState {
     /// Records that no further attempt follows.
     mutating func stops(for reason: StopReason, retryAfter: Duration? = nil) {
         records[records.count - 1].stopReason = reason
-        if let retryAfter { records[records.count - 1].retryAfter = retryAfter }
+        // A resend may have been announced.
+        records[records.count - 1].delay = nil
+        if let retryAfter {
+            // What is left of a gate may be less than what the server told this call.
+            records[records.count - 1].retryAfter = max(retryAfter, records[records.count - 1].retryAfter ?? .zero)
+        }
         account?.stopped(reason)
     }
 }

@@ -89,6 +89,11 @@ public struct CallOptions: Sendable {
         get { parts.value.prepare }
         _modify { yield &parts.value.prepare }
     }
+    /// Updates a typed call's credential before all prepare steps, so that they sign the one that is sent.
+    package var renewal: PrepareStep? {
+        get { parts.value.renewal }
+        set { parts.value.renewal = newValue }
+    }
     /// The exact method and target to send, if they are not the URLRequest's; for proxies. Nil by default.
     package var exactHead: ExactRequestHead? {
         get { parts.value.exactHead }
@@ -189,6 +194,7 @@ public struct CallOptions: Sendable {
         var isIdempotent: Bool?
         var credentialFields: [FieldName] = []
         var prepare: [PrepareStep] = []
+        var renewal: PrepareStep?
         var exactHead: ExactRequestHead?
         var onInterimResponse: (@Sendable (ResponseHead) -> Void)?
         var transportDetails: (any AnyObject & Sendable)?

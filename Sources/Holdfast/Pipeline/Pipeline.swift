@@ -213,6 +213,7 @@ public struct Pipeline: Transport {
         options.progress = nil
         // They have already run, and once is enough for a signature.
         options.prepare = []
+        options.renewal = nil
         var context = CallContext(
             callID: outer.callID,
             environment: environment,

@@ -58,7 +58,14 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
                 event.redirectTarget = hop.request.url.map { RedactedURL($0) }
                 if wait > .zero { event.delay = wait }
             }
-            if wait > .zero { try await context.clock.sleep(until: end) }
+            if wait > .zero {
+                do {
+                    try await context.clock.sleep(until: end)
+                } catch {
+                    response.body.discard()
+                    throw error
+                }
+            }
             context.redirectCount += 1
             earlier += response.attempts
             context.exchange = nil

@@ -14,7 +14,8 @@ public struct Acceptance: Sendable {
     public var checksAttempts = false
 
     /// Checks the result of a background refresh (RFC 5861 §3) before it replaces the stored response that answered the call;
-    /// if it throws, the stored one stays. Nil by default, and `check` for ``statuses(_:)``.
+    /// if it throws, the stored one stays. Also the result of an exchange that goes on after `serveStaleAfter`. Nil by
+    /// default, and `check` for ``statuses(_:)``.
     ///
     /// Runs after the call or concurrently with the rest of it, so it must not touch the call's state. It is not called for a
     /// 304 or a redirect, nor if a `.message` hook above the cache implements `onSuccess`, which might change the response

@@ -24,7 +24,8 @@ public protocol ByteSource: Sendable {
 /// The content of a response: bytes in memory, or a stream that can be read once.
 ///
 /// An `AsyncSequence` of chunks. Bytes in memory can be iterated any number of times; a stream belongs to its first iterator,
-/// and a second one continues where the first left off. A body that is dropped unread ends its transfer.
+/// and a second one continues where the first left off. Let one task at a time read it: to a second one, the library's
+/// own streams throw an error. A body that is dropped unread ends its transfer.
 public struct ResponseBody: Sendable, AsyncSequence {
     private enum Form: Sendable {
         case bytes(ByteChunk)
@@ -149,6 +150,17 @@ public struct ResponseBody: Sendable, AsyncSequence {
         ServiceError(
             .bodyTooLarge,
             "The response body is longer than the limit of \(limit) bytes; raise the limit or read the body as a stream."
+        )
+    }
+}
+
+extension ServiceError {
+    /// The error of the second of two tasks that read one body at the same time.
+    package static var secondReader: ServiceError {
+        ServiceError(
+            .badRequest,
+            "This body is being read by another task; a body has one reader at a time. Let one task read it, or collect "
+                + "it first."
         )
     }
 }

@@ -76,7 +76,7 @@ extension RetrierFactory where Self == BackoffRetrier.Factory {
     /// - Parameters:
     ///   - base: the longest first wait; nil, the default: 100 ms, or a second if the server throttles (429, 503, 413 with
     ///     Retry-After), or `cap` if that is less.
-    ///   - cap: the longest wait; 20 s by default, and no less than `base`.
+    ///   - cap: the longest wait, and no less than `base`; nil, the default: 20 s, or `base` if that is more.
     ///   - attempts: how many attempts a call may make, the first included; 4 by default, 1 to 1,000.
     ///   - statuses: the statuses that are retried, of 400 or more, and no others; nil, the default: those of
     ///     `RetryRules.default`. Attempts that end without a response are retried in any case.
@@ -87,13 +87,14 @@ extension RetrierFactory where Self == BackoffRetrier.Factory {
     ///   - condition: must also be true for a retry; nil, the default: no condition.
     public static func backoff(
         base: Duration? = nil,
-        cap: Duration = .seconds(20),
+        cap: Duration? = nil,
         attempts: Int = 4,
         retry statuses: Set<StatusCode>? = nil,
         methods: Set<RequestMethod>? = nil,
         connectivity: (any Connectivity)? = nil,
         if condition: (@Sendable (FailedAttempt) async -> Bool)? = nil
     ) -> BackoffRetrier.Factory {
+        let cap = cap ?? max(.seconds(20), base ?? .zero)
         var rules = RetryRules(
             backoff: Backoff(base: base ?? min(.milliseconds(100), cap), cap: cap),
             maxAttempts: attempts

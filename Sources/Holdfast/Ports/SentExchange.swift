@@ -95,7 +95,10 @@ public struct AttemptRecord: Sendable, Hashable, CustomStringConvertible {
     public var progress: TransportProgress?
     /// What the failure proved; nil if the attempt did not fail, or if no rules classified it.
     public var retryClass: RetryClass?
-    /// The wait that followed before the next attempt; nil after the last.
+    /// The wait that the retrier chose before the next attempt; nil after the last.
+    ///
+    /// Waits for the budget, a gate and the learned rate come on top (`budget-awaited`, `gate-awaited`, `pace-awaited`): all of
+    /// it lasts from ``end`` to the ``start`` of the next record.
     public var delay: Duration?
     /// How long the server asked clients to wait; nil if it did not.
     public var retryAfter: Duration?
@@ -126,7 +129,7 @@ public struct AttemptRecord: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         let result = status.map { "\($0.rawValue)" } ?? errorCode?.description ?? "no response"
         let next =
-            delay.map { ", the next after \($0)" } ?? stopReason.map { ", then none: \($0)" } ?? ""
+            stopReason.map { ", then none: \($0)" } ?? delay.map { ", the next after \($0)" } ?? ""
         return "attempt \(number): \(result) in \(start.duration(to: end))\(next)"
     }
 }

@@ -71,8 +71,8 @@ public struct ServiceError: LocalizedError, Sendable, CustomStringConvertible, C
     public var code: Code
     /// What happened and what to do next, for people; contains no credentials.
     public var message: String
-    /// The call that failed: its method and its URL, which prints without credentials. Set by the pipeline, on the error of every
-    /// call; nil before that.
+    /// The call that failed: its method and its URL, which prints without credentials. Set by the pipeline or a
+    /// typed client, on the error of every call; nil before that.
     public var subject: CallSubject?
     /// The underlying error.
     public var cause: (any Error)?

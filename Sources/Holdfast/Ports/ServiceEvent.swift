@@ -177,7 +177,11 @@ extension ServiceEvent {
         public static let attemptStarted = Name("attempt-started")
         /// An attempt got a response head or an error.
         public static let attemptEnded = Name("attempt-ended")
-        /// Another attempt will follow after ``ServiceEvent/delay``; class, status or error say why.
+        /// An attempt failed, and a retry waits for ``ServiceEvent/delay`` before it asks the budget and the gates; class, status or
+        /// error say why. ``retryScheduled`` follows, or ``retriesStopped``.
+        public static let backoffAwaited = Name("backoff-awaited")
+        /// An attempt failed, and another follows now, after ``ServiceEvent/delay`` and any wait for the budget, a gate or the
+        /// learned rate; class, status or error say why. If one of them refuses it, there is only ``retriesStopped``.
         public static let retryScheduled = Name("retry-scheduled")
         /// Another attempt, about which no retrier was asked, will follow after ``ServiceEvent/delay``; ``ServiceEvent/detail``
         /// is `credential`, `unconditional` or `online`.

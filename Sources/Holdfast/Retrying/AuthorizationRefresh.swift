@@ -122,6 +122,9 @@ public final class AuthorizationRefresh: Sendable {
         scope.allows(url, first: first) && !AuthorizationRefresh.underWay.contains(ObjectIdentifier(self))
     }
 
+    /// Whether a call that begins with this request may have the credential now.
+    package func covers(_ request: URLRequest) -> Bool { covers(request.url, first: request.url) }
+
     /// Whether a response rejects the credential.
     func isRefusal(_ status: StatusCode) -> Bool { statuses.contains(status) }
 
@@ -382,7 +385,8 @@ struct RefreshState {
 
     /// Takes the task of a refresh that was started; it may be over by now, and another one begun.
     mutating func adopt(_ task: Task<Void, Never>, of refresh: Int) -> [Action] {
-        guard running?.number == refresh else { return [] }
+        // Given up, or over.
+        guard running?.number == refresh else { return [.cancel(task)] }
         running?.task = task
         return running?.isAbandoned == true ? [.cancel(task)] : []
     }

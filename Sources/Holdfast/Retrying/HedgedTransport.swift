@@ -22,9 +22,10 @@ private import Synchronization
 /// reason to retry wins; the others are cancelled without waiting, and their bodies discarded. An error never wins against a copy
 /// in flight. A failure before any copy was sent is thrown at once, and left to the retrier.
 ///
-/// Each copy counts against `HedgeRules.maxExtraLoad` and, with a governor, against the budget that retries share. Hedging
-/// stops by itself while everything is slow or many attempts fail. A request that may be hedged costs two tasks; others, and
-/// those before enough was measured, cost none. In a hedged response, ``Response/attempts`` has one record for each copy, and
+/// Each copy counts against `HedgeRules.maxExtraLoad` and, with a governor, costs the budget that retries share as much as a retry,
+/// whatever copy wins: the pool, for one, gets its token back unless the copy fails. Hedging stops by itself while everything is
+/// slow or many attempts fail. A request that may be hedged costs two tasks; others, and those before enough was measured, cost
+/// none. In a hedged response, ``Response/attempts`` has one record for each copy, and
 /// ``Response/requestTime`` is when the copy that answered was sent. 256 origins are remembered; the least recently used are
 /// forgotten first. Safe to use from any number of tasks.
 public final class HedgedTransport: Transport {

@@ -10,7 +10,6 @@ private import Synchronization
 /// It holds up to its limit and one chunk. Once more than that has been read, the kept bytes are released and the content belongs
 /// to the attempt that reads it: it is still sent, once. The source is read by this object's own task, since an attempt that is
 /// given up must neither lose a chunk nor end the source by its cancellation.
-/// an attempt that is given up must neither take a chunk with it nor end the source by its cancellation.
 final class ReplayableBody: Sendable {
     private let source: any ByteSource
     private let state: Mutex<ReplayState>
@@ -179,10 +178,7 @@ struct ReplayState {
         guard let reader = readers[number] else {
             return [.resume(continuation, .failure(CancellationError()))]
         }
-        precondition(
-            reader.waiter == nil,
-            "a source has one reader at a time, but next() was called while another call waits"
-        )
+        guard reader.waiter == nil else { return [.resume(continuation, .failure(ServiceError.secondReader))] }
         readers[number]?.waiter = continuation
         return serve(number)
     }

@@ -116,6 +116,7 @@ final class ResumingBody: ByteSource {
 
     private let resumption: Resumption
     private let state: Mutex<State>
+    private let isReading = Atomic(false)
 
     init(_ source: any ByteSource, plan: ResumePlan, resumption: Resumption) {
         self.resumption = resumption
@@ -123,6 +124,8 @@ final class ResumingBody: ByteSource {
     }
 
     func next() async throws -> ByteChunk? {
+        guard !isReading.exchange(true, ordering: .acquiring) else { throw ServiceError.secondReader }
+        defer { isReading.store(false, ordering: .releasing) }
         let source = try state.withLock { state in
             if state.isCancelled { throw CancellationError() }
             if state.isOver, let original = state.original { throw original }
@@ -233,9 +236,9 @@ struct Resumption: Sendable {
             // Whatever ends the resume, including cancellation during the wait, an unused grant is returned.
             defer { payment.giveBack(now: clock.now) }
             if delay > .zero { try await clock.sleep(until: clock.now.advanced(by: delay)) }
-            // The gate may have closed meanwhile, and then the server asked for less.
-            guard account?.isClosed(for: request, now: clock.now) != true, account?.pace(now: clock.now) == nil,
-                try await payment.isPermitted(rules, context: context)
+            // The gate may have closed meanwhile, and then the server asked for less. The pace last: it counts a resume.
+            guard account?.isClosed(for: request, now: clock.now) != true,
+                try await payment.isPermitted(rules, context: context), account?.pace(now: clock.now) == nil
             else { return .failed }
             switch try await resume(&plan, payment: &payment) {
             case .passing:

@@ -41,8 +41,9 @@ public final class RetryGovernor: Sendable {
         do throws(RetryRulesError) {
             try rules.validate()
         } catch {
-            // A mistake in the program, not in its input: it would run with a budget or waits that nobody meant.
-            preconditionFailure("RetryRules.\(error)")
+            // A mistake in the program, not in its input: it would run with a budget or waits that nobody meant. A release build
+            // drops the text of preconditionFailure.
+            fatalError("RetryRules.\(error)")
         }
         let inForce = RulesInForce(rules)
         self.inForce = inForce

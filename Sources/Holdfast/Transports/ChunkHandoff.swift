@@ -20,19 +20,22 @@ package final class ChunkHandoff: Sendable {
     /// Whether the source has ended.
     package var isOver: Bool { state.withLock { $0.end != nil } }
 
-    /// The next chunk; nil at the end. One caller at a time; its cancellation ends the source.
+    /// The next chunk; nil at the end. One caller at a time, a second one fails; its cancellation ends the source.
     ///
     /// - Parameter onWaiting: called once a chunk can be delivered.
     package func pull(onWaiting: () -> Void = {}) async throws -> ByteChunk? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { reader in
-                let (end, feeder) = state.withLock { state in
-                    guard state.end == nil else { return (state.end, nil as CheckedContinuation<Void, any Error>?) }
+                let (end, feeder): (Result<Void, any Error>?, CheckedContinuation<Void, any Error>?) = state.withLock {
+                    state in
+                    guard state.end == nil else { return (state.end, nil) }
+                    guard state.reader == nil else { return (.failure(ServiceError.secondReader), nil) }
                     state.reader = reader
                     defer { state.feeder = nil }
                     return (nil, state.feeder)
                 }
-                if let end { reader.resume(with: end.map { nil }) }
+                // Nothing is wanted then: a chunk would meet no reader.
+                if let end { return reader.resume(with: end.map { nil }) }
                 feeder?.resume()
                 onWaiting()
             }

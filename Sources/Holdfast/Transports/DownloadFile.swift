@@ -52,16 +52,8 @@ package final class DownloadFile: Sendable {
 
     /// Rejects content that ended before its Content-Length (RFC 9112 §8), if a transport has not.
     package func checkLength(by response: Response, method: String? = nil) throws {
-        guard method != "HEAD", response.status != 304, !response.contentDecoded,
-            let length = response.head.contentLength,
-            count < length
-        else { return }
-        throw ServiceError(
-            .connectionLost,
-            "The content ended after \(count) of \(length) bytes. Send the request again.",
-            progress: .headReceived,
-            response: response
-        )
+        let length = response.contentDecoded ? nil : response.head.contentLength
+        try response.checkEnd(after: count, of: length, method: method)
     }
 
     private static func blocking<Success: Sendable>(
@@ -78,6 +70,20 @@ package final class DownloadFile: Sendable {
                 progress: progress
             )
         }
+    }
+}
+
+extension Response {
+    /// Rejects content that ended before its length, if a transport has not, or if there were earlier readers.
+    func checkEnd(after count: Int, of length: Int?, method: String?) throws {
+        guard method != "HEAD", status != 304, let length, count < length else { return }
+        throw ServiceError(
+            .connectionLost,
+            "The content ended after \(count) of \(length) bytes: the server sent no more, or a hook has read it already. "
+                + "Send the request again; a hook that reads a body must put another one in its place.",
+            progress: .headReceived,
+            response: self
+        )
     }
 }
 

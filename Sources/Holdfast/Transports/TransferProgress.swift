@@ -14,8 +14,8 @@ private import Synchronization
 /// for await update in progress.updates { print(update.fractionCompleted ?? 0) }
 /// ```
 ///
-/// Use it for one call. Content from a cache in memory arrives at once: there is one update. If an attempt's content is
-/// rejected and the attempt is repeated, the progress starts at 0 again.
+/// Use it for one call. Content from a cache in memory arrives at once: there is one update. So does stored content that the
+/// call's acceptance reads. If an attempt's content is rejected and the attempt is repeated, the progress starts at 0 again.
 public final class TransferProgress: Sendable {
     /// The progress at one time.
     public struct Update: Sendable, Hashable {
@@ -82,10 +82,15 @@ public final class TransferProgress: Sendable {
     private func change(_ change: (inout Update) -> Void) {
         state.withLock { state in
             change(&state)
-            foundation.totalUnitCount = state.total.map { Int64($0) } ?? -1
-            foundation.completedUnitCount = Int64(state.completed)
             continuation.yield(state)
         }
+        // Outside the lock, since observers run in it; again if it has changed meanwhile, so that the newest is set last.
+        var shown: Update
+        repeat {
+            shown = current
+            foundation.totalUnitCount = shown.total.map { Int64($0) } ?? -1
+            foundation.completedUnitCount = Int64(shown.completed)
+        } while shown != current
     }
 }
 

@@ -47,6 +47,7 @@ extension Pipeline {
             let data = try await takingContent(of: response, until: response.deadline, on: configuration.clock) {
                 try await response.body.data()
             }
+            try response.checkEnd(after: data.count, of: response.body.length, method: request.httpMethod)
             return (data, head)
         }
     }

@@ -94,7 +94,7 @@ struct SessionFields: Sendable {
     /// expiry.
     private static func mayGo(_ cookie: HTTPCookie, to url: URL) -> Bool {
         if cookie.isSecure, url.scheme?.lowercased() != "https" { return false }
-        if let end = cookie.expiresDate, end <= Date() { return false }
+        if cookie.hasEnded { return false }
         let path = url.path.isEmpty ? "/" : url.path
         return path == cookie.path || path.hasPrefix(cookie.path.hasSuffix("/") ? cookie.path : cookie.path + "/")
     }
@@ -120,6 +120,26 @@ struct SessionFields: Sendable {
             else { return nil }
             return "Basic " + Data("\(parts.user ?? ""):\(parts.password ?? "")".utf8).base64EncodedString()
         #endif
+    }
+}
+
+extension HTTPCookie {
+    /// Whether its time is over: Max-Age wins over Expires (RFC 6265 §5.3, step 3), but Foundation on Linux ignores it.
+    fileprivate var hasEnded: Bool {
+        var end = expiresDate
+        if let age = (properties?[.maximumAge] as? String).flatMap({ HTTPCookie.maxAge($0) }),
+            let created = properties?[HTTPCookiePropertyKey("Created")] as? Double
+        {
+            end = Date(timeIntervalSinceReferenceDate: created + age)
+        }
+        return end.map { $0 <= Date() } ?? false
+    }
+
+    /// The seconds of a Max-Age, not above zero if it ends the cookie; nil if it must be ignored (RFC 6265 §5.2.2).
+    static func maxAge(_ text: String) -> TimeInterval? {
+        let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
+        guard !digits.isEmpty, digits.allSatisfy({ $0.isASCII && $0.isNumber }) else { return nil }
+        return TimeInterval(text)
     }
 }
 
@@ -291,12 +311,18 @@ struct SessionCookies: Sendable {
     private func keep(_ response: Response, isStored: Bool = false) {
         guard acceptsCookies, let storage, let url = response.url else { return }
         if isStored, CacheControl(response.fields).private != .absent { return }
-        for value in response.fields.values(of: "Set-Cookie") {
+        let values = response.fields.values(of: "Set-Cookie")
+        guard !values.isEmpty else { return }
+        for value in values {
             var cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": value], for: url)
             if isStored { cookies.removeAll { !adds($0, to: storage) } }
             for cookie in cookies { SessionCookies.given.note(Name(cookie), to: storage) }
             storage.setCookies(cookies, for: url, mainDocumentURL: nil)
         }
+        #if !canImport(Darwin)
+            // Foundation would add those that a Max-Age has ended to the session's next requests.
+            for cookie in storage.cookies ?? [] where cookie.hasEnded { storage.deleteCookie(cookie) }
+        #endif
     }
 
     /// Whether a cookie of a stored response is put into the storage; records it.
@@ -309,7 +335,7 @@ struct SessionCookies: Sendable {
             } else if values[name] == nil, SessionCookies.given.contains(name, of: storage) {
                 // It was there and is gone: anyone who logged out stays logged out.
                 return false
-            } else if let end = cookie.expiresDate, end <= Date() {
+            } else if cookie.hasEnded {
                 // It was set in order to be removed, and is not there.
                 return false
             }

@@ -219,8 +219,7 @@ final class URLSessionExchange: Sendable {
                 break
             case .readBack(let continuation, let file, let offset, let count):
                 file.read(count, at: offset) { outcome in
-                    let outcome = self.state.withLock { $0.readBack(count, outcome: outcome) }
-                    continuation.resume(with: outcome)
+                    self.perform(self.state.withLock { $0.readBack(count, outcome: outcome, for: continuation) })
                 }
             }
         }
@@ -294,6 +293,7 @@ struct ExchangeState {
     private var task: URLSessionTask?
     private var headWaiter: HeadContinuation?
     private var reader: ReaderContinuation?
+    private var isReadingBack = false
     private var spillFile: SpillFile?
     private var isReadToEnd = false
     private var isRedirecting = false
@@ -367,22 +367,29 @@ struct ExchangeState {
 
     /// A reader wants the next bytes.
     mutating func read(_ continuation: ReaderContinuation) -> [Action] {
-        precondition(reader == nil, "a body has one reader at a time, but next() was called while another call waits")
+        guard reader == nil, !isReadingBack else {
+            return [.resumeReader(continuation, .failure(ServiceError.secondReader))]
+        }
         reader = continuation
         return serveReader()
     }
 
-    /// Bytes of the spill file have been read, or not; returns what the reader gets.
-    mutating func readBack(_ count: Int, outcome: Result<ByteChunk, any Error>) -> Result<ByteChunk?, any Error> {
-        if case .failed(let error) = transfer, spillFile == nil { return .failure(error) }
+    /// Bytes of the spill file have been read, or not, for a reader that waits for them.
+    mutating func readBack(
+        _ count: Int,
+        outcome: Result<ByteChunk, any Error>,
+        for waiting: ReaderContinuation
+    ) -> [Action] {
+        isReadingBack = false
+        if case .failed(let error) = transfer, spillFile == nil { return [.resumeReader(waiting, .failure(error))] }
         switch outcome {
         case .success(let chunk):
             buffer.readBack(count)
-            return .success(chunk)
+            return [.resumeReader(waiting, .success(chunk))]
         case .failure(let error):
             let failure = TransferFailure.spillFailed(error, progress: progress)
-            if case .running = transfer { transfer = .failed(failure) }
-            return .failure(failure)
+            let actions = fail(failure, keepsBuffer: false, overrides: true)
+            return [.resumeReader(waiting, .failure(failure))] + actions
         }
     }
 
@@ -453,6 +460,7 @@ struct ExchangeState {
         case .spilled(let offset, let count):
             guard let spillFile else { return [] }
             reader = nil
+            isReadingBack = true
             return [.readBack(waiting, spillFile, offset: offset, count: count)]
         case .empty:
             switch transfer {

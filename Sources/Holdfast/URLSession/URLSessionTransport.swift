@@ -140,6 +140,15 @@ public final class URLSessionTransport: Transport {
         guard let url = request.url else {
             throw ServiceError(.badRequest, "The request has no URL. Set one.", progress: .notSent)
         }
+        // Foundation on Linux would connect for ftp.
+        guard ["http", "https"].contains(url.scheme?.lowercased()) else {
+            throw TransferFailure.serviceError(
+                for: URLError(.unsupportedURL),
+                url: url,
+                progress: .notSent,
+                connectionReused: false
+            )
+        }
         try request.checkHead()
         let upload = try await prepare(request, body: body, context: context)
         var limits = limits

@@ -262,7 +262,7 @@
             // A decision as outcome, reason and clause.
             function decisionText(decision) {
               if (!decision) return [element("span", {classes: "why", text: "–"})];
-              const isStale = decision.outcome === "hit" && !["fresh", "condition"].includes(decision.reason);
+              const isStale = decision.outcome === "hit" && decision.reason !== "fresh";
               const kind = isStale ? "stale" : outcomeClass[decision.outcome] ?? "bypasses";
               const parts = [
                 element("span", {classes: "mark t-" + kind, text: decision.outcome}),

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Proxy
+    internal import Foundation
     public import Holdfast
     public import HoldfastSemantics
     public import HoldfastStorage
@@ -341,10 +342,11 @@
             await admin.withLock { $0 }?.close()
         }
 
-        /// The system's error number for a failure to listen, such as `EADDRINUSE`; nil for other errors.
+        /// The system's error number for a failure to listen, such as `EADDRINUSE`, or `EEXIST` if there is something other than a
+        /// socket at the path of one; nil for other errors.
         public static func systemErrorNumber(_ error: any Error) -> Int32? {
             if let error = error as? ProxyListenError { return systemErrorNumber(error.cause) }
-            return (error as? IOError)?.errnoCode
+            return error is UnixDomainSocketPathWrongType ? EEXIST : (error as? IOError)?.errnoCode
         }
 
         private static func transportConfiguration(

@@ -156,8 +156,9 @@ public struct CacheOptions: Sendable, Hashable {
     /// How long after it becomes stale a response may be used if no response arrives at all; one day by default, zero for never
     /// (RFC 9111 §4.2.4).
     ///
-    /// Only responses with a lifetime or a validator are used: about others, their server has said nothing at all. Such a
-    /// response has `source == .stale` and a Cache-Status field, and counts as `staleOnError`, not as a hit.
+    /// Only responses with a lifetime or a validator are used: about others, their server has said nothing at all. A stored
+    /// 500, 502, 503 or 504 is not used either. If `stale-if-error` allows more, that applies. Such a response has
+    /// `source == .stale` and a Cache-Status field, and counts as `staleOnError`, not as a hit.
     public var staleWhenDisconnected: Duration = .seconds(86_400)
 
     /// How long a call waits for the origin if there is a stale response that may be used instead; nil, the default: as long as
@@ -261,7 +262,8 @@ public struct CacheDirective: Sendable, Hashable {
     /// How long the response must stay fresh from now on; nil leaves it to the request's fields.
     public var minFresh: Duration?
 
-    /// Use any stored response that matches, whatever its age and whatever it says about revalidation.
+    /// Use any stored response that matches, whatever its age and whatever it says about revalidation. One with `no-store`, which
+    /// only a fixed lifetime can have kept, is used only while the options fix one.
     public var ignoresAge: Bool
 
     /// How long to wait for the origin if there is a stale response that may be used instead; nil leaves it to the cache's

@@ -51,10 +51,6 @@ public struct CacheReason: Sendable, Hashable, CustomStringConvertible {
     public static let disconnected = CacheReason(code: "disconnected", section: "RFC 9111 §4.2.4")
     /// The origin took longer than the caller waits if there is a stale response to use.
     public static let patience = CacheReason(code: "patience", section: "RFC 9111 §4.2.4")
-    /// The caller's own condition was answered from the store.
-    public static let condition = CacheReason(code: "condition", section: "RFC 9111 §4.3.2")
-    /// The exchange of an equal call answered.
-    public static let collapsed = CacheReason(code: "collapsed", section: "RFC 9111 §4")
     /// The call waited while another process that shares the store fetched the same response, and was answered with what that
     /// process stored.
     public static let filledElsewhere = CacheReason(code: "filled-elsewhere", section: "RFC 9111 §4")

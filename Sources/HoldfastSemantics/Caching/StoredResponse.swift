@@ -112,7 +112,7 @@ public struct StoredResponse: Sendable, Hashable {
 
     /// A response that was stored with its facts.
     ///
-    /// - Parameter facts: those of the head with this target list.
+    /// - Parameter facts: those of the head; with another target list than this one, the fields are read again.
     package init(
         _ facts: ResponseFacts,
         target: TargetURI,
@@ -122,13 +122,24 @@ public struct StoredResponse: Sendable, Hashable {
         needsConfirmation: Bool,
         targetedFields: [FieldName]
     ) {
+        let head = ResponseHead(status: facts.status, fields: fields)
         reading = Reading(
             target: target,
             method: method,
             nominated: nominated,
-            head: ResponseHead(status: facts.status, fields: fields),
+            head: head,
             targetedFields: targetedFields,
-            facts: facts
+            facts: facts.targetsHash == ResponseFacts.hash(targetedFields)
+                ? facts
+                : ResponseFacts(
+                    head,
+                    requestTime: facts.requestTime,
+                    responseTime: facts.responseTime,
+                    contentDecoded: facts.contentDecoded,
+                    givenLifetime: facts.givenLifetime,
+                    targetedFields: targetedFields,
+                    hasWeakDate: facts.flags.contains(.weakDate)
+                )
         )
         confirmationReason = needsConfirmation ? .softPurged : nil
         requestOrder = HybridTimestamp(facts.requestTime)

@@ -60,9 +60,12 @@ public struct CacheControl: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - name: the directive's name; if it is not a token, nothing changes, since it could not be written.
-    ///   - argument: its argument, or nil for none; quoted when written, if necessary.
+    ///   - argument: its argument, or nil for none; quoted when written, if necessary. If it contains a line end or another
+    ///     control character except tab, nothing changes either.
     public mutating func set(_ name: String, to argument: String? = nil) {
         guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else { return }
+        // RFC 9110 §5.6.4: no escape makes one of these part of a quoted string.
+        guard !(argument ?? "").utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else { return }
         let directive = Directive(name: name, argument: argument)
         guard let first = directives.firstIndex(where: { $0.name == directive.name }) else {
             return directives.append(directive)
@@ -193,10 +196,11 @@ extension CacheControl {
     /// `no-store`.
     public var noStore: Bool { has("no-store") }
 
-    /// `no-cache`, for the whole response or some fields; a malformed list counts as unqualified.
+    /// `no-cache`, for the whole response or some fields; a list that is malformed or names a field that a cache needs for its
+    /// decisions, such as Vary, counts as unqualified.
     public var noCache: FieldNameForm { fieldNames("no-cache") }
 
-    /// `private`, for the whole response or some fields; a malformed list counts as unqualified.
+    /// `private`, for the whole response or some fields; the list is read like that of ``noCache``.
     public var `private`: FieldNameForm { fieldNames("private") }
 
     /// `public`; with an argument, which it cannot have, it allows nothing.
@@ -271,8 +275,11 @@ extension CacheControl {
             guard let argument = directive.argument else { return .unqualified }
             let members = FieldScanner.members(of: argument)
             let valid = members.compactMap { FieldName($0) }
-            // "*" is a token, so it could name a field, but it is meant as all of them.
-            guard !valid.isEmpty, valid.count == members.count, !valid.contains("*") else { return .unqualified }
+            // "*" is a token, so it could name a field, but it is meant as all of them; and without the ruling ones nothing can be
+            // decided.
+            guard !valid.isEmpty, valid.count == members.count,
+                !valid.contains(where: { $0 == "*" || FieldUpdate.ruling.contains($0) })
+            else { return .unqualified }
             names += valid
         }
         return isPresent ? .fields(names) : .absent

@@ -39,12 +39,6 @@ package struct CacheGroups: Sendable, Hashable {
     /// Whether there are no groups.
     package var isEmpty: Bool { names.isEmpty }
 
-    /// Whether both have a group in common; the origins must be compared separately.
-    package func intersects(_ other: CacheGroups) -> Bool {
-        guard !isEmpty, !other.isEmpty else { return false }
-        return !Set(names).isDisjoint(with: other.names)
-    }
-
     private init(names: [String]) { self.names = names }
 
     private static func names(in fields: HeaderFields, _ field: FieldName) -> [String] {

@@ -61,7 +61,7 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
     public init(stringLiteral name: StaticString) {
         let text = name.description
         guard let valid = FieldName(text) else {
-            preconditionFailure("\"\(text)\" is not a field name; write a token such as \"X-Request-ID\"")
+            fatalError("\"\(text)\" is not a field name; write a token such as \"X-Request-ID\"")
         }
         self = valid
     }

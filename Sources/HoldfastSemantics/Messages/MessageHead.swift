@@ -52,7 +52,7 @@ public struct RequestHead: Sendable, Hashable {
         guard fields.contains(.host) else { return false }
         let named = fields.values(of: .host)
         guard named.count == 1, let name = named.first,
-            let asked = try? TargetURI("\(target.scheme)://\(name)/"), asked.userinfo == nil
+            let asked = TargetURI(scheme: target.scheme, authority: name)
         else { return true }
         return asked.origin != target.origin
     }

@@ -44,6 +44,14 @@ public struct TargetURI: Sendable, Hashable, CustomStringConvertible {
         layout = parsed.layout
     }
 
+    /// The root of an authority without userinfo, as in a Host field; nil if the text is anything else (RFC 3986 §3.2).
+    init?(scheme: String, authority: some StringProtocol) {
+        guard !authority.utf8.contains(where: { "/?#@".utf8.contains($0) }),
+            let root = try? TargetURI("\(scheme)://\(authority)/")
+        else { return nil }
+        self = root
+    }
+
     /// Maps an IRI, or text typed by a person, to a URI and parses that (RFC 3987 §3.1 step 2).
     ///
     /// Characters outside ASCII become percent-encoded UTF-8 without Unicode normalization. After the authority, printable ASCII

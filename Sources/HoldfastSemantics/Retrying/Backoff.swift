@@ -12,10 +12,10 @@ public struct Backoff: Sendable, Hashable {
     /// The growth factor from one retry to the next; 2 by default, less than 1 counts as 1.
     public var multiplier: Double
 
-    /// The highest ceiling; 20 s by default.
+    /// The highest ceiling; 20 s by default. Waits for the budget, a gate or the learned rate come on top.
     public var cap: Duration
 
-    /// The shortest delay; 0 by default.
+    /// The shortest delay, where the ceiling of the retry is not less; 0 by default.
     public var floor: Duration
 
     /// How a delay is spread below its ceiling; full by default.

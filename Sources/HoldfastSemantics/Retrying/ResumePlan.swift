@@ -108,7 +108,7 @@ package struct ResumePlan: Sendable, Hashable {
 
     /// Evaluates the head of the answer to a resume, and learns the length of the whole from it.
     ///
-    /// Only a 206 is the rest, with the same strong ETag and the same content coding, whose Content-Range begins where the bytes
+    /// Only a 206 is the rest, with the same strong ETag and no other content coding, whose Content-Range begins where the bytes
     /// broke off, reaches the end, and gives the same length as the first head (RFC 9110 §14.4, §15.3.7.3). A 200 means that the
     /// representation changed. A 500, 502, 503 or 504 is temporary unless its Retry-After asks for a pause.
     ///
@@ -131,7 +131,8 @@ package struct ResumePlan: Sendable, Hashable {
     private func rest(in response: ResponseHead, contentDecoded: Bool) -> Range<Int64>? {
         guard !contentDecoded, !MultipartByteRanges.isContent(of: response.fields),
             let other = response.entityTag, tag.strongMatches(other),
-            response.fields[.contentEncoding] == coding,
+            // The tag is of one coding, and a 206 to If-Range need not repeat which (RFC 9110 §15.3.7).
+            response.fields[.contentEncoding] ?? coding == coding,
             let range = ContentRange(response.fields), let interval = range.interval, let length = range.completeLength,
             interval.lowerBound == offset, interval.upperBound == length,
             completeLength.map({ $0 == length }) ?? true

@@ -74,7 +74,7 @@ public struct RetryBudget: Sendable, Hashable {
     /// A bucket of tokens that retries empty and successes fill.
     ///
     /// A call that succeeds without a retry adds `reward`; a retry that succeeds returns its cost; failures return nothing. The
-    /// bucket starts full, so each new process may make a burst of retries. A hedge costs as much as a transient retry.
+    /// bucket starts full, so each new process may make a burst of retries. A hedge counts as a transient retry.
     ///
     /// - Parameters:
     ///   - capacity: the most tokens; 500 by default, 1 to 1,000,000,000, as for each cost.
@@ -304,10 +304,11 @@ package struct RetryBudgetState: Sendable, Hashable {
         now: Duration,
         using generator: inout some RandomNumberGenerator
     ) -> [Call] {
-        let isHedge = grant?.cause == .hedge
         if pool != nil {
             // A hedge was paid for at its start, and the attempt that it belongs to shows the state of the server.
-            if isHedge { return [] }
+            if let grant, grant.cause == .hedge {
+                return succeeded ? giveBack(grant, now: now, using: &generator) : []
+            }
             pool?.ended(started: grant?.started, succeeded: succeeded, now: now, using: &generator)
             // The failure of a first attempt changes nothing for waiting retries.
             if grant == nil, !succeeded { return [] }
@@ -319,7 +320,7 @@ package struct RetryBudgetState: Sendable, Hashable {
         case .ratio:
             break
         case .tokens(var tokens):
-            guard succeeded, !isHedge else { return [] }
+            guard succeeded else { return [] }
             if let grant { tokens.add(grant.cost) } else { tokens.reward() }
             balance = .tokens(tokens)
         case .throttle(var throttle):

@@ -199,7 +199,7 @@ package struct RetryPool: Sendable, Hashable {
         inFlight = max(0, inFlight - 1)
     }
 
-    /// Gives back the token of a hedge that was not made.
+    /// Gives back the token of a hedge that was not made, or that succeeded.
     mutating func giveBackHedge() {
         tokens = min(rules.capacity, tokens + 1)
     }

@@ -85,6 +85,8 @@ package enum Retryability {
         case .conflict: request.bearsIdempotencyKey ? .throttled : .never(.notRetryable)
         case .expectationFailed: request.contains(.expect) ? .unprocessed : .never(.notRetryable)
         case .requestTimeout, .internalServerError, .badGateway, .gatewayTimeout: .ambiguous
+        // Registered, but not in the list, by which a cache would say that it understands it.
+        case 510: .never(.notRetryable)
         default:
             // A server error with an unknown code counts as a 500 (RFC 9110 §15).
             head.status.isServerError && !head.status.isRegistered ? .ambiguous : .never(.notRetryable)

@@ -19,12 +19,11 @@ extension RetryRules {
     /// What a response says about the next attempt, from the fields that these rules obey.
     ///
     /// Explicit waits come first: Retry-After and the vendors' fields, the longest of them. Without one, an exhausted quota counts
-    /// (its longest reset), but not on a redirect, which costs another request anyway. Retry-After is read on every status: RFC
-    /// 9110 §10.2.3 defines it for 503 and 3xx, RFC 6585 §4 for 429, RFC 9110 §15.5.14 for 413, and on any other failure a server
-    /// that gives a time has a reason.
+    /// (its longest reset), but not for a 3xx. Retry-After is read on every status: RFC 9110 §10.2.3 defines it for 503 and 3xx,
+    /// RFC 6585 §4 for 429, RFC 9110 §15.5.14 for 413, and on any other failure a server that gives a time has a reason.
     ///
     /// - Parameters:
-    ///   - head: a response that is a failure or a redirect.
+    ///   - head: a response that is a failure.
     ///   - receivedAt: when it arrived.
     package func hint(_ head: ResponseHead, receivedAt: Timestamp) -> ServerHint {
         let quota = head.status.isRedirection ? nil : quotaWait(head, receivedAt: receivedAt, assumesNothingLeft: true)
@@ -36,7 +35,7 @@ extension RetryRules {
 
     /// The wait that the server asks for, counted from the receipt of its answer; nil if it asks for none.
     ///
-    /// It is not limited here. It is read from a failed response and, before a redirect is followed, from a 3xx.
+    /// It is not limited here.
     package func serverDelay(_ failed: FailedExchange) -> Duration? {
         guard case .response(let head) = failed.outcome else { return nil }
         return hint(head, receivedAt: failed.receivedAt).wait
@@ -88,9 +87,9 @@ extension RetryRules {
 extension RetryRules {
     /// Decides when to follow a redirect; a pure function of its inputs.
     ///
-    /// A redirect with Retry-After asks for a wait before the request to its target (RFC 9110 §10.2.3). As after a failure, the
-    /// wait is never shorter than that, up to half of it (5 s at most) is added at random, and a wait that does not fit the rules
-    /// or the time left is not begun.
+    /// A redirect with Retry-After asks for a wait before the request to its target (RFC 9110 §10.2.3); fields of vendors are not
+    /// read, since they are about sending the same request again. As after a failure, the wait is never shorter than that, up to
+    /// half of it (5 s at most) is added at random, and a wait that does not fit the rules or the time left is not begun.
     ///
     /// - Parameters:
     ///   - redirect: the head of the 3xx response.

@@ -108,7 +108,7 @@ extension ServiceClient {
         let own = try request.header
         header = header + own
         if request.authorizationRequirement == .required, credential == nil, header[.authorization] == nil,
-            pipeline.configuration.authorization == nil
+            pipeline.configuration.authorization?.covers(urlRequest) != true
         {
             throw ServiceError(
                 .authorizationFailed,
@@ -127,12 +127,26 @@ extension ServiceClient {
 
     /// The URL a request goes to.
     func url<R: Request>(of request: R) throws -> URL {
-        return try ServiceURL.make(
+        try url(of: request, route: try request.routes, query: try request.query)
+    }
+
+    private func url<R: Request>(of request: R, route: HttpRoute, query: HttpQuery) throws -> URL {
+        try ServiceURL.make(
             base: (request.url ?? service.apiUrl).urlText,
             isSecure: request.usesSecureProtocol,
             isSecureByDefault: service.usesSecureProtocol,
-            route: try request.routes,
-            query: try request.query
+            route: route,
+            query: query
+        )
+    }
+
+    /// The call of a request that could not be built, with as much of its URL as is valid.
+    func subject<R: Request>(of request: R) -> CallSubject {
+        let url = (try? url(of: request)) ?? (try? url(of: request, route: HttpRoute(), query: HttpQuery()))
+        return CallSubject(
+            method: request.method,
+            url: url.map { RedactedURL($0) },
+            operationName: CallLogger.operationName(of: request)
         )
     }
 }

@@ -80,8 +80,9 @@ extension ServiceClient {
         let built: BuiltRequest
         do {
             built = try await build(request, until: deadline)
-        } catch {
-            if error.isCancellation || Task.isCancelled { throw CancellationError() }
+        } catch let unnamed {
+            if unnamed.isCancellation || Task.isCancelled { throw CancellationError() }
+            let error = unnamed.refusing(subject(of: request))
             await fail(request, error: error, hooks: requestHooks[...])
             throw error
         }
@@ -163,7 +164,8 @@ extension ServiceClient {
         while true {
             let notes = CallNotes<R.Result>(built.urlRequest)
             defer { notes.end() }
-            let options = options(of: request, built: built, origin: origin, deadline: deadline, notes: notes)
+            var options = options(of: request, built: built, origin: origin, deadline: deadline, notes: notes)
+            options.renewal = origin.map { bringingUpToDate(request, built: $0, isFollowing: redirects > 0) }
             do {
                 var response = try await pipeline.send(built.urlRequest, body: built.body, options: options)
                 let value = try await value(of: &response, request: request, deadline: deadline, notes: notes)
@@ -203,7 +205,6 @@ extension ServiceClient {
         if options.operationName == nil { options.operationName = CallLogger.operationName(of: request) }
         options.credentialFields += built.credentialFields
         options.acceptance = acceptance(of: request, deadline: deadline, notes: notes)
-        if let origin { options.prepare.append(bringingUpToDate(request, built: origin)) }
         // If the call went on to another origin, the pipeline sees that origin as its first.
         if origin == nil || request.authorizationRequirement == .none { options.usesAuthorization = false }
         if origin == nil { options.isForeignHop = true }
@@ -213,10 +214,14 @@ extension ServiceClient {
 
     /// Before a retry and after a redirect, builds the head again and sends what differs: there may be a new token by then.
     ///
-    /// After a redirect only fields that were sent along are updated; the others were removed on purpose.
-    private func bringingUpToDate<R: Request>(_ request: R, built: BuiltRequest) -> PrepareStep {
+    /// Only fields that are as they were built are updated; hooks changed the others on purpose. After a redirect none are
+    /// added.
+    ///
+    /// - isFollowing: whether the request's `handle` redirected the call.
+    private func bringingUpToDate<R: Request>(_ request: R, built: BuiltRequest, isFollowing: Bool) -> PrepareStep {
         { urlRequest, context in
-            guard context.attempt > 1 || context.redirectCount > 0 else { return }
+            let isRedirected = isFollowing || context.redirectCount > 0
+            guard context.attempt > 1 || isRedirected else { return }
             let newest = try await head(of: request, contentType: built.contentType)
             let before = built.urlRequest.allHTTPHeaderFields ?? [:]
             let after = newest.allHTTPHeaderFields ?? [:]
@@ -224,14 +229,14 @@ extension ServiceClient {
                 // The content goes out as it was built, and a boundary in its type belongs to it. The key says that this is the same
                 // operation, which is why it may be sent again (draft-ietf-httpapi-idempotency-key-header §2.2).
                 if [.contentType, .idempotencyKey].contains(FieldName(name)) { continue }
-                let isOwn = before[name] != nil && urlRequest.value(forHTTPHeaderField: name) == before[name]
-                guard context.redirectCount == 0 || isOwn else { continue }
+                guard urlRequest.value(forHTTPHeaderField: name) == before[name], before[name] != nil || !isRedirected
+                else { continue }
                 // Another origin does not get newer values; it gets again what it was first sent.
                 if context.isForeignHop, !NonCredentialFields.contains(named: name) { continue }
                 urlRequest.setValue(after[name], forHTTPHeaderField: name)
             }
-            // The server decides where a redirect leads.
-            guard context.redirectCount == 0, !context.isForeignHop else { return }
+            // Whoever redirects decides where to.
+            guard !isRedirected, !context.isForeignHop else { return }
             urlRequest.takeQuery(of: newest, inPlaceOf: built.urlRequest)
         }
     }

@@ -60,20 +60,19 @@ extension Error {
         }
         return error
     }
+
+    /// The error of a request that could not be built, with the call it belongs to.
+    func refusing(_ call: @autoclosure () -> CallSubject) -> any Error {
+        guard var refusal = self as? WebServiceError else { return naming(call()) }
+        if refusal.call == nil { refusal.call = call() }
+        return refusal
+    }
 }
 
 extension ServiceError {
     /// The error for a request that cannot be sent as it is.
     static func badRequest(_ message: String, cause: (any Error)? = nil) -> ServiceError {
         ServiceError(.badRequest, message, cause: cause, progress: .notSent)
-    }
-
-    /// The error of the second of two tasks that read one body at the same time.
-    static var secondReader: ServiceError {
-        ServiceError(
-            .badRequest,
-            "Two tasks read one streamed body at a time; let one task read it, or collect it first."
-        )
     }
 
     /// Runs `encode`. If it throws anything but a ``ServiceError``, that is the cause of one.
@@ -95,10 +94,16 @@ extension ServiceError {
 
     /// The error for accepted content that is not what was expected.
     static func decodingFailed(as type: Any.Type, cause: any Error, _ response: Response) -> ServiceError {
+        let status = response.status.rawValue
+        let message =
+            response.body.bytesInMemory?.isEmpty == true
+            ? "The response (status \(status)) has no content, so it cannot be decoded as \(type); expect no result, or "
+                + "find out why the server sent none."
+            : "The content of the response (status \(status)) cannot be decoded as \(type); compare the type with the "
+                + "content, which is in this error's `response`."
         var error = ServiceError(
             .decodingFailed,
-            "The content of the response (status \(response.status.rawValue)) cannot be decoded as \(type); compare the type "
-                + "with the content, which is in this error's `response`.",
+            message,
             cause: cause,
             progress: .headReceived,
             response: response

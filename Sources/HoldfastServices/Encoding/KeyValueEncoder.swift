@@ -14,8 +14,8 @@ public import Foundation
 /// `Decimal` their usual text, an enum's case without associated values its name. Empty arrays and objects have no pairs.
 /// Dictionaries are sorted by their keys and a `Set` in ascending order (by text if its elements have no order), so equal
 /// values give equal pairs in every process. Values without a text, such as `nan`, and values that are not objects (a number, a
-/// string, an array at the top) fail with `EncodingError`. So do nested keys with brackets (or dots, if these show nesting),
-/// because a server would read them as another name.
+/// string, an array at the top) fail with `EncodingError`. So do nested keys that are empty or have brackets (or dots, if
+/// these show nesting), because a server would read them as another name.
 public struct KeyValueEncoder: Sendable {
     /// How a `Date` is written; as milliseconds since 1970 by default, as in ``HttpQuery``.
     public var dates: DateFormat = .millisecondsSince1970

@@ -174,14 +174,14 @@ struct KeyValueWriter {
     private func nested(_ property: String, in name: String) throws -> String {
         let isInBrackets = encoder.nesting.style == .brackets
         let marks = isInBrackets ? "[]" : ".[]"
-        guard !property.contains(where: { marks.contains($0) }) else {
+        guard !property.isEmpty, !property.contains(where: { marks.contains($0) }) else {
             throw EncodingError.invalidValue(
                 String.self,
                 EncodingError.Context(
                     codingPath: [],
                     debugDescription:
-                        "A key in \(name) contains one of \(marks), so a server would read it as another name. "
-                        + "Use other keys, or send it as JSON."
+                        "A key in \(name) is empty or contains one of \(marks), so a server would read it as another "
+                        + "name. Use other keys, or send it as JSON."
                 )
             )
         }

@@ -103,17 +103,12 @@ struct EndpointInput: Sendable {
                     progress: .notSent
                 )
             }
-            do {
-                return try format.encoder.encode(input, for: coding)
-            } catch let error as ServiceError {
-                throw error
-            } catch {
-                throw ServiceError(
-                    .encodingFailed,
-                    "\(Input.self) cannot be written as \(format); see the cause.",
-                    cause: withoutValue(error),
-                    progress: .notSent
-                )
+            return try ServiceError.encoding("\(Input.self) as \(format)") {
+                do {
+                    return try format.encoder.encode(input, for: coding)
+                } catch {
+                    throw withoutValue(error)
+                }
             }
         }
     }

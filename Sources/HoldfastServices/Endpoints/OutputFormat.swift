@@ -68,8 +68,7 @@ extension EndpointOutput where Output: Decodable {
 
     private static func value(of response: Response, content: Data, coding: EndpointCoding) throws -> Output {
         if Output.self == Data.self, let data = content as? Output { return data }
-        if Output.self == String.self, let text = String(data: content, encoding: .utf8) as? Output { return text }
-        if content.isEmpty {
+        if content.isEmpty, Output.self != String.self {
             if let type = Output.self as? any ExpressibleByNilLiteral.Type,
                 let absent = type.init(nilLiteral: ()) as? Output
             {
@@ -85,8 +84,12 @@ extension EndpointOutput where Output: Decodable {
             )
         }
         if Output.self == Data?.self, let data = content as? Output { return data }
-        if Output.self == String?.self, let text = String(data: content, encoding: .utf8) as? Output { return text }
         do {
+            if Output.self == String.self || Output.self == String?.self,
+                let text = try ServiceError.text(of: content) as? Output
+            {
+                return text
+            }
             return try type(of: coding.endpoint).outputFormat.decoder.decode(Output.self, from: content, for: coding)
         } catch {
             throw ServiceError.decodingFailed(as: Output.self, cause: error, response)

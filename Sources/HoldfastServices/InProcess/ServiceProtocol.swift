@@ -39,7 +39,8 @@ public protocol ServiceProtocol: Sendable {
     /// Answers a request.
     ///
     /// - Parameters:
-    ///   - request: the request that was sent; its content is in `httpBody`.
+    ///   - request: the request that was sent; its content is in `httpBody`, or unread in the `httpBodyStream` that the
+    ///     caller gave it, to which no limit applies.
     ///   - response: a template with status 200 and the request's URL; return it unchanged, or make another one from it.
     ///   - responseReturn: gives the response to the caller. Call it once, before the others.
     ///   - dataReturn: gives bytes to the caller, who gets them at once. May be called any number of times.

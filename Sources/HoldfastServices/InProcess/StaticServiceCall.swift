@@ -98,29 +98,27 @@ final class ServiceThreads: Sendable {
 
     func run(_ work: @escaping @Sendable () -> Void) {
         let isDue = state.withLock { state in
-            guard state.running < limit else {
-                state.waiting.append(work)
-                return false
-            }
+            state.waiting.append(work)
+            guard state.running < limit else { return false }
             state.running += 1
             return true
         }
         guard isDue else { return }
+        // It takes each piece itself, so that it holds none that is done: the call of one may wait for its release.
         let thread = Thread {
-            var work = work
-            while true {
-                work()
-                let next = self.state.withLock { state in
-                    let next = state.waiting.popFirst()
-                    if next == nil { state.running -= 1 }
-                    return next
-                }
-                guard let next else { return }
-                work = next
-            }
+            while let work = self.next() { work() }
         }
         thread.name = "holdfast.service"
         thread.start()
+    }
+
+    /// The next piece for a thread; nil if there is none and the thread ends.
+    private func next() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            let next = state.waiting.popFirst()
+            if next == nil { state.running -= 1 }
+            return next
+        }
     }
 }
 

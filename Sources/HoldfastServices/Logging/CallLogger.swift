@@ -192,7 +192,8 @@ extension CallLogger: RequestHook {
 
     /// The name of a typed call in logs and for observers.
     static func operationName<R: Request>(of request: R) -> String {
-        (type(of: request) as? any EndpointRequest.Type)?.callName ?? String(describing: R.self)
+        if let page = request as? any PageRequest { return operationName(of: page.base) }
+        return (type(of: request) as? any EndpointRequest.Type)?.callName ?? String(describing: R.self)
     }
 }
 

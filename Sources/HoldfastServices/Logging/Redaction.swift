@@ -11,8 +11,8 @@ public import HoldfastSemantics
 /// letters and digits: `X-Api-Key`, `api_key`, `subscriptionKey` and `user[apiKey]` are all secret. The value of a field or
 /// argument that is neither secret nor in ``shownFields`` or ``shownArguments`` is replaced by a mark such as `<#3f09ac>`
 /// unless it has less than four characters; so is a part of a query or form that has no name. Properties of JSON are shown
-/// unless their names are secret. It is better to hide too much than too little. Paths are shown unchanged, so keep secrets out
-/// of paths, or hide them with ``finally``.
+/// unless their names are secret, or they are the `value` of an object whose `name` or `key` is a secret name. It is better to
+/// hide too much than too little. Paths are shown unchanged, so keep secrets out of paths, or hide them with ``finally``.
 public struct Redaction: Sendable {
     /// The text that replaces a secret.
     public static let mark = "<redacted>"
@@ -391,8 +391,13 @@ struct Redactor {
         switch value {
         case let object as [String: Any]:
             var shown: [String: Any] = [:]
+            // Lists of fields or settings have the name of each as a property, too.
+            let namesSecret = object.contains { name, part in
+                guard ["name", "key"].contains(name.lowercased()), let text = part as? String else { return false }
+                return redaction.isSecret(text)
+            }
             for (name, part) in object {
-                if redaction.isSecret(name) {
+                if redaction.isSecret(name) || namesSecret && name.lowercased() == "value" {
                     noteAll(part)
                     shown[name] = Redaction.mark
                 } else {

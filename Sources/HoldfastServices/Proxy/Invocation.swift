@@ -180,7 +180,10 @@ struct ProxyService: HttpService {
         case .unacceptableStatus:
             guard let response = error.response else { return error }
             return WebServiceError(response, because: error)
-        case .encodingFailed, .decodingFailed:
+        case .encodingFailed:
+            return error.cause ?? error
+        case .decodingFailed where error.response != nil:
+            // From `accept`; a transport that cannot decode a content has no response, and its cause is its own affair.
             return error.cause ?? error
         default:
             return error.urlErrorOfSameMeaning ?? error

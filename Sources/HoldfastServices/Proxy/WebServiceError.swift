@@ -17,6 +17,8 @@ public struct WebServiceError: LocalizedError, Sendable, CustomStringConvertible
     public let retryAfter: Duration?
     /// What is known about the underlying call, attempts included; nil if nothing was sent, and in errors that you create.
     public let serviceError: ServiceError?
+    /// The call that was not sent, without a path or arguments that are invalid.
+    var call: CallSubject?
 
     /// Creates an error, for example for tests.
     public init(statusCode: Int, errorDescription: String?, response: Response? = nil, retryAfter: Duration? = nil) {
@@ -44,7 +46,7 @@ public struct WebServiceError: LocalizedError, Sendable, CustomStringConvertible
     public var content: Data { response?.body.bytesInMemory?.data ?? Data() }
 
     public var description: String {
-        (serviceError?.subject.map { "\($0): " } ?? "")
+        ((serviceError?.subject ?? call).map { "\($0): " } ?? "")
             + "status \(statusCode): \(errorDescription ?? "no description")"
     }
 }

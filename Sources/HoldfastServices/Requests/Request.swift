@@ -146,9 +146,16 @@ extension Request where Result == Data {
 }
 
 extension Request where Result == String {
-    public func decode(_ data: Data) throws -> String {
-        guard let text = String(data: data, encoding: .utf8) else {
-            throw ServiceError(.decodingFailed, "The content is not UTF-8; decode it as Data.")
+    public func decode(_ data: Data) throws -> String { try ServiceError.text(of: data) }
+}
+
+extension ServiceError {
+    /// The text of bytes that have to be UTF-8.
+    ///
+    /// - name: what they are, for the error.
+    static func text(of bytes: Data, named name: String = "content") throws -> String {
+        guard let text = String(data: bytes, encoding: .utf8) else {
+            throw ServiceError(.decodingFailed, "The \(name) is not UTF-8; decode it as Data.")
         }
         return text
     }

@@ -25,7 +25,8 @@ enum ServiceURL {
     ) throws -> URL {
         let isSecure = isSecure ?? isSecured(base) ?? isSecureByDefault
         // By scalars: an accent behind a "?" makes one Character of both.
-        let rest = Substring(withoutScheme(base).unicodeScalars.prefix { $0 != "#" })
+        let afterScheme = withoutScheme(base)
+        let rest = Substring(afterScheme.unicodeScalars.prefix { $0 != "#" })
         let place = Substring(rest.unicodeScalars.prefix { $0 != "?" })
         var queries = [PercentCoding.repair(Substring(rest[place.endIndex...].unicodeScalars.dropFirst()))]
         let authority = Substring(place.unicodeScalars.prefix { $0 != "/" })
@@ -40,7 +41,8 @@ enum ServiceURL {
         var text = "\(isSecure ? "https" : "http")://\(authority)\(path)"
         if !queries.isEmpty { text += "?" + queries.joined(separator: "&") }
         guard let url = URL(string: text), isUnambiguous(url, authority: authority) else {
-            let shown = place[(authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? place.startIndex)...]
+            let start = authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? place.startIndex
+            let shown = base[..<afterScheme.startIndex] + place[start...]
             throw ServiceError.badRequest(
                 "\(String(reflecting: String(shown))) names no host as in api.example.com/v2; correct the service's apiUrl "
                     + "or the request's url."

@@ -5,10 +5,11 @@ internal import HoldfastStorage
 
 /// The hits of a cache that knows all future requests: how much could still be gained.
 ///
-/// ``Rule/furthest`` is Belady's algorithm (1966): the entry whose next use is furthest in the future is evicted. No policy has
-/// more hits if all entries have the same size. With different sizes, neither rule is a proven bound, and ``Rule/largest`` usually
-/// hits more objects. As for ``HitRateSimulator``, another size of a key is another version unless it is told otherwise; lives are
-/// ignored. Uses 4 bytes for each request.
+/// ``Rule/furthest`` is Belady's algorithm (1966): the entry whose next use is furthest in the future is evicted. If all entries
+/// have the same size, no policy that admits every response has more hits. A policy that rejects some, as several here do, can
+/// have more. With different sizes, neither rule is a proven bound, and ``Rule/largest`` usually hits more objects. As for
+/// ``HitRateSimulator``, another size of a key is another version unless it is told otherwise; lives are ignored. Uses 4 bytes
+/// for each request.
 public struct BeladyBound: Sendable {
     /// Which entry is evicted.
     public struct Rule: Sendable, Hashable, CustomStringConvertible {

@@ -275,7 +275,7 @@ extension RequestTrace {
             if bytes.isEmpty { break }
         }
         if requests.isEmpty {
-            throw TraceError(.empty, message: "\(path) has no request; write a line 'key size' for each.")
+            throw lines.nothingRead
         }
     }
 
@@ -341,9 +341,19 @@ struct TraceLines: Sendable {
     private var rest: [UInt8] = []
     private var line = 0
     private var mayBeHeader = true
+    /// The number of the line that was skipped as a header.
+    private var header: Int?
+
+    private static let notARequest = "is not 'key size', with the size in bytes as a whole number"
 
     /// Nothing read yet; `path` is for error messages.
     init(path: String) { self.path = path }
+
+    /// The error of a text without requests; what was skipped as a header may be a request that is written wrong.
+    var nothingRead: TraceError {
+        let advice = header.map { "line \($0) \(Self.notARequest)" } ?? "write a line 'key size' for each"
+        return TraceError(.empty, message: "\(path) has no request; \(advice).")
+    }
 
     /// Parses the next bytes and adds the requests of the complete lines, and at the end of the last line.
     mutating func append(
@@ -375,9 +385,10 @@ struct TraceLines: Sendable {
         guard fields.count >= 2, let size = Self.number(fields[1]) else {
             if mayBeHeader {
                 mayBeHeader = false
+                header = line
                 return
             }
-            throw malformed("is not 'key size', with the size in bytes as a whole number", at: line)
+            throw malformed(Self.notARequest, at: line)
         }
         mayBeHeader = false
         let time = fields.count > 2 ? Self.milliseconds(fields[2]) : nil

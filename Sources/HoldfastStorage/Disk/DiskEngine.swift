@@ -53,7 +53,7 @@ final class DiskEngine: Sendable {
 
     var statistics: StoreStatistics {
         var all = health.counters.all
-        all.entryCount = index.count
+        all.entryCount = health.isDisplaced ? 0 : index.count
         all.bytesUsed = quota.used
         all.capacity = quota.capacity
         return all

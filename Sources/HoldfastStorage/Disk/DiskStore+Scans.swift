@@ -5,7 +5,7 @@ internal import Synchronization
 
 extension DiskStore {
     public func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage {
-        try engine.health.checkOpen()
+        try engine.health.checkInPlace()
         let engine = engine
         return try await StorePage.gathered(after: cursor, limit: limit) { place, wanted throws(StoreError) in
             try await engine.page(from: place, limit: wanted) { row throws(StoreError) in
@@ -174,7 +174,7 @@ extension DiskStore: InspectableStore {
     public func verify(
         _ progress: @escaping @Sendable (VerificationProgress) -> Void
     ) async throws(StoreError) -> VerificationReport {
-        try engine.health.checkOpen()
+        try engine.health.checkInPlace()
         let engine = engine
         var report = VerificationReport()
         try await report.verify(bytes: engine.quota.used, progress: progress) { place throws(StoreError) in

@@ -18,6 +18,8 @@ public struct StoreOptions: Sendable, Hashable {
     ///
     /// An entry whose body is being read is not evicted if that would exceed the limit. Removals are always allowed, and open
     /// bodies can be read to their end: what they hold beyond the limit is not available for new entries until they are closed.
+    /// Removals that need more room than the store keeps for them throw `.noSpace`; they hold even so, and survive a crash once
+    /// there is room again, at the latest when the store is closed.
     public var maximumHeldBytes: Int?
 
     /// The default options.
@@ -77,8 +79,8 @@ public final class DiskStore: CacheStore {
     ///
     /// - Parameters:
     ///   - directory: an absolute path, whose parent exists. Other users must not be able to write to it.
-    ///   - capacity: the most bytes on disk, everything included; at least ``minimumCapacity``. A smaller one than before evicts at
-    ///     once.
+    ///   - capacity: the most bytes on disk, everything included; at least ``minimumCapacity``, and no more than 64 TiB are used.
+    ///     A smaller one than before evicts at once.
     ///   - maximumEntrySize: the most bytes of one entry (body, keys and description); by default a quarter of the capacity,
     ///     somewhat less below 64 MiB; never more than an empty store has room for.
     ///   - options: limits on space that no entry uses.
@@ -301,7 +303,9 @@ public final class DiskStore: CacheStore {
     ///
     /// A power loss soon afterward may cost the newest bodies that have files of their own; this is detected when they are read.
     ///
-    /// Open bodies can still be read.
+    /// Open bodies can still be read. If this process opens the directory again, those whose entries are gone do not count against
+    /// the new store's capacity, and a read of another throws `.superseded` once that store has removed the entry. A follower of a
+    /// writer that is neither committed nor abandoned goes on waiting.
     public func close() async {
         await engine.close()
     }

@@ -69,6 +69,12 @@ final class StoreHealth: Sendable {
         if isClosed { throw StoreError.closed }
     }
 
+    /// Throws if the store is closed, or its directory is gone.
+    func checkInPlace() throws(StoreError) {
+        try checkOpen()
+        if isDisplaced { throw StoreError.displaced }
+    }
+
     /// Whether a lookup that may be skipped is answered; this does not count down a pause.
     func answers(now: StoreInstant) -> Bool {
         note(now)

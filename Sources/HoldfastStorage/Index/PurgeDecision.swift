@@ -68,8 +68,13 @@ extension EntryDescription {
     /// If there are too many tags, the first 64 in byte order stay, so that every store keeps the same ones.
     var kept: EntryDescription {
         var tags = tags.filter { $0.utf8.count <= 1_024 }
-        if tags.count > 64 { tags = Set(tags.sorted().prefix(64)) }
+        if tags.count > 64 { tags = Set(tags.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.prefix(64)) }
         return EntryDescription(metadata: metadata.compacted(), uselessAfter: uselessAfter, tags: tags)
+    }
+
+    /// Whether it has a tag with the same UTF-8 bytes; strings are equal if they only look the same.
+    package func hasTag(_ tag: String) -> Bool {
+        tags.firstIndex(of: tag).map { tags[$0].utf8.elementsEqual(tag.utf8) } ?? false
     }
 
     /// The bytes of the metadata and the tags.
@@ -108,7 +113,7 @@ extension PurgeSelection {
     func takes(_ key: StoreKey, description: EntryDescription) -> Bool? {
         switch form {
         case .all: true
-        case .tag(let tag): description.tags.contains(tag)
+        case .tag(let tag): description.hasTag(tag)
         case .keyPrefix(let prefix): key.hasPrefix(prefix)
         case .matching: nil
         }

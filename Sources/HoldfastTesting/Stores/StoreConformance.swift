@@ -201,7 +201,18 @@ final class LawRun: Sendable {
 
     /// Adds a finding if the values differ.
     func equal<Value: Equatable>(_ value: Value, to expected: Value, for what: @autoclosure () -> String) {
-        if value != expected { report("\(what()): \(brief(value)), not \(brief(expected))") }
+        guard value != expected else { return }
+        if let bytes = value as? [UInt8], let others = expected as? [UInt8],
+            bytes.count > 16, bytes.count == others.count,
+            let index = bytes.indices.first(where: { bytes[$0] != others[$0] })
+        {
+            let place = "of \(bytes.count) bytes the first that differs is at \(index)"
+            return report("\(what()): \(place): \(bytes[index]), not \(others[index])")
+        }
+        let (seen, wanted) = (text(value), text(expected))
+        // What differs may come late in a long text.
+        let start = max(0, zip(seen, wanted).prefix { $0 == $1 }.count - 200)
+        report("\(what()): \(seen.dropFirst(start).prefix(400)), not \(wanted.dropFirst(start).prefix(400))")
     }
 
     /// Adds a finding unless `body` throws a ``StoreError`` with this code.
@@ -222,8 +233,24 @@ final class LawRun: Sendable {
         }
     }
 
-    private func brief(_ value: some Equatable) -> String {
-        if let bytes = value as? [UInt8], bytes.count > 16 { return "\(bytes.count) bytes" }
-        return String("\(value)".prefix(400))
+    /// A value as a finding shows it; entries have no description of their own.
+    private func text(_ value: Any) -> String {
+        switch value {
+        case let bytes as [UInt8] where bytes.count > 16: return "\(bytes.count) bytes"
+        case let description as EntryDescription:
+            let instant = description.uselessAfter
+            let end = instant == .distantFuture ? "never useless" : "useless after \(instant.milliseconds)"
+            return "\(readable(description.metadata.array)), \(end), tags \(description.tags.sorted())"
+        case let entry as StoredEntry:
+            let marks = (entry.isPinned ? ", pinned" : "") + (entry.needsValidation ? ", needs validation" : "")
+            return "\(readable(entry.key.bytes))/\(readable(entry.variant.bytes)) version \(entry.version.number), "
+                + "\(entry.bodyLength) bytes, stored at \(entry.storedAt.milliseconds)\(marks), "
+                + text(entry.description)
+        case let entries as [StoredEntry]: return "[" + entries.map { text($0) }.joined(separator: "; ") + "]"
+        case let entries as Set<StoredEntry>: return text(entries.sorted { $0.version < $1.version })
+        default: return "\(value)"
+        }
     }
+
+    private func readable(_ bytes: [UInt8]) -> String { String(validating: bytes, as: UTF8.self) ?? "\(bytes)" }
 }

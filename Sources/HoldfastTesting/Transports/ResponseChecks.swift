@@ -106,7 +106,7 @@ extension TransportConformance {
         ("Content-Length", .automatic, 300_000), ("chunked", .chunked, 300_000), ("until close", .untilClose, 300_000),
     ]
 
-    private static let memoryless = Check("an equal request is sent again, without what an earlier response set") { run in
+    private static let memoryless = Check("an equal request is sent again, without what a response set") { run in
         let origin = try await run.origin { _ in
             LoopbackReply(
                 fields: [("Cache-Control", "max-age=600"), ("ETag", "\"a\""), ("Set-Cookie", "a=1; Path=/")],

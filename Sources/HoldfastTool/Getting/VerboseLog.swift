@@ -56,7 +56,9 @@
                 if let status = event.status { return "\(attempt): status \(status)\(delay)" }
                 return "\(attempt): \(event.errorCode ?? "failed")\(delay)"
                     + ((event.error as? ServiceError).map { ", \($0.message)" } ?? "")
-            case .retryScheduled, .resendScheduled:
+            // With a delay, it was told before.
+            case .retryScheduled where event.delay ?? .zero > .zero: return nil
+            case .retryScheduled, .backoffAwaited, .resendScheduled:
                 let asked =
                     event.retryAfter.map { "; the server asked for \(HeadText.seconds($0)) (Retry-After)" } ?? ""
                 let why = [event.retryClass.map { "\($0)" }, event.name == .resendScheduled ? event.detail : nil]

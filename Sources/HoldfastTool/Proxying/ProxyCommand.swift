@@ -99,8 +99,8 @@
         )
         var disk: String?
 
-        @Option(help: ArgumentHelp("The most bytes that the directory may hold.", valueName: "size"))
-        var diskSize = ByteCount(1_000_000_000)
+        @Option(help: ArgumentHelp("The most bytes that the directory may hold. (default: 1GB)", valueName: "size"))
+        var diskSize: ByteCount?
 
         @Option(
             help: ArgumentHelp(
@@ -247,7 +247,9 @@
         }
 
         /// How many files the store will hold open.
-        private var storeFiles: Int { disk == nil ? 0 : DiskStore.openFiles(capacity: diskSize.bytes) }
+        private var storeFiles: Int { disk == nil ? 0 : DiskStore.openFiles(capacity: diskCapacity) }
+
+        private var diskCapacity: Int { diskSize?.bytes ?? 1_000_000_000 }
 
         /// The number of client connections to serve in a process that may open this many files, of which the store has `store`.
         ///
@@ -307,6 +309,7 @@
             configuration.limits.headLines = headerLines
             configuration.transport.headLines = max(configuration.transport.headLines, headerLines)
             configuration.transport.headBytes = max(configuration.transport.headBytes, headerLimit.bytes)
+            if diskSize != nil, disk == nil { throw CommandFailure.usage("--disk-size needs --disk") }
             if logFile != nil, log == .none {
                 throw CommandFailure.usage("--log-file needs --log access, decisions or json")
             }
@@ -400,12 +403,12 @@
             let directory = URL(fileURLWithPath: disk, isDirectory: true)
             do {
                 guard memory.bytes > 0 else {
-                    return try await .onDisk(at: directory, capacity: diskSize.bytes, options: cacheOptions)
+                    return try await .onDisk(at: directory, capacity: diskCapacity, options: cacheOptions)
                 }
                 return try await .tiered(
                     at: directory,
                     memory: memory.bytes,
-                    capacity: diskSize.bytes,
+                    capacity: diskCapacity,
                     options: cacheOptions
                 )
             } catch let error as StoreError {
@@ -585,6 +588,7 @@
             case EADDRINUSE: "the port is in use; choose another one"
             case EACCES: "this user may not listen there; choose a port above 1023"
             case EADDRNOTAVAIL: "the address does not belong to this machine"
+            case EEXIST: "it exists and is no socket; remove it, or choose another path"
             default: String(cString: strerror(code))
             }
         }

@@ -45,7 +45,7 @@
 
         @Option(
             help: ArgumentHelp(
-                "Separated by commas: density (the library's memory cache), lru, sieve, s3fifo, w-tinylfu, gdsf, fifo, disk (its disk cache), belady and belady-size (bounds that know the future), or all."
+                "Separated by commas: density (the library's memory cache), lru, sieve, s3fifo, w-tinylfu, gdsf, fifo, disk (its disk cache), belady and belady-size (which know the future), or all."
             )
         )
         var policies: String = "density,lru"

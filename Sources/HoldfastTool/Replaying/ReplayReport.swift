@@ -85,9 +85,9 @@
             }
             if input.trace.hasLives, policies.contains(where: \.isBound) {
                 text +=
-                    "\nbelady and belady-size know the future and ignore expiry: they are bounds, not policies.\n"
+                    "\nbelady and belady-size know the future and ignore expiry: other policies can hardly do better.\n"
             } else if policies.contains(where: \.isBound) {
-                text += "\nbelady and belady-size know the future: they are bounds, not policies.\n"
+                text += "\nbelady and belady-size know the future: other policies can hardly do better.\n"
             }
             return text
         }

@@ -20,7 +20,7 @@
             .callStarted, .callEnded, .attemptStarted, .attemptEnded, .retryScheduled, .resendScheduled,
             .retriesStopped,
             .hedgeStarted, .hedgeEnded, .bodyResumed, .circuitOpened, .circuitClosed, .gateClosed, .gateAwaited,
-            .paceAwaited, .budgetAwaited, .connectivityAwaited, .redirected, .interimResponse, .bodyEnded,
+            .backoffAwaited, .paceAwaited, .budgetAwaited, .connectivityAwaited, .redirected, .interimResponse, .bodyEnded,
             .cacheDecided,
             .responseStored, .responseNotStored, .backgroundRevalidationStarted, .backgroundRevalidationFailed,
             .fillAwaited, .storeFailed, ServiceEvent.Name("one of my own"),

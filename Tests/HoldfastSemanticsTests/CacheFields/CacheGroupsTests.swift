@@ -63,12 +63,4 @@ import Testing
         )
         #expect(groups.isEmpty != expected)
     }
-
-    @Test("RFC 9875 §2.1: names are compared character by character")
-    func sharing() {
-        func groups(_ value: String) -> CacheGroups { CacheGroups(["Cache-Groups": value] as HeaderFields) }
-        #expect(groups(#""a", "b""#).intersects(groups(#""c", "b""#)))
-        #expect(!groups(#""a""#).intersects(groups(#""A""#)))
-        #expect(!groups("").intersects(groups("")))
-    }
 }

@@ -14,7 +14,7 @@ import Testing
                 CacheHandling(.hit, reason: .staleWhileRevalidate, freshnessLeft: -4),
                 "c;hit;ttl=-4;detail=stale-while-revalidate"
             ),
-            (CacheHandling(.hit, reason: .condition, freshnessLeft: 5), "c;hit;ttl=5;detail=condition"),
+            (CacheHandling(.hit, reason: .filledElsewhere, freshnessLeft: 5), "c;hit;ttl=5;detail=filled-elsewhere"),
             (
                 CacheHandling(.hit, reason: .staleIfError, originStatus: 502, freshnessLeft: -4),
                 "c;fwd=stale;fwd-status=502;ttl=-4;detail=stale-if-error"

@@ -44,6 +44,7 @@ import Testing
             (#"no-cache="a", no-cache="b""#, .fields(["a", "b"])), (#"no-cache="a, *""#, .unqualified),
             (#"no-cache="a"#, .unqualified), (#"no-cache="a"b"#, .unqualified), ("no-cache x", .unqualified),
             (#"no-cache ="a""#, .unqualified), (#"no-cache="a,,b,""#, .fields(["a", "b"])),
+            (#"no-cache="a, Vary""#, .unqualified), ("no-cache=cache-control", .unqualified),
         ]
     )
     func fieldNames(value: String, expected: CacheControl.FieldNameForm) {
@@ -130,5 +131,18 @@ import Testing
         #expect(CacheControl(parsing: field.description) == field)
         field.remove("EXT")
         #expect(field.directives.count == 4)
+    }
+
+    @Test(
+        "An argument that cannot be written changes nothing",
+        arguments: ["5\r\nSet-Cookie: a=b", "5\n", "\r", "a\0b", "\u{1B}[0m", "\u{7F}"]
+    )
+    func unwritable(argument: String) {
+        var field = CacheControl(parsing: "max-age=5")
+        field.set("max-age", to: argument)
+        field.set("ext", to: argument)
+        #expect(field.description == "max-age=5")
+        field.set("ext", to: "a\té")
+        #expect(field.description == "max-age=5, ext=\"a\té\"")
     }
 }

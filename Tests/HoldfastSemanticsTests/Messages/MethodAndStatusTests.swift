@@ -80,6 +80,19 @@ import Testing
     }
 
     @Test(
+        "RFC 9110 §7.2: a Host field names another authority unless it is exactly that of the URI",
+        arguments: [
+            ("example.com", false), ("EXAMPLE.com:443", false), ("example.com:444", true), ("other.example", true),
+            ("u@example.com", true), ("example.com/", true), ("example.com?", true), ("example.com#", true),
+            ("", true),
+        ]
+    )
+    func host(value: String, isOther: Bool) throws {
+        let request = RequestHead(target: try target(), fields: ["Host": value])
+        #expect(request.namesOtherHost == isOther)
+    }
+
+    @Test(
         "RFC 9111 §5.1: Age is the first member's digits",
         arguments: [
             (["0"], Int64(0)), (["7200, 0"], 7200), (["0, 7200"], 0), (["0", "7200"], 0), (["abc"], nil),

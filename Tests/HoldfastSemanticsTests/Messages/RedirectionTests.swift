@@ -42,7 +42,7 @@ import Testing
     @Test(
         "A response with a missing or unusable Location is returned",
         arguments: [
-            nil, "", "ftp://h/", "mailto:a@b", "http://", "http://h:99999/", "/%zz",
+            nil, "", "ftp://h/", "mailto:a@b", "http://", "http://h:99999/", "//a[b]/", "//a%/", "/a\u{7F}",
         ] as [String?]
     )
     func unusableLocation(location: String?) throws {
@@ -67,6 +67,11 @@ import Testing
             ("b?x=%7e#f", "https://example.com/b?x=%7e", "https://example.com/b?x=~"),
             ("HTTPS://u:p@Other.example:443", "HTTPS://Other.example:443", "https://other.example/"),
             ("/a b/é", "https://example.com/a%20b/%C3%A9", "https://example.com/a%20b/%C3%A9"),
+            ("/x?page[n]=2", "https://example.com/x?page%5Bn%5D=2", "https://example.com/x?page%5Bn%5D=2"),
+            ("/p[1]", "https://example.com/p%5B1%5D", "https://example.com/p%5B1%5D"),
+            ("/x?q=100%", "https://example.com/x?q=100%25", "https://example.com/x?q=100%25"),
+            ("/%zz?%7e", "https://example.com/%25zz?%7e", "https://example.com/%25zz?~"),
+            ("http://[::1]/[1]", "http://[::1]/%5B1%5D", "http://[::1]/%5B1%5D"),
         ]
     )
     func spelling(location: String, sent: String, canonical: String) throws {
@@ -94,12 +99,46 @@ import Testing
         #expect(kept == (crosses ? ["accept", "content-type"] : fields.map(\.name.canonicalName)))
     }
 
-    @Test("RFC 9110 §15.4: content fields are dropped together with the content")
+    @Test(
+        "RFC 9110 §13.1: a request is not sent to another origin without the condition that protects it",
+        arguments: [
+            (308, "PUT", "If-Match", false), (307, "POST", "If-None-Match", false), (308, "PATCH", "If-Range", false),
+            (301, "DELETE", "If-Unmodified-Since", false), (302, "GET", "If-Match", false),
+            (302, "HEAD", "If-Unmodified-Since", false), (302, "GET", "If-None-Match", true),
+            (302, "GET", "If-Range", true), (303, "PUT", "If-Match", true), (302, "POST", "If-Match", true),
+            (308, "PUT", "Range", true),
+        ]
+    )
+    func conditions(status: Int, method: String, condition: String, isFollowed: Bool) throws {
+        let name = try #require(FieldName(condition))
+        let request = RequestHead(
+            method: RequestMethod(rawValue: method),
+            target: try target(),
+            fields: [name: "\"a\""]
+        )
+        for (location, isExpected) in [("https://other.example/b", isFollowed), ("/b", true)] {
+            let response = ResponseHead(status: StatusCode(status), fields: ["Location": location])
+            #expect((Redirection.next(after: response, to: request) != nil) == isExpected, "\(location)")
+        }
+    }
+
+    @Test("RFC 9110 §13.1.5: a Range does not go to another origin without its If-Range")
+    func rangeAcrossOrigins() throws {
+        let fields: HeaderFields = ["Range": "bytes=5-", "If-Range": "\"a\""]
+        let foreign = try #require(try next(.found, location: "https://other.example/b"))
+        #expect(foreign.fields(from: fields).isEmpty)
+        #expect(foreign.fields(from: ["Range": "bytes=5-"]).contains(.range))
+        let own = try #require(try next(.seeOther))
+        #expect(own.fields(from: fields) == fields)
+    }
+
+    @Test("RFC 9110 §15.4: content fields are dropped together with the content, and conditions with the method")
     func contentFields() throws {
         let redirection = try #require(try next(.seeOther, .post))
         let kept = redirection.fields(from: [
             "Content-Type": "a", "content-length": "3", "Content-Digest": "b", "Transfer-Encoding": "chunked",
-            "Expect": "100-continue", "Idempotency-Key": "k", "Authorization": "c", "Accept": "d",
+            "Expect": "100-continue", "Idempotency-Key": "k", "Authorization": "c", "Accept": "d", "Digest": "e",
+            "Repr-Digest": "f", "Last-Modified": "g", "If-Match": "h", "If-None-Match": "i", "Range": "bytes=5-",
         ])
         #expect(kept.map(\.name) == [.authorization, .accept])
     }

@@ -176,6 +176,9 @@ struct BuildingTests {
             try await failing.schedule(with: CallFixtures.client(service, transport))
         }
         #expect(error?.code == .badRequest)
+        let call = try #require(error?.subject)
+        #expect("\(call)".hasPrefix("\(method) https://") && "\(call)".hasSuffix("/text"))
+        #expect(call.operationName == "AnyRequest<String>")
         #expect(log.entries == ["a.failure(bad-request)", "process(bad-request)"])
     }
 
@@ -224,6 +227,7 @@ struct BuildingTests {
         let bad = service
         let error = await #expect(throws: ServiceError.self) { try await sent(bad) }
         #expect(error?.description.contains("secret") == false)
+        #expect(error?.description.hasPrefix("GET: ") == true)
         #expect(error?.code == .badRequest)
     }
 
@@ -252,6 +256,24 @@ struct BuildingTests {
         var request = CallFixtures.text()
         if !isWanted { request.authorizationRequirement = .none }
         #expect(try await sent(service, request).field("Authorization") == (isWanted ? "Bearer t" : nil))
+    }
+
+    @Test("A required credential that the pipeline has only for other origins is missing", arguments: [true, false])
+    func uncovered(_ isCovered: Bool) async throws {
+        var service = CallFixtures.service()
+        let origin = isCovered ? "https://api.example.com" : "https://other.example"
+        service.pipelineConfiguration.authorization = .bearer(token: "t", for: .origins([origin])) { _ in "t" }
+        var request = CallFixtures.text()
+        request.authorizationRequirement = .required
+        let transport = ScriptedTransport([.respond(200)])
+        let client = CallFixtures.client(service, transport)
+        do {
+            _ = try await request.schedule(with: client)
+            #expect(isCovered)
+        } catch let error as ServiceError {
+            #expect(error.code == .authorizationFailed && !isCovered)
+        }
+        #expect(transport.sent.map { $0.field("Authorization") } == (isCovered ? ["Bearer t"] : []))
     }
 
     @Test("A priority tells the platform how urgent a request is")

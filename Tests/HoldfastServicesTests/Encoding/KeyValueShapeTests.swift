@@ -178,8 +178,8 @@ struct KeyValueShapeTests {
                         }
                     )
                 }
-                // A key with brackets would be another name, and is refused.
-                value[words[0], default: [:]][words[1].filter { !"[]".contains($0) }] = words[2]
+                // A key with brackets, or without anything, would be another name, and is refused.
+                value[words[0], default: [:]]["k" + words[1].filter { !"[]".contains($0) }] = words[2]
             }
             let expected = value.sorted { $0.key < $1.key }.flatMap { outer in
                 outer.value.sorted { $0.key < $1.key }.map { ["\(outer.key)[\($0.key)]", $0.value] }

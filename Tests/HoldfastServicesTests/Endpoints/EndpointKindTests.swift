@@ -44,6 +44,12 @@ private struct Echo<Value: Codable & Sendable>: InOutEndpoint {
     let path = "echo"
 }
 
+private struct Read<Value: Codable & Sendable>: OutEndpoint {
+    typealias Service = Bed.Service
+    typealias Output = Value
+    let path = "read"
+}
+
 /// Reads nothing, and says so.
 private struct NoDecoder: BodyDecoder {
     func decode<Output: Decodable>(_ type: Output.Type, from content: Data, for coding: EndpointCoding) throws -> Output
@@ -113,6 +119,23 @@ struct EndpointKindTests {
         #expect(answer.value == Bed.Login.Output(token: "t"))
         #expect(answer.response.fields["X-Request-Id"] == "7")
         #expect(answer.response.attempts.count == 1)
+    }
+
+    @Test("Text that is not UTF-8 is a decoding error, and the format's decoder does not see it")
+    func notUTF8() async throws {
+        try await refusesBytes(as: String.self)
+        try await refusesBytes(as: String?.self)
+    }
+
+    private func refusesBytes<Value: Codable & Sendable>(as type: Value.Type) async throws {
+        let transport = AnsweringTransport {
+            Response(status: .ok, body: ResponseBody(ByteChunk(copying: [0x22, 0xFF, 0x22] as [UInt8])))
+        }
+        let error = await endpointError {
+            _ = try await Read<Value>().makeRequest(to: Bed.client(Bed.Service(), transport))
+        }
+        #expect(error?.code == .decoding)
+        #expect(error?.details?.contains("not UTF-8") == true)
     }
 
     @Test("D-T13: input that cannot be encoded fails the call before anything is sent")

@@ -3,10 +3,11 @@
 
 import Foundation
 import Holdfast
-import HoldfastServices
 import HoldfastTesting
 import Synchronization
 import Testing
+
+@testable import HoldfastServices
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -77,5 +78,23 @@ struct ServiceThreadsTests {
         #expect(try await waiting.value == .ok)
         #expect(made.count == 1)
         for call in calls { #expect(try await call.value == .ok) }
+    }
+
+    @Test("What a call held is released when it is done, and not after the calls that waited behind it")
+    func released() async throws {
+        final class Held: Sendable {}
+        weak var held: Held?
+        let threads = ServiceThreads(limit: 1)
+        let gates = (Gate(), Gate())
+        defer { gates.1.open() }
+        do {
+            let object = Held()
+            held = object
+            threads.run { withExtendedLifetime(object) { gates.0.pass() } }
+        }
+        threads.run { gates.1.pass() }
+        gates.0.open()
+        try await gates.1.inside.wait(for: 1)
+        #expect(held == nil)
     }
 }

@@ -229,6 +229,23 @@ struct CallLoggerSecretsTests {
         #expect(!texts.joined.contains("s3cret"))
     }
 
+    @Test("A value is hidden where its name is the property beside it", arguments: ["name", "key", "Name"])
+    func namedBeside(_ name: String) async throws {
+        let value = name == "Name" ? "Value" : "value"
+        let texts = LoggedTexts()
+        let body =
+            #"{"list":[{"\#(name)":"db_password","\#(value)":"s3cret"},{"\#(name)":"x","a":7}],"#
+            + #""deep":{"\#(name)":"token","\#(value)":{"x":["s3cret-within"]}},"#
+            + #""plain":{"name":"color","value":"red"}}"#
+        let pipeline = Pipeline(
+            transport: ScriptedTransport([.respond(200, ["Content-Type": "application/json"], body: body)]),
+            hooks: [texts.logger()]
+        )
+        _ = try await pipeline.send(URLRequest(url: try #require(URL(string: "https://example.com/"))))
+        #expect(!texts.joined.contains("s3cret"))
+        #expect(texts.all[1].contains(#""a":7"#) && texts.all[1].contains(#"{"name":"color","value":"red"}"#))
+    }
+
     @Test("A failed typed call is logged with its name and its kind of failure")
     func failed() async throws {
         let texts = LoggedTexts()

@@ -154,6 +154,7 @@ struct ProxyPathTests {
             try await scripted.proxy.invoke(.get, path: "https://user:secret@h/?token=secret")
         }
         #expect(error?.localizedDescription.isEmpty == false)
+        #expect(error?.description.hasPrefix("GET https://h/api/: status 0: The path is a complete URL") == true)
         #expect(error?.description.contains("secret") == false)
     }
 }

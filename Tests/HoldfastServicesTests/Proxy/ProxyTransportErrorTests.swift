@@ -97,6 +97,14 @@ struct ProxyTransportErrorTests {
         #expect((try await failure(ServiceError(code, "what to do")) as? ServiceError)?.code == code)
     }
 
+    @Test("A transport that cannot decode a content is a ServiceError, not what its client threw")
+    func undecodable() async throws {
+        struct Odd: Error {}
+        let error = try await failure(ServiceError(.decodingFailed, "what to do", cause: Odd())) as? ServiceError
+        #expect(error?.code == .decodingFailed)
+        #expect(error?.cause is Odd)
+    }
+
     @Test("Content with GET is refused before anything is sent")
     func contentWithGet() async throws {
         let scripted = try ScriptedProxy()
@@ -104,6 +112,7 @@ struct ProxyTransportErrorTests {
             try await scripted.proxy.invoke(.get, path: "a", body: 1)
         }
         #expect(error?.code == .badRequest)
+        #expect(error?.description.hasPrefix("GET https://h/api/a: ") == true)
         #expect(scripted.transport.sent.isEmpty)
     }
 }

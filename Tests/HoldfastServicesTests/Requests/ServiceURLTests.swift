@@ -95,6 +95,14 @@ struct ServiceURLTests {
         #expect(error.map { String(describing: $0) }?.contains("SECRET") == false)
     }
 
+    @Test("A refused base is quoted with its scheme", arguments: ["http://", "//", "http://a b.example/x", "a b"])
+    func quoted(base: String) {
+        let error = #expect(throws: ServiceError.self) {
+            try ServiceURL.make(base: base, isSecure: nil, isSecureByDefault: true, route: ["a"], query: [:])
+        }
+        #expect(error?.message.hasPrefix("\"\(base)\" names no host") == true)
+    }
+
     @Test(
         "A scheme in the base decides if the request has none of its own",
         arguments: [

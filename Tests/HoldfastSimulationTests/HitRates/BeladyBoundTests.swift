@@ -18,7 +18,8 @@ struct BeladyBoundTests {
 
     @Test("Another size is another version: a miss that replaces the copy, without an eviction", arguments: rules)
     func versions(rule: BeladyBound.Rule) {
-        let result = BeladyBound(trace([(1, 40), (1, 40), (1, 50), (1, 50), (2, 10), (1, 40)])).replay(rule, capacity: 100)
+        let trace = trace([(1, 40), (1, 40), (1, 50), (1, 50), (2, 10), (1, 40)])
+        let result = BeladyBound(trace).replay(rule, capacity: 100)
         #expect(result.hits == 2 && result.hitBytes == 90 && result.requests == 6)
         #expect(result.evictions == 0)
         #expect(result.writtenBytes == 40 + 50 + 10 + 40)

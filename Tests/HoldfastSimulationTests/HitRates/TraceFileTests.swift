@@ -82,6 +82,20 @@ struct TraceFileTests {
         #expect(throws: TraceError.self) { try simulator.replay(contentsOf: path("x.trace")) }
     }
 
+    @Test(
+        "A text without requests: the line that was taken for a header is named",
+        arguments: [
+            ("# none\n10 /a\n", "line 2 is not 'key size'"), ("key size\n", "line 1 is not 'key size'"),
+            ("# none\n\n", "write a line 'key size'"),
+        ]
+    )
+    func nothingRead(_ text: String, _ hint: String) throws {
+        defer { directory.remove() }
+        try directory.write(Array(text.utf8), to: "x.txt")
+        let error = try #require(throws: TraceError.self) { try RequestTrace(contentsOfText: path("x.txt")) }
+        #expect(error.code == .empty && error.message.contains(hint), "\(error)")
+    }
+
     @Test("A missing file, and a directory, cannot be read")
     func unreadable() throws {
         defer { directory.remove() }

@@ -29,5 +29,22 @@ struct BrokenStoreTests {
         let findings = await law.findings(of: Self.factory(defect))
         #expect(!findings.isEmpty)
         #expect(findings.allSatisfy { $0.law == law.name && $0.description.contains("seed 1") })
+        for finding in findings {
+            let sides = finding.message.split(separator: ", not ")
+            #expect(sides.count != 2 || !sides[0].hasSuffix(": \(sides[1])"), "\(finding)")
+        }
+    }
+
+    @Test(
+        "A finding shows what differs in entries and in bodies of one length",
+        arguments: [
+            (.freshensStorageTime, "a/ version ", "stored at 1, new, useless after 50, tags [\"x\"]"),
+            (.oldestFirst, "stored at ", "; "), (.flipsByte, "bytes the first that differs is at ", ", not "),
+        ] as [(BrokenStore.Defect, String, String)]
+    )
+    func words(defect: BrokenStore.Defect, first: String, second: String) async throws {
+        let law = try #require(StoreConformance.laws.first { $0.name.contains(defect.rawValue) })
+        let findings = await law.findings(of: Self.factory(defect))
+        #expect(findings.contains { $0.message.contains(first) && $0.message.contains(second) }, "\(findings)")
     }
 }

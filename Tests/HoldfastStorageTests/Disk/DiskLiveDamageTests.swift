@@ -116,13 +116,20 @@ struct DiskLiveDamageTests {
         await store.close()
     }
 
-    @Test("What a damaged tombstone removed needs validation if it is back after the tombstone's segment was reclaimed")
-    func tombstone() async throws {
+    @Test(
+        "A damaged tombstone or tag mark is made anew when its segment is reclaimed; for a prefix, nothing is trusted",
+        arguments: [nil, PurgeSelection.tag("red"), .keyPrefix(Array("a".utf8))] as [PurgeSelection?]
+    )
+    func tombstone(_ purge: PurgeSelection?) async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
         let engine = store.engine
-        try await store.put("a", [1])
-        try await store.invalidate(StoreKey("a"))
+        try await store.put("a", [1], EntryDescription("m", tags: ["red"]))
+        if let purge {
+            try await store.purge(purge, now: .at(0))
+        } else {
+            try await store.invalidate(StoreKey("a"))
+        }
         let number = try await engine.threads.run(.changes) { () throws(StoreError) -> UInt64? in
             engine.log.close([.main], isCut: true)
             return engine.log.ask { $0.oldest(.main)?.segment.number }
@@ -137,7 +144,9 @@ struct DiskLiveDamageTests {
         let left = files.crashed(.process)
         await store.close()
         let again = try await Self.open(left)
-        #expect(try await again.get("a").map(\.needsValidation) == [true])
+        var isPrefix = false
+        if case .keyPrefix = purge?.form { isPrefix = true }
+        #expect(try await again.get("a").map(\.needsValidation) == (isPrefix ? [true] : []))
         await again.close()
     }
 
@@ -151,6 +160,8 @@ struct DiskLiveDamageTests {
             _ = await errorCode { try await store.put("k\(number)", [UInt8](repeating: 1, count: 20_000)) }
             _ = await errorCode { _ = try await store.get("k\(number)") }
         }
+        let code = await errorCode { _ = try await store.list(after: nil, limit: 10, now: .at(0)) }
+        #expect(code == .temporarilyUnavailable && store.statistics.entryCount == 0)
         await store.close()
         let again = try await Self.open(files)
         #expect(try await again.get("a").isEmpty)

@@ -180,6 +180,78 @@ struct DiskSpaceTests {
         await store.close()
     }
 
+    private static let removals = ["tagged", "prefixed", "invalid"]
+
+    /// A store in which bodies that are read, and whose entries are gone, leave no room for another segment; and these bodies.
+    private static func exhausted(
+        _ files: SimulatedFileSystem
+    ) async throws -> (store: DiskStore, held: [any StoredBody]) {
+        let store = try await Self.open(files)
+        var held: [any StoredBody] = []
+        for number in 0..<8 {
+            let entry = try await store.put("k\(number)", [UInt8](repeating: 1, count: 90_000))
+            held.append(try await store.body(of: entry))
+        }
+        for key in removals {
+            let entry = try await store.put(key, [1], EntryDescription("m", tags: [key]))
+            // Nothing but a removal may take it away.
+            #expect(try await store.setPinned(true, entry))
+        }
+        for number in 0..<8 { try await store.invalidate(StoreKey("k\(number)")) }
+        await Self.settle { !files.paths.contains { $0.hasSuffix(".blob") } }
+        let (log, quota) = (store.engine.log, store.engine.quota)
+        for number in 0..<2_000 {
+            let hasRoom = log.ask { $0.hasRoom(.main, length: RecordHeader.size, hasBlob: false) }
+            guard hasRoom || quota.hasRoom(log.geometry.segmentSize, for: .caller) else { break }
+            _ = try await store.purge(.tag("t\(number)"), now: .at(0))
+        }
+        return (store, held)
+    }
+
+    private static func remove(from store: DiskStore) async -> [StoreError.Code?] {
+        [
+            await errorCode { _ = try await store.purge(.tag("tagged"), now: .at(0)) },
+            await errorCode { _ = try await store.purge(.keyPrefix(Array("prefixed".utf8)), now: .at(0)) },
+            await errorCode { try await store.invalidate(StoreKey("invalid")) },
+        ]
+    }
+
+    @Test("Removals are allowed, and survive a kill, although bodies that are read leave no room")
+    func removalsWithoutRoom() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let (store, held) = try await Self.exhausted(files)
+        #expect(await Self.remove(from: store) == [nil, nil, nil])
+        #expect(files.peakBytes <= 1 << 20)
+        let again = try await Self.open(files.crashed(.process))
+        for key in Self.removals { #expect(try await again.get(key).isEmpty, "\(key)") }
+        await again.close()
+        for body in held { #expect(try await body.read(from: 89_999, upTo: 5).array == [1]) }
+        await store.close()
+    }
+
+    @Test("Removals for which even the reserve has no room are in force, say so, and are written at the close")
+    func postponedRemovals() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let (store, held) = try await Self.exhausted(files)
+        var refused: StoreError?
+        for number in 0..<1_000 where refused == nil {
+            do throws(StoreError) {
+                _ = try await store.purge(.tag("u\(number)"), now: .at(0))
+            } catch {
+                refused = error
+            }
+        }
+        #expect(refused?.code == .noSpace && refused?.message.contains("What was removed is gone") == true)
+        #expect(await Self.remove(from: store) == [.noSpace, .noSpace, .noSpace])
+        for key in Self.removals { #expect(try await store.get(key).isEmpty, "\(key)") }
+        for body in held { #expect(try await body.read(from: 89_999, upTo: 5).array == [1]) }
+        await store.close()
+        #expect(files.peakBytes <= 1 << 20)
+        let again = try await Self.open(files)
+        for key in Self.removals { #expect(try await again.get(key).isEmpty, "\(key)") }
+        await again.close()
+    }
+
     @Test("A device that never finishes a sync holds up one segment: the rest is reclaimed, and nothing is refused")
     func slowSync() async throws {
         let directory = try TemporaryDirectory()

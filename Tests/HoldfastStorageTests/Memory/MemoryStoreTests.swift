@@ -29,6 +29,36 @@ struct MemoryStoreTests {
         #expect(store.statistics.bytesUsed == 0)
     }
 
+    @Test("Tags are compared and chosen by their UTF-8 bytes, also those of entries that are being written")
+    func tagBytes() async throws {
+        let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+        #expect(composed == decomposed)
+        func disk() async throws -> DiskStore {
+            let files = SimulatedFileSystem(remembersUnsynced: false)
+            return try await DiskStore.open(directory: "/store", capacity: 4 << 20, fileSystem: files, now: .at(0))
+        }
+        let stores: [any CacheStore] = [
+            MemoryStore(capacity: 4 << 20), try await disk(), TieredStore(memory: 1 << 20, over: try await disk()),
+        ]
+        for store in stores {
+            let description = EntryDescription("m", tags: [decomposed])
+            for tag in [composed, decomposed] {
+                try await store.put("a", [1], description)
+                let writer = try await store.writer("b", description: description)
+                try await store.purge(.tag(tag), now: .at(1))
+                let isOther = tag.utf8.count == composed.utf8.count
+                #expect(try await store.get("a").count == (isOther ? 1 : 0), "\(type(of: store))")
+                let code = await errorCode { _ = try await writer.commit(nil, now: .at(1)) }
+                let expected: StoreError.Code? = isOther ? nil : .superseded
+                #expect(code == expected, "\(type(of: store))")
+            }
+            let many = Set((10..<74).map { "f\($0)" } + [decomposed])
+            let kept = try await store.put("c", [1], EntryDescription("m", tags: many)).description.tags
+            #expect(kept.count == 64 && kept.contains(decomposed), "\(type(of: store))")
+            await store.close()
+        }
+    }
+
     @Test("An abandoned or released writer returns its bytes at once")
     func abandonedBytes() async throws {
         let store = MemoryStore(capacity: 1_000_000)

@@ -42,7 +42,7 @@ private final class RememberingTransport: Transport {
 
 extension TransportDefect {
     static let all = ofMessages + ofBodies + ofEndings
-    private static let memoryless = "an equal request is sent again, without what an earlier response set"
+    private static let memoryless = "an equal request is sent again, without what a response set"
 
     private static let ofMessages: [TransportDefect] = [
         .ofRequests("makes every request a GET", foundBy: ["the method arrives as given"]) { $0.httpMethod = "GET" },
@@ -63,6 +63,12 @@ extension TransportDefect {
             foundBy: ["the declared implicit fields are those that the transport adds"]
         ) {
             $0.setValue("Bearer x", forHTTPHeaderField: "Authorization")
+        },
+        .ofRequests(
+            "adds a key that it hides",
+            foundBy: ["the declared implicit fields are those that the transport adds"]
+        ) {
+            $0.setValue("x", forHTTPHeaderField: "X-Api-Key")
         },
         .ofResponses(
             "keeps one line of a name",

@@ -18,6 +18,14 @@ struct DiskCacheTests {
         try await body(directory)
     }
 
+    @Test("A directory that is not a file URL is refused, with words that say so")
+    func notAFile() async throws {
+        let url = try #require(URL(string: "https://u:secret@h.example/cache?token=secret"))
+        let error = await #expect(throws: StoreError.self) { _ = try await HTTPCache.onDisk(at: url) }
+        #expect(error?.code == .badConfiguration)
+        #expect(error?.message.hasPrefix("https://h.example/cache?token=REDACTED is not a file URL.") == true)
+    }
+
     @Test("Stored responses are there after a restart: fresh, stale, by variant and by user")
     func restart() async throws {
         let transport = ScriptedTransport { request in

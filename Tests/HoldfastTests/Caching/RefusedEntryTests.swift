@@ -15,6 +15,22 @@ import Testing
 
 @Suite("Stored responses that an acceptance refuses", .timeLimit(.minutes(20)))
 struct RefusedEntryTests {
+    @Test("The updates of a progress end with the response that the call returns, not with a refused stored one")
+    func progressOfRefused() async throws {
+        let bench = CacheBench([.respond(200, cacheable, body: "bad"), .respond(200, cacheable, body: "better")])
+        try await bench.load()
+        let progress = TransferProgress()
+        var options = CallOptions()
+        options.progress = progress
+        options.acceptance = Acceptance { response in
+            if response.source == .fresh { throw Refused(reason: "stored") }
+        }
+        #expect(try await bench.load(.get(), options) == .network("better"))
+        var last: TransferProgress.Update?
+        for await update in progress.updates { last = update }
+        #expect(last == TransferProgress.Update(completed: 6, total: 6))
+    }
+
     @Test("S-T33, D-T17: a stored response that the acceptance refuses is removed, and the call is sent once more")
     func refusedFromStore() async throws {
         let bench = CacheBench([

@@ -98,6 +98,18 @@ struct RedirectLoopTests {
     }
 
     @Test(
+        "A Location that is not quite a URI is followed as browsers encode it",
+        arguments: [
+            ("/x?page[number]=2", "/x?page%5Bnumber%5D=2"), ("/p[1]", "/p%5B1%5D"), ("/x?q=100%", "/x?q=100%25"),
+        ]
+    )
+    func encoded(location: String, sent: String) async throws {
+        let transport = ScriptedTransport([.respond(302, ["Location": location]), .respond(200)])
+        _ = try await Pipeline(transport: transport).send(.get("http://origin.example/a"))
+        #expect(transport.sent.last?.request.url?.absoluteString == "http://origin.example" + sent)
+    }
+
+    @Test(
         "A 3xx that cannot be followed is returned unchanged",
         arguments: [
             (302, "mailto:a@b.example"), (302, ""), (304, "/b"), (302, "http://"),
@@ -162,6 +174,20 @@ struct RedirectLoopTests {
         }
         let transport = ScriptedTransport([.respond(status, ["Location": "http://origin.example/b"]), .respond(200)])
         #expect(try await Pipeline(transport: transport).send(.get("https://origin.example/a")).status == .ok)
+    }
+
+    @Test("RFC 9110 §13.1: a conditional write is not sent to another origin; the 308 is returned")
+    func conditionalWrite() async throws {
+        for (location, isFollowed) in [("https://origin.example/b", false), ("http://origin.example/b", true)] {
+            let transport = ScriptedTransport([.respond(308, ["Location": "\(location)"]), .respond(200)])
+            let response = try await Pipeline(transport: transport).send(
+                .request("PUT", "http://origin.example/a", ["If-Match": "\"1\""]),
+                body: .bytes(ByteChunk(copying: "x".utf8))
+            )
+            #expect(response.status.rawValue == (isFollowed ? 200 : 308))
+            let conditions = transport.sent.map { $0.request.value(forHTTPHeaderField: "If-Match") }
+            #expect(conditions == Array(repeating: "\"1\"", count: isFollowed ? 2 : 1))
+        }
     }
 
     @Test("The error of a redirect loop lists the attempts of all its hops")

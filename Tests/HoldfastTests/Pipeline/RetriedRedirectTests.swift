@@ -141,6 +141,24 @@ struct RetriedRedirectTests {
         }
     }
 
+    @Test("§3.5: a call that is cancelled in the wait before a redirect lets go of the content")
+    func cancelledWait() async throws {
+        let source = GatedSource([ByteChunk("x")])
+        let origin = GatedOrigin { _, _ in .stream(302, ["Location": "/b", "Retry-After": "8"], source, nil) }
+        origin.open()
+        let clock = ManualClock()
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        configuration.attemptTimeout = nil
+        let pipeline = Pipeline(transport: origin, retrierFactory: .seeded(), configuration: configuration)
+        let call = Task { try await pipeline.send(.get("http://origin.example/a")) }
+        await until { clock.waits.contains { $0 >= .seconds(8) } }
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        try await source.ended.wait(for: 1)
+        #expect(origin.asked.count == 1)
+    }
+
     @Test("§3.5: there is no wait without rules, or if Retry-After is not obeyed", arguments: [true, false])
     func noRules(_ hasRules: Bool) async throws {
         let factory: any RetrierFactory =

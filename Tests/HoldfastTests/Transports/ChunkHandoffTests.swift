@@ -42,6 +42,19 @@ struct ChunkHandoffTests {
         }
     }
 
+    @Test("Of two readers at the same time the second gets an error, and the first gets the chunk")
+    func twoReaders() async throws {
+        let handoff = ChunkHandoff()
+        await withTaskGroup(of: ByteChunk?.self) { group in
+            for _ in 0..<2 { group.addTask { (try? await handoff.pull()) ?? nil } }
+            let refused = await group.next()
+            #expect(refused == .some(nil))
+            handoff.deliver(ByteChunk([1]))
+            let delivered = await group.next()
+            #expect(delivered == ByteChunk([1]))
+        }
+    }
+
     @Test("An earlier end stays, and anyone who abandons later is told of it")
     func firstEndStands() async throws {
         let handoff = ChunkHandoff()

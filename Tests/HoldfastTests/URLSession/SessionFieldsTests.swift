@@ -2,10 +2,11 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-import Holdfast
 import HoldfastSemantics
 import HoldfastTesting
 import Testing
+
+@testable import Holdfast
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -104,6 +105,36 @@ struct SessionFieldsTests {
         let request = URLRequest(url: try #require(URL(string: url)))
         let field = URLSessionTransport(configuration: configuration).implicitFields(for: request)["Cookie"] ?? ""
         #expect(field.split(separator: "; ").map { String($0.dropLast(2)) }.sorted().joined(separator: " ") == names)
+    }
+
+    @Test(
+        "Max-Age wins over Expires, and ends a cookie if it is not above zero (RFC 6265 §5.2.2, §5.3)",
+        arguments: [
+            ("Max-Age=3600", true), ("max-age=0", false), ("Max-Age=-1", false), ("Max-Age=1h", true),
+            ("Max-Age=3600; Expires=Thu, 01 Jan 1970 00:00:00 GMT", true),
+            ("Expires=Thu, 01 Jan 2099 00:00:00 GMT; Max-Age=0", false),
+        ]
+    )
+    func maxAge(_ attributes: String, _ isSent: Bool) throws {
+        let configuration = URLSessionConfiguration.ephemeral
+        let url = try #require(URL(string: "http://a.example/"))
+        let fields = ["Set-Cookie": "sid=1; \(attributes)"]
+        for cookie in HTTPCookie.cookies(withResponseHeaderFields: fields, for: url) {
+            configuration.httpCookieStorage?.setCookie(cookie)
+        }
+        let fieldsSent = URLSessionTransport(configuration: configuration).implicitFields(for: URLRequest(url: url))
+        #expect(fieldsSent["Cookie"] == (isSent ? "sid=1" : nil))
+    }
+
+    @Test(
+        "The seconds of Max-Age",
+        arguments: [
+            ("0", 0), ("-5", -5), ("60", 60), ("99999999999999999999", 1e20), ("", nil), ("-", nil), ("+5", nil),
+            ("1.5", nil), ("1h", nil), ("\u{663}", nil),
+        ] as [(String, TimeInterval?)]
+    )
+    func maxAgeSeconds(_ text: String, _ seconds: TimeInterval?) {
+        #expect(HTTPCookie.maxAge(text) == seconds)
     }
 
     @Test("Cookies that a response sets are stored and sent again")

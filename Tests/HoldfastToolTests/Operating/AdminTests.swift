@@ -222,6 +222,17 @@
             #expect(try await bench.proxy.end() == 0)
         }
 
+        @Test("What is at the path of a Unix socket and is none stays, and the proxy does not start")
+        func noSocket() async throws {
+            let folder = try TestFolder()
+            let path = try folder.file("front", "text")
+            let proxy = try ToolProcess(["proxy", "--listen", "unix:\(path)", "--origin", "http://127.0.0.1:1"])
+            #expect(try await proxy.status() == 1)
+            let reason = "it exists and is no socket; remove it, or choose another path"
+            #expect(proxy.errorText == "holdfast: cannot listen on unix:\(path): \(reason)\n")
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == "text")
+        }
+
         @Test("A Unix socket belongs to its owner alone, on both sides")
         func sockets() async throws {
             let origin = try origin()

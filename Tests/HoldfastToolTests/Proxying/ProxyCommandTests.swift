@@ -71,6 +71,7 @@
                 ["--origin", "http://x", "--log-file", "x"], ["--origin", "http://x", "--header-lines", "0"],
                 ["--origin", "http://x", "--client-scheme", "ftp"], ["--forward", "--host", "keep"],
                 ["--origin", "http://x", "--cache-status", "a,b"], ["--origin", "ftp://x"],
+                ["--origin", "http://x", "--disk-size", "1GB"],
             ]
         )
         func refused(_ arguments: [String]) async throws {

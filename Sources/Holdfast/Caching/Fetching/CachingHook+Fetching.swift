@@ -79,21 +79,20 @@ extension CachingHook {
         let terms = terms(lookup, nominated: fetchRequest.nominated, tags: context.options.tags)
         let limit = cache.options.maximumBackgroundRevalidations
         let leases = mayShare(fetchRequest, context: context) && mayLease(fetchRequest, context: context)
-        var check = context.options.acceptance?.checkRefresh
-        if let chain = context.chain, !chain.passesUnchanged(from: context.currentHook) { check = nil }
+        let checks = refreshCheck(context) != nil
         let fetch = cache.fetches.background(
             for: lookup.key,
             terms,
             limit: limit,
             leases: leases,
-            isExclusive: check != nil
+            isExclusive: checks
         )
         guard let fetch else { return }
         var context = context
         // The call itself has its answer: what it rejects from now on only affects the store.
-        context.verdict = check.map { _ in Verdict() }
+        context.verdict = checks ? Verdict() : nil
         context.options.storing = nil
-        context.options.acceptance = check.map { Acceptance($0) }
+        if checks { context.options.acceptance?.checksAttempts = false } else { context.options.acceptance = nil }
         context.options.onInterimResponse = nil
         if !leases { countRefresh(fetchRequest, context: context) }
         start(fetch, fetchRequest: fetchRequest, context: context, leases: leases)
@@ -110,10 +109,15 @@ extension CachingHook {
         context.fetch = fetch
         context.fetchPath.append(ObjectIdentifier(fetch))
         let request = fetchRequest.begin(in: &context, for: cache)
-        let begun = context
         let isRefresh = fetch.isBackground
+        // What the caller thinks of something stale says nothing about the response to come: that has its own verdict.
+        let callers = isRefresh ? nil : context.verdict
+        let own = callers == nil ? context.verdict : Verdict()
+        context.verdict = own
+        let begun = context
         let task = context.background.spawn { [self] in
             var begun = begun
+            await callers?.whenDecided { if !fetch.firstHasStale { await own?.decide($0) } }
             var mayStart = true
             if leases {
                 mayStart = await self.mayStart(fetch, fetchRequest: fetchRequest, context: &begun, isRefresh: isRefresh)
@@ -168,11 +172,12 @@ extension CachingHook {
             fetch.send()
             var response = try await chain.forward(request, below: place, context: &context)
             context.currentHook = place
+            fetch.arrive()
             let outcome = context.transaction?.outcome ?? ResponseOutcome(notStored: .synthesized)
             if let fillLease {
                 conclude(fillLease, outcome: outcome, response: response, fetchRequest: fetchRequest, context: context)
             }
-            if fetch.isExclusive { try await check(&response, outcome: outcome, context: context) }
+            if fetch.isExclusive || fetch.firstHasStale { try await check(&response, outcome: outcome, context: begun) }
             await finish(fetch, response: response, outcome: outcome, fetchRequest: fetchRequest, context: context)?
                 .pump()
         } catch {
@@ -190,18 +195,25 @@ extension CachingHook {
         }
     }
 
-    /// Lets the result of a refresh be rejected before it is stored.
+    /// What the call's acceptance lets replace a stored response that answered the call; nil: anything.
+    private func refreshCheck(_ context: CallContext) -> (@Sendable (inout Response) async throws -> Void)? {
+        if let chain = context.chain, !chain.passesUnchanged(from: context.currentHook) { return nil }
+        return context.options.acceptance?.checkRefresh
+    }
+
+    /// Lets the response of an exchange whose caller has a stored one be rejected before it is stored.
     private func check(_ response: inout Response, outcome: ResponseOutcome, context: CallContext) async throws {
-        guard let acceptance = context.options.acceptance, let verdict = context.verdict else { return }
+        guard let verdict = context.verdict else { return }
         // A 304 brings nothing that was not accepted before; the caller's acceptance does not apply to redirects.
-        if outcome.loaded == nil, !response.status.isRedirection {
+        if outcome.loaded == nil, !response.status.isRedirection, let check = refreshCheck(context) {
             let unchecked = response
             do {
-                try await acceptance.check(&response)
+                try await check(&response)
             } catch {
                 await verdict.decide(false)
                 unchecked.body.discard()
-                throw error
+                // Calls that have joined look again: another call's refusal is no failure for them.
+                throw CancellationError()
             }
         }
         await verdict.decide(true)
@@ -312,12 +324,14 @@ extension CachingHook {
         do {
             fetchWait = try await self.fetchWait(
                 of: fetch,
+                isFirst: membership.isFirst,
                 patience: await patience(fetchRequest, context: context),
                 context: context
             )
         } catch {
             leave(membership, fetchRequest: fetchRequest)
             if let answer = await answer(after: error, wasSent: true, fetchRequest: fetchRequest, context: context) {
+                if membership.isFirst { fetch.leavesFirstStale() }
                 return .answer(answer)
             }
             countMiss(fetchRequest, context: context)
@@ -437,14 +451,24 @@ extension CachingHook {
         ).decision
     }
 
-    private func fetchWait(of fetch: Fetch, patience: Patience?, context: CallContext) async throws -> FetchWait {
+    private func fetchWait(
+        of fetch: Fetch,
+        isFirst: Bool,
+        patience: Patience?,
+        context: CallContext
+    ) async throws -> FetchWait {
         let clock = context.clock
+        var patience = patience
         while true {
             let waitState = fetch.waitState
             var wakeReasons: Fetch.WakeReason = []
-            if let patience {
-                if clock.now >= patience.end { return .patienceOver(patience.loaded) }
-                if let rest = waitState.backsOffUntil, rest > patience.end { return .patienceOver(patience.loaded) }
+            if let known = patience {
+                if clock.now >= known.end || waitState.backsOffUntil.map({ $0 > known.end }) ?? false {
+                    let decides = isFirst && context.verdict != nil
+                    if !decides || fetch.leavesFirstStale() { return .patienceOver(known.loaded) }
+                    // The response is here, and its storing waits for this call.
+                    patience = nil
+                }
                 wakeReasons.insert(.backoff)
             }
             // The fetch itself has the latest deadline of all; a reader with an earlier one watches the clock.

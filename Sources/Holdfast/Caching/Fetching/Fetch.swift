@@ -69,6 +69,8 @@ final class Fetch: Sendable {
         var ending: Ending?
         var isGivenUp = false
         var isSent = false
+        var hasArrived = false
+        var firstHasStale = false
         /// No answer was requested before this: first the opening of the fetch, later the time of the answered request.
         var order = RequestOrder.latest
         var isOver = false
@@ -176,6 +178,14 @@ final class Fetch: Sendable {
     /// Records that the request is about to be sent.
     func send() {
         state.withLock { $0.isSent = true }
+    }
+
+    /// Whether the call that opened the fetch has something stale instead; does not change once the response has arrived.
+    var firstHasStale: Bool { state.withLock { $0.firstHasStale } }
+
+    /// Records that the response has arrived.
+    func arrive() {
+        state.withLock { $0.hasArrived = true }
     }
 
     /// Takes over the task that runs the exchange; cancels it at once if nobody waits any more.
@@ -297,6 +307,16 @@ final class Fetch: Sendable {
         unwanted?.discard()
         task?.cancel()
         return isGivenUp
+    }
+
+    /// Lets the call that opened the fetch have something stale, so that the exchange itself decides about its response;
+    /// false if the response has arrived meanwhile.
+    @discardableResult
+    func leavesFirstStale() -> Bool {
+        state.withLock { state in
+            if !state.hasArrived, state.ending == nil { state.firstHasStale = true }
+            return state.firstHasStale
+        }
     }
 
     /// Waits for the ending, or for a change since `waitState` that the reader wants to know; cancelling the task ends the wait at

@@ -42,7 +42,8 @@ public final class HitRateRecorder: Sendable {
     /// An empty recorder.
     ///
     /// - Parameters:
-    ///   - rate: the share of keys to record; 1, the default: all. Less than a millionth counts as a millionth.
+    ///   - rate: the share of keys to record; 1, the default: all. Less than a millionth, also 0 and less, counts as a
+    ///     millionth; more than 1, and NaN, count as 1.
     ///   - maximumRequests: the most requests to record; a million by default, which take 12 MB.
     ///   - secret: keys are hashed with it. Set it if the files of several recorders must use the same hash for the same key;
     ///     nil, the default: random, so that nobody can find out which URLs were recorded.

@@ -335,9 +335,6 @@ private struct Evaluator {
     ) -> Result<(StoredResponse, Storability.Scope), Refusal> {
         let stored = existing.stored
         if isOvertaken(by: stored) { return .failure(Refusal(reason: .overtaken)) }
-        // A part without a strong validator can never be completed, and the Date of an update must not make its Last-Modified look
-        // strong (RFC 9110 §8.8.2.2).
-        if stored.ranges != nil, StrongValidator(stored) == nil { return .failure(Refusal(reason: .partialContent)) }
         guard stored.isSelected(by: exchange.selecting, secret: secret) else {
             return .failure(Refusal(reason: .noVariant))
         }

@@ -5,9 +5,10 @@
 package enum FieldUpdate {
     /// A response head as it may be stored (RFC 9111 §3.1).
     ///
-    /// This removes the connection's fields, those that Connection nominates (except the ones that a cache needs), proxy
-    /// authentication, and the fields that a qualified `no-cache` names, so that the rest needs no validation. In a shared cache it
-    /// also removes those that a qualified `private` names. Set-Cookie lines of ignored cookies are removed too.
+    /// This removes the connection's fields, those that Connection nominates, proxy authentication, and the fields that a
+    /// qualified `no-cache` names, so that the rest needs no validation. In a shared cache it also removes those that a qualified
+    /// `private` names. The fields that a cache needs stay, whatever names them. Set-Cookie lines of ignored cookies are removed
+    /// too.
     ///
     /// - Parameters:
     ///   - head: the head as received.
@@ -22,24 +23,24 @@ package enum FieldUpdate {
         targetedFields: [FieldName] = [],
         ignoredCookies: IgnoredCookies = .none
     ) -> ResponseHead {
-        var dropped: [FieldName] = []
+        var dropped: Set<FieldName> = []
         for value in head.fields.values(of: .connection) {
-            dropped += FieldScanner.members(of: value).compactMap { FieldName($0) }
+            dropped.formUnion(FieldScanner.members(of: value).compactMap { FieldName($0) })
         }
-        // These are for every recipient (RFC 9110 §7.6.1): without them a response would be reused in ways that nobody allowed.
-        dropped.removeAll { ruling.contains($0) || targetedFields.contains($0) }
         let cacheControl = RulingCacheControl(head.fields, targets: targetedFields).cacheControl
-        if case .fields(let names) = cacheControl.noCache { dropped += names }
-        if mode == .shared, case .fields(let names) = cacheControl.private { dropped += names }
-        if contentDecoded { dropped += digests.union([.contentEncoding, .contentLength]) }
+        if case .fields(let names) = cacheControl.noCache { dropped.formUnion(names) }
+        if mode == .shared, case .fields(let names) = cacheControl.private { dropped.formUnion(names) }
+        // These are for every recipient (RFC 9110 §7.6.1): without them a response would be reused in ways that nobody allowed.
+        dropped = dropped.filter { !ruling.contains($0) && !targetedFields.contains($0) }
+        if contentDecoded { dropped.formUnion(digests.union([.contentEncoding, .contentLength])) }
         var stripped = head
         stripped.fields.removeAll { connectionBound.contains($0.name) || dropped.contains($0.name) }
         stripped.fields = ignoredCookies.withoutSetCookies(stripped.fields)
         return stripped
     }
 
-    /// The fields that decide how a stored response is used; no connection option can name them.
-    private static let ruling: Set<FieldName> = [.age, .cacheControl, .date, .expires, .vary]
+    /// The fields that decide how a stored response is used; neither Connection nor a qualified directive removes them.
+    static let ruling: Set<FieldName> = [.age, .cacheControl, .date, .expires, .vary]
 
     private static let connectionBound: Set<FieldName> = [
         .connection, .keepAlive, .proxyConnection, .te, .trailer, .transferEncoding, .upgrade,
@@ -65,7 +66,8 @@ extension StoredResponse {
     /// describe the stored bytes: Content-Encoding, Content-Length, Content-Range, Content-Type, and digests (Content-MD5 unless an
     /// equal strong entity tag says that it describes the stored bytes). The old Age is removed; a 304 without Date gets the time
     /// of its receipt (RFC 9110 §6.6.1). If the 304 is the first to name a stored field in a qualified `no-cache` or `private`,
-    /// that field is removed, as it would have been before storing (RFC 9111 §5.2.2.4, §5.2.2.7). A weak entity tag stays weak.
+    /// that field is removed, as it would have been before storing (RFC 9111 §5.2.2.4, §5.2.2.7). A weak validator stays weak,
+    /// since the Date of an update does not say when the stored bytes were sent (RFC 9110 §8.8.2.2).
     ///
     /// - Parameters:
     ///   - notModified: the 304's head.
@@ -110,15 +112,22 @@ extension StoredResponse {
             targetedFields: targetedFields,
             ignoredCookies: ignoredCookies
         )
-        var freshened = StoredResponse(
-            target: target,
-            method: method,
-            nominated: nominated,
-            head: merged,
+        let updated = ResponseFacts(
+            merged,
             requestTime: requestTime,
             responseTime: responseTime,
             contentDecoded: contentDecoded,
             givenLifetime: givenLifetime ?? self.givenLifetime,
+            targetedFields: targetedFields,
+            hasWeakDate: merged.lastModified(receivedAt: responseTime) != StrongValidator.strongDate(self)
+        )
+        var freshened = StoredResponse(
+            updated,
+            target: target,
+            method: method,
+            nominated: nominated,
+            fields: merged.fields,
+            needsConfirmation: false,
             targetedFields: targetedFields
         )
         freshened.ranges = ranges

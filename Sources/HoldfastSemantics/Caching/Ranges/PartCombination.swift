@@ -62,17 +62,16 @@ package struct PartCombination: Sendable, Hashable {
             mode: mode,
             ignoredCookies: ignoredCookies
         )
-        var combined = freshened.head
-        combined.fields.removeAll(.contentRange)
-        combined.fields[.contentLength] = ranges.completeLength.map { String($0) }
+        var fields = freshened.head.fields
+        fields.removeAll(.contentRange)
+        fields[.contentLength] = ranges.completeLength.map { String($0) }
         response = StoredResponse(
+            freshened.facts,
             target: freshened.target,
             method: freshened.method,
             nominated: freshened.nominated,
-            head: combined,
-            requestTime: requestTime,
-            responseTime: responseTime,
-            givenLifetime: freshened.givenLifetime,
+            fields: fields,
+            needsConfirmation: false,
             targetedFields: freshened.targetedFields
         )
         self.ranges = ranges
@@ -132,6 +131,7 @@ package enum StrongValidator: Sendable, Hashable {
     /// The strong validator of a stored response, if it has one.
     package init?(_ stored: StoredResponse) {
         self.init(stored.head, receivedAt: stored.responseTime, contentDecoded: stored.contentDecoded)
+        if case .lastModified = self, stored.facts.flags.contains(.weakDate) { return nil }
     }
 
     /// The value for If-Range (RFC 9110 §13.1.5).
@@ -156,7 +156,12 @@ package enum StrongValidator: Sendable, Hashable {
         guard values.count == 1, !stored.contentDecoded else { return false }
         if let tag = EntityTag(value) { return stored.entityTag?.strongMatches(tag) ?? false }
         guard let date = HTTPDate(value, receivedAt: stored.responseTime) else { return false }
-        return strongDate(stored.head, receivedAt: stored.responseTime) == date
+        return strongDate(stored) == date
+    }
+
+    /// The Last-Modified of a stored response, if it is strong and no update has changed it.
+    static func strongDate(_ stored: StoredResponse) -> HTTPDate? {
+        stored.facts.flags.contains(.weakDate) ? nil : strongDate(stored.head, receivedAt: stored.responseTime)
     }
 
     /// A Last-Modified at least one second before the Date of the same response: both are the origin's, so the

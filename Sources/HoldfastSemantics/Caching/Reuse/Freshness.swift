@@ -196,7 +196,7 @@ extension ResponseFacts {
     func isImmutable(_ options: CacheOptions) -> Bool { options.fixedLifetime == nil && flags.contains(.immutable) }
 
     /// Whether its server says that it must not be stored, so that only a fixed lifetime can have kept it.
-    private var isAgainstItsWord: Bool { flags.contains(.noStore) && !flags.contains(.mustUnderstand) }
+    var isAgainstItsWord: Bool { flags.contains(.noStore) && !flags.contains(.mustUnderstand) }
 
     /// ``StoredResponse/mayAnswerCookies(now:options:)``, of a whole response that is fresh.
     package func mayAnswerCookies(_ options: CacheOptions) -> Bool {
@@ -286,6 +286,8 @@ package struct ResponseFacts: Sendable, Hashable {
         static let invalidExpires = Flags(rawValue: 1 << 13)
         static let contentDecoded = Flags(rawValue: 1 << 14)
         static let age = Flags(rawValue: 1 << 15)
+        /// A Last-Modified that is weak, although the Date of an update makes it look strong.
+        static let weakDate = Flags(rawValue: 1 << 16)
     }
 
     let flags: Flags
@@ -324,7 +326,8 @@ package struct ResponseFacts: Sendable, Hashable {
         responseTime: Timestamp,
         contentDecoded: Bool,
         givenLifetime: Int64?,
-        targetedFields: [FieldName]
+        targetedFields: [FieldName],
+        hasWeakDate: Bool = false
     ) {
         let ruling = RulingCacheControl(head.fields, targets: targetedFields)
         let cacheControl = ruling.cacheControl
@@ -344,6 +347,7 @@ package struct ResponseFacts: Sendable, Hashable {
         set(.allowsNegativeCaching, head.allowsNegativeCaching(by: ruling))
         set(.contentDecoded, contentDecoded)
         set(.age, head.fields.contains(.age))
+        set(.weakDate, hasWeakDate)
         var expires = Timestamp.distantPast
         if ruling.hasExpires {
             // A repeated Expires counts as invalid, an invalid one as past (RFC 9111 §4.2.1, §5.3).

@@ -201,7 +201,7 @@ package struct ReasonedReuseDecision: Sendable, Hashable {
             self.init(decision, reason: reason, selected: index)
             return
         }
-        if directive.ignoresAge {
+        if directive.ignoresAge, ruled.fixedLifetime != nil || !facts.isAgainstItsWord {
             let reason: CacheReason = isStale ? .acceptedStale : .fresh
             self.init(.reuse(candidate: index, age: age, isStale: isStale), reason: reason, selected: index)
             return
@@ -368,7 +368,7 @@ package struct StaleAllowance: Sendable, Hashable {
     /// When the origin answers 500, 502, 503 or 504 (RFC 5861 §4); never if the stored response is such an error itself.
     package let onError: Bool
 
-    /// When no response arrives at all (RFC 9111 §4.2.4).
+    /// When no response arrives at all (RFC 9111 §4.2.4); never if the stored response is such an error itself.
     package let whenDisconnected: Bool
 
     /// In no case.
@@ -404,13 +404,14 @@ package struct StaleAllowance: Sendable, Hashable {
         // Without either, nobody knows whether the response was valid for more than a moment.
         let hasStanding = stored.hasValidator || stored.facts.lifetime(options).source != .none
         let ownLimit = hasStanding ? options.staleWhenDisconnected.wholeSeconds : 0
-        let disconnected = max(ownLimit, onError, revalidating)
+        let disconnected = max(ownLimit, onError)
+        // A stored error is no better than the failure that it would replace.
+        let isError = stored.head.status.isOriginError
         self.init(
             // A caller with limits of its own would not accept a response that is still being refreshed.
             whileRevalidating: standing.isStale && staleness <= revalidating && revalidating > 0 && demand.isPlain,
-            // A stored error is no better than the one that has just arrived.
-            onError: onError > 0 && staleness <= onError && !stored.head.status.isOriginError,
-            whenDisconnected: disconnected > 0 && staleness <= disconnected
+            onError: onError > 0 && staleness <= onError && !isError,
+            whenDisconnected: disconnected > 0 && staleness <= disconnected && !isError
         )
     }
 

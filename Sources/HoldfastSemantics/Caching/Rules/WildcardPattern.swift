@@ -79,12 +79,10 @@ struct HostPattern: Sendable, Hashable {
         }
         let isSuffix = rest.hasPrefix("*.")
         if isSuffix { rest = rest.dropFirst(2) }
-        // An asterisk is valid in the host of a URI, and a fragment would be dropped from a target.
-        guard !rest.isEmpty, !rest.utf8.contains(where: { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "#") }),
-            rest.utf8.last != UInt8(ascii: "."),
+        // An asterisk is valid in the host of a URI.
+        guard !rest.utf8.contains(UInt8(ascii: "*")), rest.utf8.last != UInt8(ascii: "."),
             !(isSuffix && rest.utf8.first == UInt8(ascii: "[")),
-            let target = try? TargetURI("http://\(rest)/"), target.path == "/", target.query == nil,
-            target.userinfo == nil, target.port == nil, target.canonical.utf8.count == target.origin.utf8.count + 1
+            let target = TargetURI(scheme: "http", authority: rest), target.port == nil
         else { return nil }
         name = isSuffix ? .suffix("." + target.host) : .exact(target.host)
     }

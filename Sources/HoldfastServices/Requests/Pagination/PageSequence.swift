@@ -104,8 +104,14 @@ extension Request {
     }
 }
 
+/// A request for a part of another request's result, by whose name it goes.
+protocol PageRequest: Request {
+    associatedtype Base: Request
+    var base: Base { get }
+}
+
 /// A request for one page of another request's result; otherwise it is like that request.
-public struct PaginatedRequest<Base: Request>: Request {
+public struct PaginatedRequest<Base: Request>: Request, PageRequest {
     public typealias Result = Base.Result
 
     /// The request whose result comes in pages.

@@ -53,8 +53,10 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
     public func send(_ message: Request.Message) async throws(Failure) {
         do {
             try await owner.core.outbox.submit(try encoded(message))
+        } catch let refused as RefusedMessage {
+            await owner.core.announce(refused.error)
+            throw mapError(refused.error)
         } catch {
-            if let error = error as? ServiceError, error.isOfOneMessage { await owner.core.announce(error) }
             throw mapError(error)
         }
     }
@@ -127,10 +129,14 @@ public struct MessageStream<Request: StreamRequest, Failure: Error>: AsyncSequen
         }
     }
 
-    private func encoded(_ message: Request.Message) throws -> StreamMessage {
-        let encoded = try ServiceError.encoding("A message of \(Request.self)") { try request.encode(message) }
-        guard encoded.byteCount <= limits.messageSize else { throw StreamLimits.tooLong(encoded, limits: limits) }
-        return encoded
+    private func encoded(_ message: Request.Message) throws(RefusedMessage) -> StreamMessage {
+        do {
+            let encoded = try ServiceError.encoding("A message of \(Request.self)") { try request.encode(message) }
+            guard encoded.byteCount <= limits.messageSize else { throw StreamLimits.tooLong(encoded, limits: limits) }
+            return encoded
+        } catch {
+            throw RefusedMessage(error: error)
+        }
     }
 }
 
@@ -211,9 +217,4 @@ struct StreamOpening<Stream: StreamRequest>: Request {
             )
         }
     }
-}
-
-extension ServiceError {
-    /// Whether it tells of a message that cannot be sent rather than of the stream's end.
-    var isOfOneMessage: Bool { code == .encodingFailed || code == .bodyTooLarge || code == .tooManyInFlight }
 }

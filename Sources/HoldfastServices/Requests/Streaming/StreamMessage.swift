@@ -32,12 +32,8 @@ public enum StreamMessage: Sendable, Hashable {
     /// - Throws: `ServiceError` `.decodingFailed` for bytes that are not UTF-8.
     public func string() throws -> String {
         switch self {
-        case .text(let text): return text
-        case .binary(let data):
-            guard let text = String(data: data, encoding: .utf8) else {
-                throw ServiceError(.decodingFailed, "The message is not UTF-8; decode it as Data.")
-            }
-            return text
+        case .text(let text): text
+        case .binary(let data): try ServiceError.text(of: data, named: "message")
         }
     }
 }

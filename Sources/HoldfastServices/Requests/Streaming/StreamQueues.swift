@@ -109,6 +109,11 @@ final class StreamInbox<Element: Sendable>: Sendable {
     }
 }
 
+/// A message cannot be sent, and the stream goes on; the stream's own end may have an error with the same code.
+struct RefusedMessage: Error {
+    let error: any Error
+}
+
 /// The messages that wait to be sent, in the order they came, each with the task that waits for that.
 final class StreamOutbox: Sendable {
     /// What is to be sent; without a message it is only to be reached.
@@ -141,7 +146,7 @@ final class StreamOutbox: Sendable {
                     "\(waiting.count) messages wait to be sent already; wait for a send to return before the next one, or raise "
                         + "`StreamLimits.unsentMessages`."
                 )
-                return (error, nil)
+                return (RefusedMessage(error: error), nil)
             }
             waiting.append(entry)
             return (nil, sender.take())
@@ -168,7 +173,7 @@ final class StreamOutbox: Sendable {
 
     /// Waits in line until the message was sent; without a message, until the stream is open and all before it was sent.
     ///
-    /// - Throws: what the stream ended with; `.tooManyInFlight`; `CancellationError` promptly when the task is cancelled: then the
+    /// - Throws: what the stream ended with; ``RefusedMessage``; `CancellationError` promptly when the task is cancelled: then the
     ///   message is not sent, unless it is being sent already.
     func submit(_ message: StreamMessage?) async throws {
         let id = state.withLock { state in

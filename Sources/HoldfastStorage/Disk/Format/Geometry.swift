@@ -17,8 +17,10 @@ struct Geometry: Sendable, Hashable {
     static let maximumRecord = (1 << 20) - 16
     /// How many segments may be live at once: their slots fit into 12 bits.
     static let maximumSegments = 4_095
+    /// The largest capacity that a store makes use of: just below 64 TiB.
+    static let maximumCapacity = maximumSegments * maximumSegmentSize
 
-    /// Bytes that the directory may occupy; at least ``minimumCapacity``.
+    /// Bytes that the directory may occupy; at least ``minimumCapacity``, at most ``maximumCapacity``.
     let capacity: Int
     /// The size of a segment's file in bytes, including its table.
     let segmentSize: Int
@@ -34,7 +36,7 @@ struct Geometry: Sendable, Hashable {
     ///
     /// Segments are a 256th of the capacity, but at least 1 MiB; a 16th below 16 MiB.
     init(capacity: Int) {
-        let capacity = max(capacity, Self.minimumCapacity)
+        let capacity = min(max(capacity, Self.minimumCapacity), Self.maximumCapacity)
         let mebibyte = 1 << 20
         let size = capacity < 16 * mebibyte ? capacity / 16 : max(capacity / 256, mebibyte)
         self.init(capacity: capacity, segmentSize: size)
@@ -42,7 +44,7 @@ struct Geometry: Sendable, Hashable {
 
     /// The geometry of a store whose segments have the size in its FORMAT, rounded down to whole pages.
     init(capacity: Int, segmentSize: Int) {
-        self.capacity = max(capacity, Self.minimumCapacity)
+        self.capacity = min(max(capacity, Self.minimumCapacity), Self.maximumCapacity)
         self.segmentSize =
             min(max(segmentSize, Self.minimumSegmentSize), Self.maximumSegmentSize) / Self.page * Self.page
         inlineLimit = min(128 << 10, self.segmentSize / 8)

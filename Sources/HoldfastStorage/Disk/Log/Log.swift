@@ -174,6 +174,15 @@ final class Log: Sendable {
         noteRoomAhead()
     }
 
+    /// Whether the reclaimer's segment has room for a tombstone or mark for which callers have none; opens one if needed.
+    func lendsRoom(for length: Int) -> Bool {
+        noteRoomAhead()
+        let count = length + Geometry.unit + TableRow.size
+        guard quota.lends(count) else { return false }
+        if ask({ $0.hasRoom(.carried, length: length, hasBlob: false) }) { return true }
+        return (try? openCarried()) != nil && quota.lends(count)
+    }
+
     /// Whether the reclaimer can have another segment without removing anything.
     var hasSegmentForReclaimer: Bool {
         state.withLock { $0.carriedSpare != nil } || quota.hasRoom(geometry.segmentSize, for: .reclaimer)

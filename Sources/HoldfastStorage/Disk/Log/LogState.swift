@@ -69,7 +69,7 @@ struct LogState: Sendable {
         case small
         /// Callers: tombstones, marks, freshened entries of the main log.
         case main
-        /// Only the reclaimer, so that no caller can fill what it needs to finish.
+        /// The reclaimer. Callers get nothing of what it needs to finish, see ``SpaceBudget/lent``.
         case carried
 
         /// The log that its segments belong to.

@@ -62,8 +62,11 @@ struct SpaceBudget: Sendable, Hashable {
     /// For a reader, which writes nothing.
     static let none = SpaceBudget(capacity: .max)
 
+    /// What tombstones and marks may take of ``reserve`` if callers have no room.
+    var lent: Int { segmentSize / 16 }
+
     /// The bytes that only the reclaimer may use, including the rest of its open segment.
-    var reserve: Int { 2 * segmentSize + slack }
+    var reserve: Int { 2 * segmentSize + min(segmentSize, slack + lent) }
 }
 
 /// Counts the bytes on the disk against the capacity: nothing is written there unless it was granted first.
@@ -117,6 +120,9 @@ final class SpaceQuota: Sendable {
     var free: Int { state.withLock { $0.ceiling - $0.used } }
     /// The free bytes plus the room in the reclaimer's open segment: the quantity in the invariant.
     var reserve: Int { state.withLock { $0.ceiling - $0.used + $0.roomAhead + $0.retired } }
+
+    /// Whether a tombstone or mark may have this many bytes of the reclaimer's reserve.
+    func lends(_ count: Int) -> Bool { reserve - count >= budget.reserve - budget.lent }
 
     /// The bytes to remove until the capacity is kept and the reclaimer has its reserve; at most 0 if both is true.
     var excess: Int {

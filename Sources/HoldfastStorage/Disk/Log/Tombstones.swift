@@ -3,18 +3,20 @@
 
 internal import Synchronization
 
-/// Tombstones that the device refused; they are tried again, since the entries they kill must not come back.
+/// Tombstones and marks that could not be written; they are tried again, since the entries they kill must not come back.
 struct PendingTombstones: Sendable {
     static let maximum = 4_096
 
     var all: [Tombstone] = []
-    /// Whether more were refused than could be remembered.
+    /// Whether there were more than could be remembered.
     var isOverfull = false
 
     /// Whether no tombstone is pending.
     var isEmpty: Bool { all.isEmpty && !isOverfull }
 
     mutating func append(_ tombstone: Tombstone) {
+        // A newer one covers an older one: many of the same prefix would take much memory.
+        all.removeAll { $0.order <= tombstone.order && $0.hasTarget(of: tombstone) }
         if all.count < Self.maximum { all.append(tombstone) } else { isOverfull = true }
     }
 }
@@ -25,6 +27,13 @@ struct Tombstone: Sendable, Hashable {
     let order: UInt64
     let primary: UInt64
     let variant: UInt32
+    /// The prefix of a mark.
+    var detail = ByteChunk()
+
+    /// Whether it removes the same as another one, whatever their orders.
+    func hasTarget(of other: Tombstone) -> Bool {
+        kind == other.kind && primary == other.primary && variant == other.variant && detail == other.detail
+    }
 }
 
 /// The tombstones and marks whose places are reserved and whose bytes are being written.

@@ -490,7 +490,12 @@ final class Reclaimer: Sendable {
         let bytes = try health.checked(try files.read(segment.file.open, from: offset, count: count))
         let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
         guard let header, header.kind == row.kind, header.order == row.order, header.segment == segment.number else {
-            // Its row goes with the segment, and what it removes may be back at the next opening.
+            if row.kind != .prefixMark {
+                // Its row says all that counts.
+                remover.postpone(.init(kind: row.kind, order: row.order, primary: row.primary, variant: row.variant))
+                return
+            }
+            // The prefix is nowhere else, and what it removes may be back at the next opening.
             if log.manifest.content.format.suspectBefore <= row.order {
                 try log.writeFormat { $0.suspectBefore = orders.last + 1 }
             }

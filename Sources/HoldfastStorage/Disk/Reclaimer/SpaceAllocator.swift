@@ -47,6 +47,23 @@ final class SpaceAllocator: Sendable {
         return try reserve()
     }
 
+    /// The same for a tombstone or mark: without room for callers, it gets a place in the reclaimer's segment, as far as the
+    /// reserve allows.
+    ///
+    /// - Parameter reserve: gets the destination that is reserved for it.
+    func withRoomForRemoval<Value>(
+        _ request: LogState.Request,
+        _ reserve: (LogState.Destination) -> Value
+    ) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try withRoom(request) { reserve(request.destination) }
+        } catch {
+            guard error.code == .noSpace, log.lendsRoom(for: request.length) else { throw error }
+            defer { log.noteRoomAhead() }
+            return reserve(.carried)
+        }
+    }
+
     /// Opens a new segment for callers, reserved for the one whose turn it is.
     private func makeRoom(_ destination: LogState.Destination) throws(StoreError) {
         log.close([destination])

@@ -38,7 +38,7 @@ struct RecoveredStore: Sendable {
     struct Damage: Sendable, Hashable {
         /// Segments that are missing or not the expected ones, with damage in header, table or marks, or partly unreadable.
         var segments = 0
-        /// Entries whose blob is missing or has another size.
+        /// Entries whose blob has another size, or is missing after a clean close.
         var entries = 0
         /// Entries that were lost with the bodies of a damaged segment.
         var bodies = 0
@@ -51,8 +51,8 @@ struct RecoveredStore: Sendable {
     /// The bytes of the blob files that entries name, in whole blocks.
     var blobBlocks = 0
     var marks = PurgeMarks()
-    /// Tombstones of entries that won over older ones and are void themselves. They must be written before any segment is
-    /// reclaimed: an older entry must not come back once its record is gone.
+    /// Tombstones of entries that won and are void themselves. They must be written before any segment is reclaimed: an older
+    /// entry must not come back once its record is gone.
     var missingTombstones: [Tombstone] = []
     /// The files to remove once the format is written.
     var void: [VoidFile] = []
@@ -137,7 +137,7 @@ struct Recovery: Sendable {
         }
         store.segments = segments.map(Self.segment)
         for mark in segments.flatMap(\.content.marks) { Self.add(mark, to: &store.marks) }
-        var decisions = BlobDecisions(sizes: blobs, segments: segments.map(\.content.blobs))
+        var decisions = BlobDecisions(sizes: blobs, segments: segments.map(\.content.blobs), isClean: format.isClean)
         let numbers = segments.flatMap { $0.content.blobs.map(\.number) } + Array(blobs.keys)
         store.nextBlob = (numbers.filter { $0 < Self.numberLimit }.max() ?? 0) + 1
         segments = []
@@ -318,34 +318,35 @@ struct BlobDecisions {
     private var rows: [UInt64: BlobRow] = [:]
     /// The blobs that entries need.
     private(set) var named: Set<UInt64> = []
+    private let isClean: Bool
 
-    /// Decisions from the sizes of the blob files by number, and the blob rows of the segments by slot.
-    init(sizes: [UInt64: Int], segments: [[BlobRow]]) {
-        self.sizes = sizes
+    /// Decisions from the sizes of the blob files by number, the blob rows of the segments by slot, and whether the store was
+    /// closed cleanly.
+    init(sizes: [UInt64: Int], segments: [[BlobRow]], isClean: Bool) {
+        (self.sizes, self.isClean) = (sizes, isClean)
         for (slot, blobs) in segments.enumerated() {
             for blob in blobs { rows[Self.key(slot, place: blob.place)] = blob }
         }
     }
 
-    /// The row for the index; nil if the entry is void, which is then counted, and needs a tombstone if it shadows another.
+    /// The row for the index; nil if the entry is void: it needs a tombstone, or the next opening would find it again.
     mutating func decide(_ winner: RecoveryMerge.Winner, store: inout RecoveredStore) -> IndexRow? {
         let row = winner.row
         guard row.hasBlob else { return row }
         let slot = Int(row.place.slot)
-        if let blob = rows[Self.key(slot, place: row.place.unit)],
-            let size = sizes[blob.number], UInt64(exactly: size) == blob.storedBytes,
+        let blob = rows[Self.key(slot, place: row.place.unit)]
+        if let blob, let size = sizes[blob.number], UInt64(exactly: size) == blob.storedBytes,
             named.insert(blob.number).inserted
         {
             store.segments[slot].blobBytes = store.segments[slot].blobBytes.addingSaturated(size)
             store.segments[slot].blobCount += 1
             return row
         }
-        store.damage.entries += 1
-        if row.shadows {
-            store.missingTombstones.append(
-                .init(kind: .variantTombstone, order: row.order, primary: winner.primary, variant: row.variant)
-            )
-        }
+        // A kill may come after the blobs of evicted entries were removed, and before their segment was.
+        if isClean || blob.map({ sizes[$0.number] != nil }) ?? true { store.damage.entries += 1 }
+        store.missingTombstones.append(
+            .init(kind: .variantTombstone, order: row.order, primary: winner.primary, variant: row.variant)
+        )
         return nil
     }
 

@@ -141,7 +141,9 @@ struct StoreDirectory: Sendable {
         } catch {
             guard !makesIt, error.errno == SystemNumber.notFound else { throw StoreError(disk: error) }
             // A store that is being made has its format before its directories.
-            throw StoreError(.badConfiguration, "There is no cache: \(path) is missing.")
+            let message =
+                "There is no cache: \(path) is missing. Check the path, or first run the program that fills the cache."
+            throw StoreError(.badConfiguration, message)
         }
     }
 
@@ -150,7 +152,10 @@ struct StoreDirectory: Sendable {
             throw StoreError(.unsafeDirectory, "\(path) is a link or a file; choose a real directory.")
         }
         guard attributes.isOwn else {
-            throw StoreError(.unsafeDirectory, "\(path) belongs to another user; choose a directory of your own.")
+            throw StoreError(
+                .unsafeDirectory,
+                "\(path) belongs to another user; run this as that user (sudo -u USER), or choose a directory of your own."
+            )
         }
         guard attributes.permissions & 0o022 == 0 else {
             let message = "Others can write to \(path); remove that permission (chmod go-w)."

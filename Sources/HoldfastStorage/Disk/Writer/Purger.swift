@@ -29,6 +29,7 @@ final class Purger: Sendable {
     /// Changes: marks everything older that has a tag, or whose key begins with a prefix, as gone.
     ///
     /// - Returns: false if there are too many marks to take another.
+    /// - Throws: `.noSpace`, the device's error. The mark applies even so, and is pending.
     func mark(_ what: SequenceAllocator.Mark) throws(StoreError) -> Bool {
         let marked = orders.mark(what) { log.ask { $0.highestNumber } }
         guard let marked else { return false }
@@ -40,7 +41,7 @@ final class Purger: Sendable {
         case .tag(let hash): (kind, primary) = (.tagMark, hash)
         case .prefix(let bytes): (kind, detail) = (.prefixMark, ByteChunk(bytes))
         }
-        func reserve(hasClaim: Bool) -> Remover.ReservedTombstone? {
+        func reserve(_ claimed: LogState.Destination?) -> Remover.ReservedTombstone? {
             remover.reserveTombstone(
                 kind,
                 order: marked.order,
@@ -48,18 +49,27 @@ final class Purger: Sendable {
                 variant: 0,
                 detail: detail,
                 horizon: marked.horizon,
-                in: .main,
-                hasClaim: hasClaim
+                in: claimed ?? .main,
+                hasClaim: claimed != nil
             )
         }
-        var tombstone = reserve(hasClaim: false)
+        var tombstone = reserve(nil)
+        var failure = StoreError.noSpace
         if tombstone == nil {
             let length = RecordHeader.size + detail.count + (lookup.seal?.overhead ?? 0)
             let request = LogState.Request(destination: .main, length: length, hasBlob: false)
-            tombstone = try room.withRoom(request) { reserve(hasClaim: true) }
+            do throws(StoreError) {
+                tombstone = try room.withRoomForRemoval(request) { reserve($0) }
+            } catch {
+                failure = error
+            }
         }
-        guard let tombstone else { throw StoreError.noSpace }
-        try remover.write(tombstone)
+        guard let tombstone else {
+            if failure.code == .closed { throw failure }
+            remover.postpone(.init(kind: kind, order: marked.order, primary: primary, variant: 0, detail: detail))
+            throw failure.unrecorded
+        }
+        try remover.write(tombstone, mayPostpone: true)
         try removePinned()
         return true
     }
@@ -169,8 +179,8 @@ final class Purger: Sendable {
     private func removeHere(_ row: IndexRow, primary: UInt64) throws(StoreError) {
         var reserved = remover.reserveRemoval(of: row, primary: primary, isEviction: false)
         if case .needsRoom(let request) = reserved {
-            reserved = try room.withRoom(request) {
-                remover.reserveRemoval(of: row, primary: primary, isEviction: false, hasClaim: true)
+            reserved = try room.withRoomForRemoval(request) {
+                remover.reserveRemoval(of: row, primary: primary, isEviction: false, claimed: $0)
             }
         }
         // A busy one is being changed, which checks the marks itself.

@@ -68,15 +68,15 @@ final class Remover: Sendable {
     /// - Parameters:
     ///   - isEviction: an evicted entry needs a tombstone only if an older record of it may be on the disk.
     ///   - mayPostpone: whether it is removed even if the log has no room for its tombstone, which is then pending.
-    ///   - hasClaim: whether room is reserved for it.
+    ///   - claimed: where room is reserved for it, if it is.
     func reserveRemoval(
         of row: IndexRow,
         primary: UInt64,
         isEviction: Bool,
         mayPostpone: Bool = false,
-        hasClaim: Bool = false
+        claimed: LogState.Destination? = nil
     ) -> Reserved<Removal?> {
-        let destination = isEviction ? LogState.Destination.carried : .main
+        let destination = claimed ?? (isEviction ? .carried : .main)
         return index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
             guard let current = shard.table.row(row.fragment, variant: row.variant), current.order == row.order else {
                 return .done(nil)
@@ -94,7 +94,7 @@ final class Remover: Sendable {
                     primary: primary,
                     variant: row.variant,
                     in: destination,
-                    hasClaim: hasClaim
+                    hasClaim: claimed != nil
                 )
                 if removal.tombstone != nil {
                     shard.removing.append(primary)
@@ -117,8 +117,11 @@ final class Remover: Sendable {
     }
 
     /// Removes all variants of a key, including those being written.
-    func reserveInvalidation(of key: StoreKey, mayPostpone: Bool = false, hasClaim: Bool = false) -> Reserved<Removal?>
-    {
+    func reserveInvalidation(
+        of key: StoreKey,
+        mayPostpone: Bool = false,
+        claimed: LogState.Destination? = nil
+    ) -> Reserved<Removal?> {
         let primary = hashing.primary(key)
         let fragment = ShardedIndex.fragment(of: primary)
         return index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
@@ -136,8 +139,8 @@ final class Remover: Sendable {
                 order: nil,
                 primary: primary,
                 variant: 0,
-                in: .main,
-                hasClaim: hasClaim
+                in: claimed ?? .main,
+                hasClaim: claimed != nil
             )
             if tombstone != nil {
                 shard.removing.append(primary)
@@ -217,7 +220,13 @@ final class Remover: Sendable {
         if mayPostpone, failure != nil {
             let header = tombstone.header
             postpone(
-                .init(kind: header.kind, order: header.order, primary: header.primary, variant: header.variant)
+                .init(
+                    kind: header.kind,
+                    order: header.order,
+                    primary: header.primary,
+                    variant: header.variant,
+                    detail: tombstone.detail
+                )
             )
         }
         let row = TableRow(tombstone.header, place: tombstone.place.unit)
@@ -237,10 +246,10 @@ final class Remover: Sendable {
         health.succeeded()
     }
 
-    /// Remembers a tombstone that could not be written.
-    private func postpone(_ tombstone: Tombstone) { pending.withLock { $0.append(tombstone) } }
+    /// Remembers a tombstone or mark that could not be written.
+    func postpone(_ tombstone: Tombstone) { pending.withLock { $0.append(tombstone) } }
 
-    /// Changes: tries again to write the pending tombstones.
+    /// Changes: tries again to write the pending tombstones and marks.
     func writePendingTombstones() {
         if pending.withLock({ $0.isEmpty }) { return }
         defer { log.noteRoomAhead() }
@@ -256,6 +265,7 @@ final class Remover: Sendable {
                     order: next.order,
                     primary: next.primary,
                     variant: next.variant,
+                    detail: next.detail,
                     in: .carried
                 )
             }

@@ -215,37 +215,38 @@ final class Writer: Sendable {
     /// Removes one row, with a tombstone.
     ///
     /// - Returns: whether it was still there.
-    /// - Throws: the device's error. The entry is gone even so, and its tombstone is pending.
+    /// - Throws: the device's error, `.noSpace`. The entry is gone even so, and its tombstone is pending.
     func remove(_ row: IndexRow, primary: UInt64) async throws(StoreError) -> Bool {
-        try await performRemoval { [self] mayPostpone, hasClaim in
+        try await performRemoval { [self] mayPostpone, claimed in
             remover.reserveRemoval(
                 of: row,
                 primary: primary,
                 isEviction: false,
                 mayPostpone: mayPostpone,
-                hasClaim: hasClaim
+                claimed: claimed
             )
         } != nil
     }
 
     /// Removes all variants of a key, including those being written; fails like ``remove(_:primary:)``.
     func invalidate(_ key: StoreKey) async throws(StoreError) {
-        let removal = try await performRemoval { [self] mayPostpone, hasClaim in
-            remover.reserveInvalidation(of: key, mayPostpone: mayPostpone, hasClaim: hasClaim)
+        let removal = try await performRemoval { [self] mayPostpone, claimed in
+            remover.reserveInvalidation(of: key, mayPostpone: mayPostpone, claimed: claimed)
         }
         counters.entriesRemoved.add(removal?.rows.count ?? 0, ordering: .relaxed)
     }
 
     private func performRemoval(
-        _ reserve: @escaping @Sendable (_ mayPostpone: Bool, _ hasClaim: Bool) -> Reserved<Remover.Removal?>
+        _ reserve:
+            @escaping @Sendable (_ mayPostpone: Bool, _ claimed: LogState.Destination?) -> Reserved<Remover.Removal?>
     ) async throws(StoreError) -> Remover.Removal? {
         var failure: StoreError?
         while true {
-            var reserved = reserve(failure != nil, false)
+            var reserved = reserve(failure != nil, nil)
             if case .needsRoom(let request) = reserved {
                 do throws(StoreError) {
                     reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
-                        try room.withRoom(request) { reserve(false, true) }
+                        try room.withRoomForRemoval(request) { reserve(false, $0) }
                     }
                 } catch {
                     // Once the store is closed, nothing is removed any more, since that could not be recorded.
@@ -264,7 +265,7 @@ final class Writer: Sendable {
                         try remover.finish(removal)
                     }
                 }
-                if let failure { throw failure }
+                if let failure, removal.tombstone == nil { throw failure.unrecorded }
                 return removal
             case .busy:
                 try await threads.run(.writes, isUrgent: true) {}

@@ -119,6 +119,13 @@ import Testing
         let strict = try stored("no-cache, must-revalidate, max-age=1")
         let anything = CacheDirective(ignoresAge: true)
         #expect(try decide([strict], directive: anything, after: 70) == stale)
+        // Kept by another cache on the same store, for a lifetime that it fixes.
+        let forbidden = try stored("no-store, max-age=60")
+        #expect(try decide([forbidden], directive: anything) == .forward(.mustValidate))
+        var fixing = CacheOptions.private
+        fixing.fixedLifetime = .seconds(60)
+        let fresh = ReuseDecision.reuse(candidate: 0, age: 10, isStale: false)
+        #expect(try decide([forbidden], directive: anything, options: fixing) == fresh)
     }
 
     @Test(

@@ -13,7 +13,8 @@ struct StaleAllowanceTests {
         _ request: String = "",
         age: Int64 = 20,
         directive: CacheDirective = .default,
-        options: CacheOptions = CacheOptions()
+        options: CacheOptions = CacheOptions(),
+        status: StatusCode = .ok
     ) throws -> ReasonedReuseDecision {
         let target = try TargetURI("http://h.example/")
         let secret = [UInt8](repeating: 7, count: 16)
@@ -22,7 +23,7 @@ struct StaleAllowanceTests {
             target: target,
             method: .get,
             nominated: try #require(NominatedFields(vary: fields, request: HeaderFields(), secret: secret)),
-            head: ResponseHead(status: .ok, fields: fields),
+            head: ResponseHead(status: status, fields: fields),
             requestTime: start,
             responseTime: start,
             contentDecoded: false
@@ -127,9 +128,9 @@ struct StaleAllowanceTests {
         )
         // A fresh response that the request finds too old is no exception.
         #expect(Self.allowance(try Self.decide("max-age=10", "max-age=1", age: 5, options: options)) == "")
-        // Leave for an error or a revalidation is leave for an origin that cannot be reached.
+        // Leave for an error is leave for an origin that cannot be reached, and leave for a revalidation is not.
         #expect(Self.allowance(try Self.decide("max-age=10, stale-if-error=20", options: options)) == "ED")
-        #expect(Self.allowance(try Self.decide("max-age=10, stale-while-revalidate=20", options: options)) == "RD")
+        #expect(Self.allowance(try Self.decide("max-age=10, stale-while-revalidate=20", options: options)) == "R")
         options.staleIfError = .seconds(20)
         options.staleWhileRevalidate = .seconds(20)
         #expect(Self.allowance(try Self.decide("max-age=10", options: options)) == "RED")
@@ -138,6 +139,15 @@ struct StaleAllowanceTests {
                 try Self.decide("max-age=10, stale-while-revalidate=0, stale-if-error=0", options: options)
             ) == ""
         )
+    }
+
+    @Test(
+        "A stored error of the origin replaces no failure, whether the origin answers or not",
+        arguments: [(200, "ED"), (404, "ED"), (500, ""), (503, "")]
+    )
+    func storedError(status: Int, expected: String) throws {
+        let decided = try Self.decide("max-age=10, stale-if-error=100", status: StatusCode(status))
+        #expect(Self.allowance(decided) == expected)
     }
 
     @Test(

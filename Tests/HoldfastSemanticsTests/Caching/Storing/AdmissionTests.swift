@@ -671,16 +671,31 @@ import Testing
         }
     }
 
-    @Test("RFC 9110 §8.8.2.2, §15.3.7.3: a part without a strong validator is not freshened", arguments: [true, false])
-    func weakPart(isStrong: Bool) throws {
+    @Test(
+        "RFC 9110 §8.8.2.2, §15.3.7.3: a part is freshened and removed by any validator, and its validator stays weak",
+        arguments: ["\"a\"", "W/\"a\"", nil]
+    )
+    func weakPart(tag: String?) throws {
         // The Date makes Last-Modified strong, and the Date is the update's.
-        let fields: HeaderFields = ["Cache-Control": "max-age=9", "Last-Modified": date(-3)]
-        var stored = try stored(fields.merging(isStrong ? ["ETag": "\"a\""] : [:]))
+        var fields: HeaderFields = ["Cache-Control": "max-age=9", "Last-Modified": date(-3)]
+        fields[.eTag] = tag
+        var stored = try stored(fields)
         stored.ranges = StoredRanges(intervals: [0..<5], completeLength: 10)
-        let head = ResponseHead(status: .notModified, fields: ["Date": date(900), "Last-Modified": date(-3)])
         let existing = Admission.Existing(stored, partition: "")
-        let admission = Self.admission(of: head, as: .notModified(existing), in: try Self.exchange(), mode: .private)
-        #expect(Outcome(admission) == (isStrong ? .freshen : .pass(.partialContent)))
+        func admission(_ news: HeaderFields) throws -> Admission {
+            let update: HeaderFields = ["Date": date(30), "Last-Modified": date(-3)]
+            let head = ResponseHead(status: .notModified, fields: update.merging(news))
+            return Self.admission(of: head, as: .notModified(existing), in: try Self.exchange(), mode: .private)
+        }
+        let confirmed = try admission(["Cache-Control": "max-age=60, must-revalidate"])
+        guard case .freshen(let freshened) = confirmed.action else {
+            Issue.record("\(Outcome(confirmed))")
+            return
+        }
+        #expect(freshened.cacheControl.mustRevalidate && freshened.ranges == stored.ranges)
+        #expect((StrongValidator(freshened) != nil) == (tag == "\"a\""))
+        #expect(Outcome(try admission(["Cache-Control": "no-store"])) == .remove)
+        #expect(Outcome(try admission(["Vary": "*"])) == .remove)
     }
 
     @Test(

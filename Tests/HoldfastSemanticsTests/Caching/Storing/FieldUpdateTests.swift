@@ -53,6 +53,47 @@ import Testing
     }
 
     @Test(
+        "RFC 9111 §5.2.2.4, §5.2.2.7: no qualified directive removes the fields that a cache depends on",
+        arguments: [
+            ["Cache-Control": "max-age=1, must-revalidate, no-cache=\"Cache-Control\""],
+            ["Age": "3600", "Cache-Control": "max-age=60, no-cache=\"Age\""],
+            ["Vary": "Accept", "Cache-Control": "max-age=0, no-cache=\"x-hop, Vary\""],
+            ["Date": date(0), "Cache-Control": "private=\"date\""],
+            ["CDN-Cache-Control": "max-age=1, no-cache=\"CDN-Cache-Control\""],
+        ] as [HeaderFields]
+    )
+    func qualifiedAgainstDirectives(_ fields: HeaderFields) {
+        let kept = FieldUpdate.storable(
+            ResponseHead(status: .ok, fields: fields),
+            contentDecoded: false,
+            mode: .shared,
+            targetedFields: [.cdnCacheControl]
+        )
+        #expect(kept.fields == fields)
+    }
+
+    @Test(
+        "RFC 9110 §8.8.2.2: no update makes a weak Last-Modified strong, and a new one is not of the stored bytes",
+        arguments: [(0, 0, false), (-1, -1, true), (-1, -2, false), (nil, -1, false)] as [(Int64?, Int64, Bool)]
+    )
+    func strengthOfDate(_ known: Int64?, _ told: Int64, _ isStrong: Bool) throws {
+        var fields: HeaderFields = ["Date": date(0)]
+        fields[.lastModified] = known.map { date($0) }
+        var response = try stored(fields)
+        for seconds in [50, 100] as [Int64] {
+            response = response.freshened(
+                by: ResponseHead(status: .notModified, fields: ["Last-Modified": date(told), "Date": date(seconds)]),
+                requestTime: .noon.plus(seconds),
+                responseTime: .noon.plus(seconds),
+                mode: .private
+            )
+            #expect(response.lastModified?.description == date(told))
+            #expect((StrongValidator(response) != nil) == isStrong)
+            #expect(StrongValidator.ifRangeHolds(["If-Range": date(told)], for: response) == isStrong)
+        }
+    }
+
+    @Test(
         "RFC 9110 §8.8.1: a 304 never makes a weak tag strong, because it says nothing about the stored bytes",
         arguments: [
             ("W/\"a\"", "\"a\"", "W/\"a\""), ("\"a\"", "W/\"a\"", "W/\"a\""), ("\"a\"", "\"a\"", "\"a\""),

@@ -255,7 +255,7 @@ struct RetryPoolTests {
         #expect(bench.ask(end: .zero) == .stop)
     }
 
-    @Test("A hedge takes a token but no slot, takes none while retries fail, and returns it if unused")
+    @Test("A hedge takes a token but no slot, takes none while retries fail, and returns it unless it fails")
     func hedges() throws {
         var bench = Bench()
         let hedges = (0..<3).compactMap { _ in bench.state.permit(.hedge, now: .zero) }
@@ -264,6 +264,8 @@ struct RetryPoolTests {
         #expect(bench.end(hedges[0], false).isEmpty && bench.pool.tokens == 0 && bench.pool.level == 0)
         _ = bench.state.giveBack(hedges[1], now: .zero, using: &bench.lots)
         #expect(bench.pool.tokens == 1)
+        bench.end(hedges[2], true)
+        #expect(bench.pool.tokens == 2)
         bench.end(try bench.granted(), false)
         for _ in 0..<8 { bench.end(nil, false) }
         #expect(bench.state.permit(.hedge, now: .zero) == nil)

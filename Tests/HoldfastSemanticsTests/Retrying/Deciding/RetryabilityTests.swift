@@ -28,7 +28,7 @@ import Testing
         arguments: [
             200, 204, 301, 304, 400, 401, 402, 403, 404, 405, 406, 407, 409, 410, 411, 412, 413, 414, 415, 416, 417,
             422,
-            426, 428, 431, 451, 499, 501, 505, 506, 507, 508, 511, 600, 0,
+            426, 428, 431, 451, 499, 501, 505, 506, 507, 508, 510, 511, 600, 0,
         ]
     )
     func never(status: Int) {
@@ -99,8 +99,8 @@ import Testing
     @Test(
         "Budgets, circuits and hedges agree on which outcomes are the server's failures",
         arguments: [
-            (200, AttemptOutcome.Sign.success), (404, .success), (501, .success), (505, .success), (408, .trouble),
-            (429, .trouble), (500, .trouble), (503, .trouble), (520, .trouble), (599, .trouble),
+            (200, AttemptOutcome.Sign.success), (404, .success), (501, .success), (505, .success), (510, .success),
+            (408, .trouble), (429, .trouble), (500, .trouble), (503, .trouble), (520, .trouble), (599, .trouble),
         ]
     )
     func sign(status: Int, expected: AttemptOutcome.Sign) {

@@ -167,6 +167,18 @@ struct ResumePlanTests {
         #expect(plan.verdict(on: head("bytes 50-99/100"), contentDecoded: false) == .rest(count: 50))
     }
 
+    @Test(
+        "RFC 9110 §15.3.7: the rest of coded content need not repeat the coding, but must not have another one",
+        arguments: [(nil, true), ("gzip", true), ("br", false)] as [(String?, Bool)]
+    )
+    func coding(_ coding: String?, isRest: Bool) throws {
+        var plan = try #require(Self.plan(Self.whole.merging(["Content-Encoding": "gzip"])))
+        plan.received(42)
+        var head = head("bytes 42-99/100")
+        head.fields[.contentEncoding] = coding
+        #expect(plan.verdict(on: head, contentDecoded: false) == (isRest ? Self.rest : .final))
+    }
+
     private func head(_ range: String) -> ResponseHead {
         ResponseHead(status: .partialContent, fields: Self.part(range))
     }

@@ -138,6 +138,53 @@ struct RenewedHeaderTests {
         #expect(transport.sent.map { $0.field("First") } == ["1", nil])
     }
 
+    @Test("What prepare steps sign is the token that the retry is sent with")
+    func signedBySteps() async throws {
+        func sign(_ field: String) -> PrepareStep {
+            { request, _ in
+                request.setValue(request.value(forHTTPHeaderField: "Authorization"), forHTTPHeaderField: field)
+            }
+        }
+        var service = service()
+        service.pipelineConfiguration.prepare = [sign("X-Pipeline")]
+        var request = CallFixtures.text()
+        request.options.prepare = [sign("X-Own")]
+        let transport = ScriptedTransport([.respond(401), .respond(200)])
+        _ = try await request.schedule(with: CallFixtures.client(service, transport))
+        #expect(transport.sent.map { $0.field("X-Pipeline") } == ["Bearer one", "Bearer two"])
+        #expect(transport.sent.map { $0.field("X-Own") } == ["Bearer one", "Bearer two"])
+    }
+
+    @Test("A credential that a hook removed or replaced stays so in the retry", arguments: [nil, "own"] as [String?])
+    func editedByHook(_ credential: String?) async throws {
+        struct Editing: ServiceHook {
+            let credential: String?
+            func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
+                request.setValue(credential, forHTTPHeaderField: "Authorization")
+                return nil
+            }
+        }
+        var service = service()
+        service.hooks = [Editing(credential: credential)]
+        let transport = ScriptedTransport([.respond(401), .respond(200)])
+        _ = try await CallFixtures.text().schedule(with: CallFixtures.client(service, transport))
+        #expect(transport.sent.map { $0.field("Authorization") } == [credential, credential])
+    }
+
+    @Test("A redirect by handle within the origin has the token of the retry before it")
+    func handled() async throws {
+        struct Following: Request {
+            typealias Result = String
+            let target: URL
+            var routes: HttpRoute { ["text"] }
+            func handle(_ error: any Error, response: Response) -> ErrorHandling { .redirect(to: target) }
+        }
+        let target = try #require(URL(string: "https://api.example.com/b"))
+        let transport = ScriptedTransport([.respond(401), .respond(409), .respond(200)])
+        _ = try await Following(target: target).schedule(with: CallFixtures.client(service(), transport))
+        #expect(transport.sent.map { $0.field("Authorization") } == ["Bearer one", "Bearer two", "Bearer two"])
+    }
+
     private enum QueryDoor: CaseIterable {
         case query, prepare, user
     }

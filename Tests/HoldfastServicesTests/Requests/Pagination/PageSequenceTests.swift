@@ -55,6 +55,21 @@ struct PageSequenceTests {
         }
     }
 
+    @Test("A page has the name of the request whose page it is, for hooks of both kinds")
+    func name() async throws {
+        let log = CallFixtures.Log()
+        let logger = CallLogger { log.note($0) }
+        let client = ServiceClient(
+            AnyHttpService(at: "api.example.com"),
+            transport: ScriptedTransport([.respond(200, body: #"{"page": 1, "total_pages": 1, "data": [1]}"#)]),
+            hooks: [logger],
+            requestHooks: [logger]
+        )
+        for try await _ in Numbers().pages(.numbered(), with: client) {}
+        #expect(log.entries.count > 1)
+        #expect(log.entries.allSatisfy { $0.contains("Numbers") && !$0.contains("PaginatedRequest") })
+    }
+
     private func queries(_ transport: ScriptedTransport) -> [String?] {
         transport.sent.map { $0.request.url?.query }
     }

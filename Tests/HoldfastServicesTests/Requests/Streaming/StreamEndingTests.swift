@@ -51,6 +51,22 @@ struct StreamEndingTests {
         )
     }
 
+    @Test("A message that is too long and arrived ends the stream, and is reported once, however much is sent later")
+    func tooLong() async throws {
+        let transport = ScriptedStreamTransport()
+        let service = StreamService()
+        var request = ChatRequest()
+        request.limits.messageSize = 3
+        let stream = request.schedule(with: ServiceClient(service), over: transport)
+        transport.connection.push(.text("long"))
+        await #expect(throws: ServiceError.self) { for try await _ in stream {} }
+        for _ in 0..<2 {
+            let error = await #expect(throws: ServiceError.self) { try await stream.send("x") }
+            #expect(error?.code == .bodyTooLarge)
+        }
+        #expect(service.log.lines == ["second", "first", "process"].map { "\($0) body-too-large" })
+    }
+
     @Test("A hook that sends while it is told of the end gets the error, and nothing hangs")
     func sendingHook() async throws {
         final class AnsweringHook: RequestHook {

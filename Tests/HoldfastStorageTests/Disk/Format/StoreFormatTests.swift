@@ -126,7 +126,8 @@ struct GeometryTests {
         for _ in 0..<2_000 { capacities.append(Int(generator.next() >> UInt64.random(in: 1...63, using: &generator))) }
         for capacity in capacities {
             let geometry = Geometry(capacity: capacity)
-            #expect(geometry.capacity >= 1 << 20)
+            #expect((1 << 20...Geometry.maximumCapacity).contains(geometry.capacity))
+            #expect(SpaceBudget(geometry: geometry).reserve <= 3 * geometry.segmentSize)
             #expect(geometry.segmentSize % 4_096 == 0 && geometry.segmentSize >= 64 << 10)
             let isLargest = geometry.segmentSize == 16 << 30
             #expect(geometry.capacity / geometry.segmentSize <= 300 || isLargest)

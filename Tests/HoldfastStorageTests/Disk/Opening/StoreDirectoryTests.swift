@@ -72,7 +72,9 @@ struct StoreDirectoryTests {
         let foreign = SimulatedFileSystem()
         foreign.close(try Self.open(foreign).lock)
         #expect(foreign.setAttributes(of: path, isOwn: false))
-        #expect(Self.code(foreign) == "unsafe-directory")
+        let refusal = #expect(throws: StoreError.self) { _ = try Self.open(foreign) }
+        #expect(refusal?.code == .unsafeDirectory)
+        #expect(refusal?.message.contains("sudo -u USER") == true)
         let linked = SimulatedFileSystem()
         linked.close(try Self.open(linked).lock)
         #expect(linked.wipe(path))

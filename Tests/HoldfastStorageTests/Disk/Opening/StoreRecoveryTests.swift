@@ -94,7 +94,7 @@ struct StoreRecoveryTests {
             }
             let found = try sample.recover()
             #expect(found.row("c", in: sample) == nil)
-            #expect(found.store.damage.entries == 1)
+            #expect(found.store.damage.entries == (size == nil ? 0 : 1))
             let primary = sample.hashing.primary(sample.key("c"))
             let variant = sample.hashing.variant(StoreKey([]), of: sample.key("c"))
             #expect(
@@ -106,6 +106,19 @@ struct StoreRecoveryTests {
             let void = [sample.layout.blob(7)] + (size == nil ? [] : [sample.layout.blob(8)])
             #expect(Set(found.store.void.map(\.path)) == Set(void))
         }
+    }
+
+    @Test(
+        "An entry that lost its blob gets a tombstone, and is damage only after a clean close",
+        arguments: [false, true]
+    )
+    func lostBlob(isClean: Bool) throws {
+        var sample = try StoreSample.full()
+        sample.format.isClean = isClean
+        sample.writeSegment(4, .main, [sample.entry("g", order: 12, blob: 8)], isSealed: true)
+        let store = try sample.recover().store
+        #expect(store.damage.entries == (isClean ? 1 : 0))
+        #expect(store.missingTombstones.map(\.order) == [12])
     }
 
     @Test(

@@ -138,6 +138,10 @@ struct DiskStoreReaderTests {
             let found = await errorCode { _ = try await DiskStoreReader.open(directory: path + name) }
             #expect(found == code, "\(name)")
         }
+        let missing = await #expect(throws: StoreError.self) {
+            _ = try await DiskStoreReader.open(directory: path + "/missing")
+        }
+        #expect(missing?.message.contains("Check the path") == true)
         #expect(await errorCode { _ = try await DiskStoreReader.open(directory: "relative") } == .badConfiguration)
         #expect(try manager.contentsOfDirectory(atPath: path + "/empty").isEmpty)
         let files = SimulatedFileSystem()

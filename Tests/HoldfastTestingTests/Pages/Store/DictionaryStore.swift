@@ -161,7 +161,7 @@ extension DictionaryStore {
             book.remove { entry in
                 switch selection.form {
                 case .all: true
-                case .tag(let tag): entry.description.tags.contains(tag)
+                case .tag(let tag): entry.description.tags.contains { $0.utf8.elementsEqual(tag.utf8) }
                 case .keyPrefix(let prefix): entry.key.hasPrefix(prefix)
                 case .matching(let predicate): predicate(entry)
                 }

@@ -86,6 +86,20 @@ struct SharedBodyTests {
         await store.close()
     }
 
+    @Test("Of two tasks that read one body at the same time the second gets an error, and the first gets the body")
+    func twoTasks() async throws {
+        let source = GatedSource([ByteChunk("a")])
+        let bench = Self.bench(source, length: 1)
+        let response = try await bench.pipeline.send(.get())
+        let body = try #require(response.body.source)
+        let first = Task { try await body.next() }
+        try await source.pulled.wait(for: 1)
+        await #expect(throws: ServiceError.self) { try await body.next() }
+        source.open(2)
+        #expect(try await first.value == ByteChunk("a"))
+        #expect(try await body.next() == nil)
+    }
+
     @Test("A reader that neither reads nor leaves blocks nobody while the body is stored")
     func idleReader() async throws {
         let source = GatedSource(Self.chunks)

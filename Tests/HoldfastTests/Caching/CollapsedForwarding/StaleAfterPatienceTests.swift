@@ -41,6 +41,41 @@ struct StaleAfterPatienceTests {
         #expect(bench.cache.statistics.backgroundRevalidations == 1)
     }
 
+    @Test(
+        "serveStaleAfter: checkRefresh decides about the later response, whatever the call thinks of the stale one",
+        arguments: [true, false],
+        [true, false]
+    )
+    func verdict(_ acceptsStale: Bool, _ acceptsNew: Bool) async throws {
+        let bench = try await StaleAnswerTests.bench(["Cache-Control": "max-age=10"]) { number in
+            .answer(200, cacheable, number == 1 ? "new" : "again")
+        }
+        var acceptance = Acceptance { response in
+            if response.source == .stale, !acceptsStale { throw Refused(reason: "stale") }
+        }
+        acceptance.checkRefresh = { _ in if !acceptsNew { throw Refused(reason: "new") } }
+        var options = CallOptions()
+        options.acceptance = acceptance
+        options.cache.serveStaleAfter = .seconds(3)
+        let call = bench.call(.get(), options)
+        try await bench.clock.waitForSleeps(1)
+        bench.clock.advance(by: .seconds(3))
+        if acceptsStale {
+            #expect(try await call.value == .stale("old"))
+        } else {
+            // A refused response is requested once more, and that request is held for now.
+            try await bench.origin.asked.wait(for: 3)
+        }
+        bench.origin.open()
+        await until { bench.cache.fetches.backgroundCount == 0 }
+        #expect(bench.cache.statistics.stored == (acceptsNew ? 2 : 1))
+        #expect(bench.cache.statistics.backgroundFailures == (acceptsNew ? 0 : 1))
+        bench.origin.open(9)
+        if !acceptsStale { #expect(try await call.value.body == "again") }
+        await bench.waitForQuiet()
+        #expect(try await bench.load().body == (acceptsStale && acceptsNew ? "new" : "again"))
+    }
+
     @Test("serveStaleAfter: at once if the next backoff is longer than the wait")
     func impatientOfBackoff() async throws {
         var options = CacheOptions()

@@ -139,6 +139,17 @@ struct StoredPartTests {
         #expect(bench.sent("If-Range") == [nil, nil, nil, nil])
     }
 
+    @Test("RFC 9111 §4.3.4: a 304 freshens a part with a weak tag too")
+    func weakPartConfirmed() async throws {
+        let origin = RangeOrigin { $0.validator = .weak }
+        let bench = CacheBench(origin.transport)
+        try await bench.range("0-9")
+        origin.change { $0.fields["Cache-Control"] = "max-age=600" }
+        bench.clock.advance(by: .seconds(61))
+        #expect(try await bench.range("0-9").source == .revalidated)
+        #expect(try await bench.range("0-9") == .fresh(origin.bytes(0..<10), 206))
+    }
+
     @Test("Parts are combined by a strong Last-Modified too")
     func byDate() async throws {
         let origin = RangeOrigin { $0.validator = .date }

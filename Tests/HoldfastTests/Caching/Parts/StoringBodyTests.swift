@@ -48,7 +48,7 @@ struct StoringBodyTests {
         )
         let background = BackgroundTasks()
         let body = StoringBody(
-            BytesSource(ByteChunk([1, 2, 3])),
+            BytesContent(ByteChunk([1, 2, 3])),
             writer: writer,
             background: background,
             ending: { received, _ in .commitAs(EntryDescription(metadata: ByteChunk([UInt8(received)]))) },
@@ -67,5 +67,87 @@ struct StoringBodyTests {
         let entry = try #require(try await store.entries(for: StoreKey([1]), now: now).first)
         #expect(entry.bodyLength == 3)
         #expect(entry.description.metadata.array == [3])
+    }
+
+    @Test("A body that is released before its end is told, as one that is cancelled")
+    func released() async throws {
+        let store = MemoryStore(capacity: 1 << 20)
+        let writer = try await store.write(
+            StoreKey([1]),
+            variant: StoreKey([]),
+            description: EntryDescription(metadata: ByteChunk()),
+            expectedLength: nil,
+            now: StoreInstant(milliseconds: 0)
+        )
+        let endings = Mutex<[Int]>([])
+        do {
+            let body = StoringBody(
+                BytesContent(ByteChunk([1, 2, 3])),
+                writer: writer,
+                background: BackgroundTasks(),
+                ending: { received, isWhole in
+                    #expect(!isWhole)
+                    endings.withLock { $0.append(received) }
+                    return .abandon
+                },
+                finish: { _, _ in nil },
+                fail: { _ in }
+            )
+            _ = try await body.next()
+        }
+        #expect(endings.withLock { $0 } == [3])
+    }
+}
+
+@Suite("A stored body that cannot be read", .timeLimit(.minutes(20)))
+struct StoredBodySourceTests {
+    /// A body whose first read fails.
+    final class FailingOnce: StoredBody {
+        private let code: StoreError.Code
+        private let hasFailed = Mutex(false)
+
+        init(_ code: StoreError.Code) { self.code = code }
+
+        var length: Int? { 3 }
+        var bytesInMemory: ByteChunk? { nil }
+
+        func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+            let fails = hasFailed.withLock { hasFailed in
+                defer { hasFailed = true }
+                return !hasFailed
+            }
+            if fails { throw StoreError(code, "scripted") }
+            return ByteChunk([1, 2, 3])[offset..<min(3, offset + count)]
+        }
+    }
+
+    @Test("What could not be read does not count as read", arguments: [StoreError.Code.io, .cancelled])
+    func unread(_ code: StoreError.Code) async throws {
+        let source = StoredBodySource(
+            FailingOnce(code),
+            pieces: [.literal(ByteChunk([0])), .stored(0..<3)],
+            delivered: { _ in },
+            failed: { _ in }
+        )
+        #expect(try await source.next() == ByteChunk([0]))
+        await #expect(throws: (any Error).self) { try await source.next() }
+        #expect(try await source.next() == ByteChunk([1, 2, 3]))
+        #expect(try await source.next() == nil)
+    }
+
+    @Test("Leaving a body while its rest is requested ends that request at once", arguments: [true, false])
+    func leftWhileHealing(_ cancelsTask: Bool) async throws {
+        let (asked, ended) = (CountWatch(), CountWatch())
+        let body = HealingBody(ListSource([], fails: true), of: 0..<3) { _ in
+            asked.increment()
+            try? await CountWatch().wait(for: 1)
+            ended.increment()
+            return nil
+        }
+        let reader = Task { try await body.next() }
+        try await asked.wait(for: 1)
+        if cancelsTask { reader.cancel() } else { body.cancel() }
+        await #expect(throws: CancellationError.self) { try await reader.value }
+        #expect(ended.count == 1)
     }
 }

@@ -104,6 +104,25 @@ struct StoredEntryCodingTests {
         #expect(StoredResponse(decoding: read.encoded) == read)
     }
 
+    @Test("RFC 9110 §8.8.2.2: a date that no update has made strong is read as weak, by whatever target list")
+    func weakDate() throws {
+        let date = "Tue, 14 Nov 2023 22:13:20 GMT"
+        let received = Timestamp(secondsSinceEpoch: 1_700_000_000)
+        let stored = StoredResponse(
+            target: try TargetURI("http://h/"),
+            head: ResponseHead(status: .ok, fields: ["Last-Modified": date, "Date": date]),
+            requestTime: received,
+            responseTime: received
+        )
+        let later = received.advanced(by: .seconds(60))
+        let head = ResponseHead(status: .notModified)
+        let freshened = stored.freshened(by: head, requestTime: later, responseTime: later, mode: .private)
+        for targets in [[], [FieldName.cdnCacheControl]] {
+            let read = try #require(StoredResponse(decoding: freshened.encoded, targetedFields: targets))
+            #expect(read.lastModified != nil && StrongValidator(read) == nil)
+        }
+    }
+
     @Test("A cache with another target list reads the directives again")
     func otherTargets() throws {
         let fields: HeaderFields = ["Cache-Control": "max-age=60", "CDN-Cache-Control": "max-age=7"]

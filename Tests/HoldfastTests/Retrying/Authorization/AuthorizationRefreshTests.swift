@@ -34,6 +34,27 @@ struct AuthorizationRefreshTests {
         #expect(transport.credentials.filter { $0 == "Bearer t1" }.count == 100)
     }
 
+    @Test("A refresh that is given up before its task is known is cancelled with the task")
+    func adoptedLate() async throws {
+        let issued = IssuedCredential("t0", apply: { _, _ in }, expiresAt: { _ in nil }, refresh: { _ in "t1" })
+        var state = RefreshState(issued, retryPause: .seconds(1))
+        let now = ManualClock().now
+        let waiter = state.enroll()
+        var adopted: [RefreshState.Action] = []
+        do {
+            _ = try await withCheckedThrowingContinuation { (continuation: RefreshState.Continuation) in
+                _ = state.join(waiter, newerThan: 1, continuation: continuation, now: now)
+                for case .resume(let waiting, let result) in state.giveUp(1, for: CancellationError(), now: now) {
+                    waiting.resume(with: result)
+                }
+                adopted = state.adopt(Task {}, of: 1)
+            }
+        } catch {
+            #expect(error is RefreshFailure)
+        }
+        #expect(adopted.contains { if case .cancel = $0 { true } else { false } })
+    }
+
     @Test("A call that was sent with an older version is sent again with the current one, without a refresh")
     func older() async throws {
         let server = TokenServer(accepts: ["t1"])

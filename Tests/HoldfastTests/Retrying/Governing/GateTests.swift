@@ -241,6 +241,41 @@ struct GateTests {
         #expect(transport.sent.count == 2)
     }
 
+    @Test("The call that was told to wait waits if the pause fits its deadline, however widely others are spread")
+    func toldToWait() async throws {
+        var configuration = PipelineConfiguration()
+        configuration.clock = ManualClock(autoAdvances: true)
+        let transport = ScriptedTransport([throttled(10), .respond(200)])
+        let pipeline = Pipeline(transport: transport, retrierFactory: .default, configuration: configuration)
+        var options = CallOptions()
+        options.timeout = .seconds(12)
+        let response = try await pipeline.send(.get(), options: options)
+        #expect(response.status == .ok)
+        let wait = try #require(response.attempts.first?.delay)
+        #expect(wait >= .seconds(10) && wait < .seconds(12))
+    }
+
+    @Test("A gate that soon opens does not replace what the server told the call")
+    func longerPause() async throws {
+        let transport = ScriptedTransport { request in
+            request.url?.query() == "throttled"
+                ? .respond(429, [.retryAfter: "8"]) : .respond(503, [.retryAfter: "10"])
+        }
+        let pipeline = pipeline(transport)
+        var options = CallOptions()
+        options.timeout = .seconds(11)
+        let call = Task { [options] in try await pipeline.send(.get(), options: options) }
+        try await clock.waitForSleeps(1)
+        let wait = try #require(clock.waits.first)
+        clock.advance(by: .seconds(5))
+        options.retryRules = RetryRules.never
+        _ = try await pipeline.send(.get("http://origin.example/a?throttled"), options: options)
+        clock.advance(by: wait - .seconds(5))
+        let response = try await call.value
+        #expect(response.attempts.map(\.stopReason) == [.gateClosed])
+        #expect(response.attempts.last?.retryAfter == .seconds(10))
+    }
+
     @Test("A pause of an hour is probed once a minute, so that a mistake does not last an hour")
     func probed() async throws {
         let clock = clock

@@ -405,6 +405,14 @@ struct GovernanceTests {
         #expect(!clock.waits.isEmpty && clock.waits.allSatisfy { $0 <= .milliseconds(50) })
     }
 
+    @Test("A base above the usual cap raises the cap that was left out")
+    func derivedCap() {
+        let factory = BackoffRetrier.Factory.backoff(base: .seconds(30))
+        #expect(factory.governor?.rules.backoff.cap == .seconds(30))
+        #expect(factory.governor?.rules.throttlingBackoff.cap == .seconds(30))
+        #expect(BackoffRetrier.Factory.backoff().governor?.rules.backoff == Backoff())
+    }
+
     @Test("A 429 for one cookie closes nothing for another")
     func cookiesApart() async throws {
         let transport = ScriptedTransport { request in

@@ -48,7 +48,7 @@ struct RetryPoolPipelineTests {
         #expect(transport.sent.count == 2 * count)
     }
 
-    @Test("If a retry is refused when it is due, the call keeps its last response with its body")
+    @Test("If a retry is refused when it is due, the call keeps its last response, and no retry was announced")
     func refused() async throws {
         let clock = ManualClock(autoAdvances: true)
         let recorder = EventRecorder()
@@ -61,6 +61,9 @@ struct RetryPoolPipelineTests {
         #expect(second.attempts.last?.stopReason == .budget)
         #expect(try await second.body.data() == Data("what happened".utf8))
         #expect(recorder.events(.retriesStopped).last?.stopReason == .budget)
+        #expect(recorder.events(.retryScheduled).count == 3)
+        let record = try #require(second.attempts.last)
+        #expect(record.delay == nil && record.description.contains("then none"))
     }
 
     @Test(".interactive ends within ten seconds, whatever the server does", arguments: [false, true])

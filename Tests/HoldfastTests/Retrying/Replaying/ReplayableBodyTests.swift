@@ -75,6 +75,21 @@ struct ReplayableBodyTests {
         #expect(source.reads.count == 5)
     }
 
+    @Test("Of two tasks that read for one attempt the second gets an error, and the first gets the chunk")
+    func twoTasks() async throws {
+        let gate = CountWatch()
+        let body = ReplayableBody(ListSource([ByteChunk("ab")], gate: gate), limit: 4)
+        let reader = body.makeReader()
+        await withTaskGroup(of: ByteChunk?.self) { group in
+            for _ in 0..<2 { group.addTask { (try? await reader.next()) ?? nil } }
+            let refused = await group.next()
+            #expect(refused == .some(nil))
+            gate.increment()
+            let delivered = await group.next()
+            #expect(delivered == ByteChunk("ab"))
+        }
+    }
+
     @Test("A chunk beyond the limit that comes after its attempt is gone waits for the next attempt")
     func lateChunk() async throws {
         let gate = CountWatch()

@@ -25,6 +25,21 @@ struct DataCallTests {
         #expect(answer.value(forHTTPHeaderField: "X-Twice") == "a, b")
     }
 
+    @Test("Content that ends before its length, or that a hook has read already, is not taken for all of it")
+    func incomplete() async throws {
+        let reading: [any ServiceHook] = [
+            .closures(onSuccess: { response, _, _ in _ = try await response.body.collect() })
+        ]
+        let cases: [([String], [any ServiceHook])] = [(["he"], []), (["he", "llo"], reading)]
+        for (chunks, hooks) in cases {
+            let transport = ScriptedTransport([.stream(200, chunks: chunks, length: 5)])
+            let pipeline = Pipeline(transport: transport, hooks: hooks)
+            let error = await #expect(throws: ServiceError.self) { try await pipeline.data(for: .get()) }
+            #expect(error?.code == .connectionLost)
+            #expect(error?.message.contains("after \(hooks.isEmpty ? 2 : 0) of 5 bytes") == true)
+        }
+    }
+
     @Test("A request's own body is sent")
     func ownBody() async throws {
         var request = URLRequest.request("POST", "http://h.example/")

@@ -159,6 +159,9 @@ struct InterceptionSettingsTests {
             kept.keep(answer: Response(status: 200, fields: fields, url: server.url(), source: .fresh))
         }
         #expect(storage.cookies?.first { $0.name == "c" }?.value == "2")
+        let over: HeaderFields = ["Set-Cookie": "c=; Max-Age=0"]
+        kept.keep(received: Response(status: 200, fields: over, url: server.url()))
+        #expect(storage.cookies?.map(\.name) == ["a"])
     }
 
     @Test("Cookies that a redirect sets are sent on and kept, also if the transport has the session's storage")

@@ -15,7 +15,28 @@ import Testing
 
 @Suite("The state of an exchange")
 struct ExchangeStateTests {
-    @Test("An exchange whose spill file could not be read still ends its transfer when its body is abandoned")
+    @Test("Of two tasks that read one body at the same time the second gets an error, and the first gets the bytes")
+    func twoReaders() async throws {
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        let exchange = URLSessionExchange(
+            try await RequestUpload.prepare(URLRequest(url: url), body: .none, memoryLimit: 0),
+            limits: URLSessionTransport.Limits(),
+            idleLimit: nil,
+            now: { SystemClock().now },
+            onInterim: { _ in }
+        )
+        let body = URLSessionBodySource(exchange)
+        await withTaskGroup(of: ByteChunk?.self) { group in
+            for _ in 0..<2 { group.addTask { (try? await body.next()) ?? nil } }
+            let refused = await group.next()
+            #expect(refused == .some(nil))
+            exchange.received(Data([1]))
+            let delivered = await group.next()
+            #expect(delivered == ByteChunk([1]))
+        }
+    }
+
+    @Test("An exchange whose spill file could not be read ends its transfer")
     func unreadable() async throws {
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
         let task = URLSession.shared.dataTask(with: url)
@@ -30,11 +51,16 @@ struct ExchangeStateTests {
             #expect(begins)
             for case .resumeHead(let waiter, let outcome) in state.note(head) { waiter.resume(with: outcome) }
         }
-        guard case .failure = state.readBack(1, outcome: .failure(CocoaError(.fileReadUnknown))) else {
+        var actions: [ExchangeState.Action] = []
+        do {
+            _ = try await withCheckedThrowingContinuation { (reader: ExchangeState.ReaderContinuation) in
+                actions = state.readBack(1, outcome: .failure(CocoaError(.fileReadUnknown)), for: reader)
+                for case .resumeReader(let waiter, let outcome) in actions { waiter.resume(with: outcome) }
+            }
             Issue.record("a failed reading gave bytes")
-            return
+        } catch {
+            #expect(error is ServiceError)
         }
-        let actions = state.fail(CancellationError(), keepsBuffer: false, overrides: true)
         #expect(actions.contains { if case .cancel(let ended) = $0 { ended === task } else { false } })
         let again = state.fail(CancellationError(), keepsBuffer: false, overrides: true)
         #expect(!again.contains { if case .cancel = $0 { true } else { false } })

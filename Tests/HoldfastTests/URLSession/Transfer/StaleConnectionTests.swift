@@ -95,6 +95,22 @@ struct StaleConnectionTests {
         #endif
     }
 
+    @Test("Linux: a gateway's request is sent once if its method is not idempotent, whatever the call declares")
+    func gateway() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let client = Pipeline(transport: URLSessionTransport(), retrierFactory: .gateway)
+        _ = try await client.data(for: URLRequest(url: server.url("/kept")))
+        var request = URLRequest(url: server.url("/broken"))
+        request.httpMethod = "POST"
+        var options = CallOptions()
+        options.isIdempotent = true
+        await #expect(throws: ServiceError.self) { try await client.send(request, options: options) }
+        #if !canImport(Darwin)
+            #expect(server.requests.filter { $0.path == "/broken" }.count == 1)
+        #endif
+    }
+
     @Test(
         "Retries by the rules: a PUT is resent at once, a POST is not",
         arguments: ["PUT", "POST"],

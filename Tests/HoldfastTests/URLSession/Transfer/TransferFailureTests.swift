@@ -180,11 +180,14 @@ struct TransferFailureTests {
     @Test("Requests without a URL, or with one of another scheme, are the caller's fault")
     func badRequests() async throws {
         let transport = URLSessionTransport()
-        let foreign = await #expect(throws: ServiceError.self) {
-            try await transport.send(try #require(URL(string: "gopher://127.0.0.1/")))
+        for text in ["gopher://127.0.0.1/", "ftp://127.0.0.1/x", "FTP://127.0.0.1/x", "file:///etc/hosts", "/x"] {
+            let foreign = await #expect(throws: ServiceError.self) {
+                try await transport.send(try #require(URL(string: text)))
+            }
+            #expect(foreign?.code == .badRequest)
+            #expect(foreign?.progress == .notSent)
+            #expect(foreign?.message.contains("scheme is not supported") == true, "\(text)")
         }
-        #expect(foreign?.code == .badRequest)
-        #expect(foreign?.progress == .notSent)
         var request = URLRequest(url: try #require(URL(string: "http://host/")))
         request.url = nil
         let empty = request
