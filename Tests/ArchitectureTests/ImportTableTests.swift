@@ -190,7 +190,9 @@ struct HouseRuleTests {
         for file in try ImportTableTests.sourceFiles(of: module) {
             let text = try String(contentsOf: file, encoding: .utf8)
             for word in ["try!", "fatalError(", "as!"] {
-                #expect(!text.contains(word), "\(file.lastPathComponent) contains \(word)")
+                // `stopProgram`, for mistakes in a program's own code.
+                let count = file.lastPathComponent == "FieldName.swift" && word == "fatalError(" ? 1 : 0
+                #expect(text.ranges(of: word).count == count, "\(file.lastPathComponent) contains \(word)")
             }
         }
     }

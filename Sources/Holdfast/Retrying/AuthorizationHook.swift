@@ -168,7 +168,7 @@ public struct CredentialScope: Sendable, ExpressibleByArrayLiteral {
                     origins.map { text in
                         guard let target = try? TargetURI(text) else {
                             // A literal in the program: a credential must not be sent where nobody meant it to be sent.
-                            fatalError(
+                            stopProgram(
                                 "\"\(text)\" is not an origin; write one such as https://api.example.com"
                             )
                         }

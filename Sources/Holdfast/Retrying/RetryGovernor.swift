@@ -43,7 +43,7 @@ public final class RetryGovernor: Sendable {
         } catch {
             // A mistake in the program, not in its input: it would run with a budget or waits that nobody meant. A release build
             // drops the text of preconditionFailure.
-            fatalError("RetryRules.\(error)")
+            stopProgram("RetryRules.\(error)")
         }
         let inForce = RulesInForce(rules)
         self.inForce = inForce

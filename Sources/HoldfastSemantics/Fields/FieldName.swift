@@ -61,7 +61,7 @@ public struct FieldName: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
     public init(stringLiteral name: StaticString) {
         let text = name.description
         guard let valid = FieldName(text) else {
-            fatalError("\"\(text)\" is not a field name; write a token such as \"X-Request-ID\"")
+            stopProgram("\"\(text)\" is not a field name; write a token such as \"X-Request-ID\"")
         }
         self = valid
     }
@@ -291,4 +291,11 @@ extension FieldName {
     public static let warning: FieldName = "Warning"
     /// `WWW-Authenticate`.
     public static let wwwAuthenticate: FieldName = "WWW-Authenticate"
+}
+
+/// Ends the program because of a mistake in its own code, never because of what came from elsewhere.
+///
+/// `preconditionFailure` would lose the message in a release build.
+package func stopProgram(_ message: String) -> Never {
+    fatalError(message)
 }

@@ -222,10 +222,10 @@ struct DiskSpaceTests {
         let (store, held) = try await Self.exhausted(files)
         #expect(await Self.remove(from: store) == [nil, nil, nil])
         #expect(files.peakBytes <= 1 << 20)
+        for body in held { #expect(try await body.read(from: 89_999, upTo: 5).array == [1]) }
         let again = try await Self.open(files.crashed(.process))
         for key in Self.removals { #expect(try await again.get(key).isEmpty, "\(key)") }
         await again.close()
-        for body in held { #expect(try await body.read(from: 89_999, upTo: 5).array == [1]) }
         await store.close()
     }
 
