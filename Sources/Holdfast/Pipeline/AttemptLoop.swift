@@ -176,7 +176,7 @@ struct AttemptLoop: Exchanging {
                     stop(reason, state: &state, context: context)
                     return try final(result, state: state, context: context)
                 case .fail(let error):
-                    if error.isCancellation { throw CancellationError() }
+                    guard !error.isCancellation else { throw CancellationError() }
                     stop(.unauthorized, state: &state, context: context)
                     return try final(.failure(error), state: state, context: context)
                 }

@@ -75,8 +75,8 @@ package final class DownloadFile: Sendable {
 
 extension Response {
     /// Rejects content that ended before its length, if a transport has not, or if there were earlier readers.
-    func checkEnd(after count: Int, of length: Int?, method: String?) throws {
-        guard method != "HEAD", status != 304, let length, count < length else { return }
+    func checkEnd(after count: Int, of length: Int?, method: @autoclosure () -> String?) throws {
+        guard let length, count < length, status != 304, method() != "HEAD" else { return }
         throw ServiceError(
             .connectionLost,
             "The content ended after \(count) of \(length) bytes: the server sent no more, or a hook has read it already. "
