@@ -176,7 +176,7 @@ struct AttemptLoop: Exchanging {
                     stop(reason, state: &state, context: context)
                     return try final(result, state: state, context: context)
                 case .fail(let error):
-                    guard !error.isCancellation else { throw CancellationError() }
+                    guard !error.isCancellation, !Task.isCancelled else { throw CancellationError() }
                     stop(.unauthorized, state: &state, context: context)
                     return try final(.failure(error), state: state, context: context)
                 }
@@ -294,7 +294,7 @@ struct AttemptLoop: Exchanging {
         var error = error
         if let refused = error as? RefusedAttempt {
             if !state.records.isEmpty {
-                stop(refused.reason, retryAfter: refused.wait, state: &state, context: context)
+                stop(refused.reason, gateWait: refused.wait, state: &state, context: context)
             } else if refused.reason == .gateClosed {
                 state.account?.stopped(.gateClosed)
                 context.emit(.retriesStopped) { event in
@@ -574,11 +574,11 @@ extension AttemptLoop {
     /// Records and reports that no further attempt follows.
     func stop(
         _ reason: StopReason,
-        retryAfter: Duration? = nil,
+        gateWait: Duration? = nil,
         state: inout AttemptState,
         context: CallContext
     ) {
-        state.stops(for: reason, retryAfter: retryAfter)
+        state.stops(for: reason, gateWait: gateWait)
         context.emit(.retriesStopped) { [last = state.records.last] event in event.describe(last, error: nil) }
     }
 

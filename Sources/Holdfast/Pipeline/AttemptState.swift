@@ -182,14 +182,13 @@ struct AttemptState {
     }
 
     /// Records that no further attempt follows.
-    mutating func stops(for reason: StopReason, retryAfter: Duration? = nil) {
+    ///
+    /// - Parameter gateWait: what is left of the gate that refuses it; what the server told this call is kept.
+    mutating func stops(for reason: StopReason, gateWait: Duration? = nil) {
         records[records.count - 1].stopReason = reason
         // A resend may have been announced.
         records[records.count - 1].delay = nil
-        if let retryAfter {
-            // What is left of a gate may be less than what the server told this call.
-            records[records.count - 1].retryAfter = max(retryAfter, records[records.count - 1].retryAfter ?? .zero)
-        }
+        records[records.count - 1].retryAfter = records[records.count - 1].retryAfter ?? gateWait
         account?.stopped(reason)
     }
 }

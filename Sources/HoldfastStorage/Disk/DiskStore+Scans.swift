@@ -123,10 +123,11 @@ extension DiskStore {
         }
     }
 
-    /// Goes through all entries and removes those for which `takes` returns true.
+    /// Goes through all entries and removes those for which `takes` returns true; a failure does not keep it from the others.
     private func sweep(_ takes: (StoredEntry) -> Bool) async throws(StoreError) -> Int {
         let engine = engine
         var count = 0
+        var failure: StoreError?
         var place = IndexPosition()
         while !place.isEnd {
             let shard = place.shard
@@ -134,11 +135,17 @@ extension DiskStore {
                 (row: row, found: try engine.lookup.current(row, shard: shard))
             }
             for (row, found) in page.values {
-                count += try await remove(found, row: row, shard: shard, takes: takes) ? 1 : 0
+                do throws(StoreError) {
+                    count += try await remove(found, row: row, shard: shard, takes: takes) ? 1 : 0
+                } catch {
+                    if error.code == .closed { throw error }
+                    failure = failure ?? error
+                }
             }
             place = page.next
         }
         engine.health.counters.entriesRemoved.add(count, ordering: .relaxed)
+        if let failure { throw failure }
         return count
     }
 

@@ -252,6 +252,34 @@ struct DiskSpaceTests {
         await again.close()
     }
 
+    @Test("However many removals could not be written, puts find room again once the bodies are closed")
+    func queuedRemovals() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        var (store, held) = try await Self.exhausted(files)
+        for number in 0..<4_000 { _ = try? await store.purge(.tag("u\(number)"), now: .at(0)) }
+        _ = await Self.remove(from: store)
+        held = []
+        for number in 0..<60 { _ = try await store.put("new\(number)", [UInt8](repeating: 2, count: 2_000)) }
+        #expect(held.isEmpty)
+        for key in Self.removals { #expect(try await store.get(key).isEmpty, "\(key)") }
+        await store.close()
+        #expect(files.peakBytes <= 1 << 20)
+        let again = try await Self.open(files)
+        for key in Self.removals { #expect(try await again.get(key).allSatisfy(\.needsValidation), "\(key)") }
+        await again.close()
+    }
+
+    @Test("A purge by predicate removes all that it can although some removals cannot be written")
+    func purgeWithoutRoom() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let (store, held) = try await Self.exhausted(files)
+        for _ in 0..<5_000 { if (try? await store.purge(.tag("used up"), now: .at(0))) == nil { break } }
+        _ = try? await store.purge(.matching { _ in true }, now: .at(0))
+        for key in Self.removals { #expect(try await store.get(key).isEmpty, "\(key)") }
+        #expect(held.count == 8)
+        await store.close()
+    }
+
     @Test("A device that never finishes a sync holds up one segment: the rest is reclaimed, and nothing is refused")
     func slowSync() async throws {
         let directory = try TemporaryDirectory()

@@ -65,8 +65,11 @@ struct SpaceBudget: Sendable, Hashable {
     /// What tombstones and marks may take of ``reserve`` if callers have no room.
     var lent: Int { segmentSize / 16 }
 
+    /// What pending tombstones and marks may take of ``reserve`` when a reclaim begins.
+    var pending: Int { segmentSize / 8 }
+
     /// The bytes that only the reclaimer may use, including the rest of its open segment.
-    var reserve: Int { 2 * segmentSize + min(segmentSize, slack + lent) }
+    var reserve: Int { 2 * segmentSize + min(segmentSize, slack + lent + pending) }
 }
 
 /// Counts the bytes on the disk against the capacity: nothing is written there unless it was granted first.

@@ -5,11 +5,18 @@ internal import Synchronization
 
 /// Tombstones and marks that could not be written; they are tried again, since the entries they kill must not come back.
 struct PendingTombstones: Sendable {
-    static let maximum = 4_096
+    private static let maximum = 4_096
 
+    /// The most bytes that they may take in the log: a reclaim can always write them.
+    private let limit: Int
     var all: [Tombstone] = []
     /// Whether there were more than could be remembered.
     var isOverfull = false
+
+    init(_ all: [Tombstone] = [], limit: Int) {
+        self.limit = limit
+        for tombstone in all { append(tombstone) }
+    }
 
     /// Whether no tombstone is pending.
     var isEmpty: Bool { all.isEmpty && !isOverfull }
@@ -17,7 +24,8 @@ struct PendingTombstones: Sendable {
     mutating func append(_ tombstone: Tombstone) {
         // A newer one covers an older one: many of the same prefix would take much memory.
         all.removeAll { $0.order <= tombstone.order && $0.hasTarget(of: tombstone) }
-        if all.count < Self.maximum { all.append(tombstone) } else { isOverfull = true }
+        let bytes = all.reduce(tombstone.byteCount) { $0 + $1.byteCount }
+        if all.count < Self.maximum, bytes <= limit { all.append(tombstone) } else { isOverfull = true }
     }
 }
 
@@ -29,6 +37,9 @@ struct Tombstone: Sendable, Hashable {
     let variant: UInt32
     /// The prefix of a mark.
     var detail = ByteChunk()
+
+    /// The most bytes that it takes in a segment, sealed or not.
+    var byteCount: Int { RecordHeader.size + detail.count + 64 + Geometry.unit + TableRow.size }
 
     /// Whether it removes the same as another one, whatever their orders.
     func hasTarget(of other: Tombstone) -> Bool {

@@ -28,7 +28,7 @@ final class Remover: Sendable {
         (files, seal, index, orders, pins) = (opened.files, opened.seal, opened.index, opened.orders, opened.pins)
         (blobs, threads, health) = (opened.blobs, opened.threads, opened.health)
         (self.log, seed, hashing) = (log, log.seed, opened.hashing)
-        pending = Mutex(PendingTombstones(all: opened.pendingTombstones))
+        pending = Mutex(PendingTombstones(opened.pendingTombstones, limit: log.quota.budget.pending))
     }
 
     /// How many tombstones are pending and blobs must be removed.
@@ -41,7 +41,7 @@ final class Remover: Sendable {
 
     /// Forgets the pending tombstones, since everything was purged.
     func discardPendingTombstones() {
-        pending.withLock { $0 = PendingTombstones() }
+        pending.withLock { $0 = PendingTombstones(limit: log.quota.budget.pending) }
     }
 
     /// Forgets the blobs of entries of other epochs: all of them are removed.
@@ -253,11 +253,6 @@ final class Remover: Sendable {
     func writePendingTombstones() {
         if pending.withLock({ $0.isEmpty }) { return }
         defer { log.noteRoomAhead() }
-        if pending.withLock({ $0.isOverfull && $0.all.isEmpty }) {
-            // It is unknown which ones, so after a crash none can be trusted.
-            guard (try? log.writeFormat { $0.suspectBefore = orders.last + 1 }) != nil else { return }
-            pending.withLock { $0.isOverfull = false }
-        }
         while let next = pending.withLock({ $0.all.last }) {
             func reserve() -> ReservedTombstone? {
                 reserveTombstone(
@@ -276,6 +271,12 @@ final class Remover: Sendable {
                 // Another may have been added after it meanwhile.
                 if let place = pending.all.lastIndex(of: next) { pending.all.remove(at: place) }
             }
+        }
+        guard pending.withLock({ $0.isOverfull }) else { return }
+        // It is unknown which ones, so after a crash none can be trusted. More may come while this is written.
+        pending.withLock { $0.isOverfull = false }
+        if (try? log.writeFormat { $0.suspectBefore = orders.last + 1 }) == nil {
+            pending.withLock { $0.isOverfull = true }
         }
     }
 
