@@ -24,8 +24,9 @@ public protocol ByteSource: Sendable {
 /// The content of a response: bytes in memory, or a stream that can be read once.
 ///
 /// An `AsyncSequence` of chunks. Bytes in memory can be iterated any number of times; a stream belongs to its first iterator,
-/// and a second one continues where the first left off. Let one task read it: of two whose calls of `next()`
-/// overlap, the library's own streams throw an error to the second; tasks that take turns share the bytes. A body that is dropped unread ends its transfer.
+/// and a second one continues where the first left off. Let one task read it: of two whose calls of `next()` overlap, the second
+/// gets an error from the library's own streams; tasks that take turns share the bytes. A body that is dropped unread ends its
+/// transfer.
 public struct ResponseBody: Sendable, AsyncSequence {
     private enum Form: Sendable {
         case bytes(ByteChunk)
