@@ -520,7 +520,7 @@ final class HealingBody: ByteSource {
 
     private let rest: @Sendable (Range<Int64>) async -> (any ByteSource)?
     private let state: Mutex<State>
-    private let isReading = Atomic(false)
+    private let reading = OneReader()
 
     /// - Parameters:
     ///   - interval: the bytes of the content that `stored` has.
@@ -535,8 +535,8 @@ final class HealingBody: ByteSource {
     }
 
     func next() async throws -> ByteChunk? {
-        guard !isReading.exchange(true, ordering: .acquiring) else { throw ServiceError.secondReader }
-        defer { isReading.store(false, ordering: .releasing) }
+        try reading.begin()
+        defer { reading.end() }
         do {
             return try await advance()
         } catch {

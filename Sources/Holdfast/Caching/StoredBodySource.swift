@@ -30,7 +30,7 @@ final class StoredBodySource: ByteSource {
     private let delivered: @Sendable (Int) -> Void
     private let failed: @Sendable (StoreError) async -> Void
     private let state: Mutex<State>
-    private let isReading = Atomic(false)
+    private let reading = OneReader()
 
     /// - Parameters:
     ///   - pieces: the sections to return, in order; none of them beyond the body's end.
@@ -49,8 +49,8 @@ final class StoredBodySource: ByteSource {
     }
 
     func next() async throws -> ByteChunk? {
-        guard !isReading.exchange(true, ordering: .acquiring) else { throw ServiceError.secondReader }
-        defer { isReading.store(false, ordering: .releasing) }
+        try reading.begin()
+        defer { reading.end() }
         while true {
             let piece: Piece? = try state.withLock { state in
                 if state.isCancelled { throw CancellationError() }

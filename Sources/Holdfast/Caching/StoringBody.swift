@@ -31,7 +31,7 @@ final class StoringBody: ByteSource {
         var isCancelled = false
     }
     private let state = Mutex(State())
-    private let isReading = Atomic(false)
+    private let reading = OneReader()
 
     /// - Parameters:
     ///   - ending: decides what happens to the entry, given the number of received bytes and whether the body ended properly.
@@ -66,8 +66,8 @@ final class StoringBody: ByteSource {
 
     func next() async throws -> ByteChunk? {
         // Chunks that two tasks append could change places in the store.
-        guard !isReading.exchange(true, ordering: .acquiring) else { throw ServiceError.secondReader }
-        defer { isReading.store(false, ordering: .releasing) }
+        try reading.begin()
+        defer { reading.end() }
         let chunk: ByteChunk?
         do {
             chunk = try await upstream.next()

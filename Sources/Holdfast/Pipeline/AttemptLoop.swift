@@ -176,7 +176,7 @@ struct AttemptLoop: Exchanging {
                     stop(reason, state: &state, context: context)
                     return try final(result, state: state, context: context)
                 case .fail(let error):
-                    guard !error.isCancellation, !Task.isCancelled else { throw CancellationError() }
+                    try checkCancellation(discarding: response)
                     stop(.unauthorized, state: &state, context: context)
                     return try final(.failure(error), state: state, context: context)
                 }

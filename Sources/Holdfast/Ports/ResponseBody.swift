@@ -3,6 +3,7 @@
 
 public import Foundation
 public import HoldfastStorage
+private import Synchronization
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
@@ -153,6 +154,17 @@ public struct ResponseBody: Sendable, AsyncSequence {
             "The response body is longer than the limit of \(limit) bytes; raise the limit or read the body as a stream."
         )
     }
+}
+
+/// Refuses a read of a body while another one is under way.
+struct OneReader: ~Copyable, Sendable {
+    private let isReading = Atomic(false)
+
+    func begin() throws {
+        guard !isReading.exchange(true, ordering: .acquiring) else { throw ServiceError.secondReader }
+    }
+
+    func end() { isReading.store(false, ordering: .releasing) }
 }
 
 extension ServiceError {

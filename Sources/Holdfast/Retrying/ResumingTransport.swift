@@ -116,7 +116,7 @@ final class ResumingBody: ByteSource {
 
     private let resumption: Resumption
     private let state: Mutex<State>
-    private let isReading = Atomic(false)
+    private let reading = OneReader()
 
     init(_ source: any ByteSource, plan: ResumePlan, resumption: Resumption) {
         self.resumption = resumption
@@ -124,8 +124,8 @@ final class ResumingBody: ByteSource {
     }
 
     func next() async throws -> ByteChunk? {
-        guard !isReading.exchange(true, ordering: .acquiring) else { throw ServiceError.secondReader }
-        defer { isReading.store(false, ordering: .releasing) }
+        try reading.begin()
+        defer { reading.end() }
         let source = try state.withLock { state in
             if state.isCancelled { throw CancellationError() }
             if state.isOver, let original = state.original { throw original }

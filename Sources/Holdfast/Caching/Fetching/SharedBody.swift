@@ -327,7 +327,7 @@ final class SharedBodyReader: ByteSource {
     private let id: Int
     private let delivered: @Sendable (Int) -> Void
     private let hasLeft = Mutex(false)
-    private let isReading = Atomic(false)
+    private let reading = OneReader()
 
     init(_ body: SharedBody, id: Int, delivered: @escaping @Sendable (Int) -> Void) {
         self.body = body
@@ -340,8 +340,8 @@ final class SharedBodyReader: ByteSource {
     }
 
     func next() async throws -> ByteChunk? {
-        guard !isReading.exchange(true, ordering: .acquiring) else { throw ServiceError.secondReader }
-        defer { isReading.store(false, ordering: .releasing) }
+        try reading.begin()
+        defer { reading.end() }
         if hasLeft.withLock({ $0 }) { throw CancellationError() }
         try Task.checkCancellation()
         do {

@@ -7,15 +7,15 @@ internal import Synchronization
 struct PendingTombstones: Sendable {
     private static let maximum = 4_096
 
-    /// The most bytes that they may take in the log: a reclaim can always write them.
+    /// The most bytes that they may take in the log, so that a reclaim can always write them; those found at the opening may
+    /// take more.
     private let limit: Int
     var all: [Tombstone] = []
     /// Whether there were more than could be remembered.
     var isOverfull = false
 
     init(_ all: [Tombstone] = [], limit: Int) {
-        self.limit = limit
-        for tombstone in all { append(tombstone) }
+        (self.all, self.limit) = (all, limit)
     }
 
     /// Whether no tombstone is pending.
