@@ -297,18 +297,26 @@ private final class WorkQueue: Sendable {
         return nil
     }
 
-    /// Waits for a step, runs it and releases it at once. Returns false if the thread should end.
+    /// Waits for a step and does it. Returns false if the thread should end.
     private func doNext() -> Bool {
-        guard let step = next() else { return false }
-        step.work()
+        guard let wasAlone = runNext() else { return false }
         let wakesAll = queue.withLock { queue in
             queue.working -= 1
             queue.isAlone = false
             // Others wait for this only if one of the two steps runs alone, or to end; this thread takes the next step itself.
-            return width > 1 && (step.isAlone || queue.isNextAlone || queue.isOver)
+            return width > 1 && (wasAlone || queue.isNextAlone || queue.isOver)
         }
         if wakesAll { wake(all: true) }
         return true
+    }
+
+    /// Runs the next step; nil if there will be none, otherwise whether it runs alone.
+    ///
+    /// The step is released here, before it counts as done: it may hold the last reference to an open file, which a barrier waits for.
+    private func runNext() -> Bool? {
+        guard let step = next() else { return nil }
+        step.work()
+        return step.isAlone
     }
 
     private func next() -> Step? {

@@ -40,15 +40,37 @@ struct IOThreadsTests {
         #expect(inside.counts.withLock { $0.most } == IOThreads.readers)
     }
 
-    @Test("A drained lane has finished everything it was given before", arguments: IOThreads.Lane.allCases)
+    private final class Count: Sendable {
+        let count = Atomic<Int>(0)
+    }
+
+    /// Counts when it is released.
+    private final class HeldObject: Sendable {
+        private let counter: Count
+        init(counter: Count) { self.counter = counter }
+        deinit { counter.count.add(1, ordering: .releasing) }
+    }
+
+    @Test(
+        "A drained lane has finished everything it was given before, and released what that held",
+        arguments: IOThreads.Lane.allCases
+    )
     func drains(_ lane: IOThreads.Lane) async throws {
         let threads = try IOThreads()
         defer { threads.stop() }
-        for round in 1...200 {
+        for round in 1...400 {
             let done = Atomic<Int>(0)
-            for _ in 0..<50 { threads.later(lane) { done.add(1, ordering: .relaxed) } }
+            let released = Count()
+            for _ in 0..<50 {
+                let held = HeldObject(counter: released)
+                threads.later(lane) {
+                    done.add(1, ordering: .relaxed)
+                    withExtendedLifetime(held) {}
+                }
+            }
             await threads.drain(lane)
             #expect(done.load(ordering: .acquiring) == 50, "round \(round)")
+            #expect(released.count.load(ordering: .acquiring) == 50, "round \(round)")
         }
     }
 
