@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
+import Synchronization
 
 /// A page of Markdown: what it links to, which anchors it has, and the code on it.
 struct Page {
@@ -40,11 +41,17 @@ struct Page {
         }
     }
 
+    /// The pages read so far: many tests ask for each.
+    private static let read = Mutex<[String: Page]>([:])
+
     init(at path: String) throws {
-        self.init(
-            path: path,
-            text: try String(contentsOf: ImportTableTests.root.appending(path: path), encoding: .utf8)
-        )
+        if let page = Self.read.withLock({ $0[path] }) {
+            self = page
+            return
+        }
+        let text = try String(contentsOf: ImportTableTests.root.appending(path: path), encoding: .utf8)
+        self.init(path: path, text: text)
+        Self.read.withLock { [self] in $0[path] = self }
     }
 
     private mutating func addAnchor(of heading: String) {

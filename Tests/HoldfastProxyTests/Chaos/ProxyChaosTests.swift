@@ -6,6 +6,7 @@
     import Glibc
     import HoldfastProxy
     import HoldfastStorage
+    import HoldfastTestKit
     import HoldfastTesting
     import NIOCore
     import Testing
@@ -162,7 +163,7 @@
 
         /// 64 MB; 2 GB with HOLDFAST_LONG_TESTS=1.
         private static let length =
-            ProcessInfo.processInfo.environment["HOLDFAST_LONG_TESTS"] == "1" ? 2_000_000_000 : 64_000_000
+            LongTests.areOn ? 2_000_000_000 : 64_000_000
 
         @Test("A long body arrives byte for byte in both directions, in little memory")
         func longBodies() async throws {

@@ -60,7 +60,7 @@ struct HoldfastSimulationCatalogTests {
     func storm() async throws {
         var rules = RetryRules.default
         rules.budget = .ratio(0.2)
-        var scenario = StormScenario.outage
+        var scenario = StormScenario.outage.scaled(to: 0.1)
         scenario.seeds = [1]
         let figures = try await Storm(scenario).run(StormSubject("mine", rules: rules)).figures
         print(figures.load, figures.success, figures.recoverySeconds ?? 0)

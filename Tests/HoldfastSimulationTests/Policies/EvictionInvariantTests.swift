@@ -95,7 +95,7 @@ struct EvictionInvariantTests {
         arguments: EvictionStrategy.all
     )
     func metadata(strategy: EvictionStrategy) {
-        for capacity in [118_000] {
+        for capacity in [29_500] {
             var policy = strategy.makePolicy(capacity: capacity, seed: 1)
             var free: [UInt32] = []
             var slots: UInt32 = 0

@@ -4,6 +4,7 @@
 import Foundation
 import HoldfastSemantics
 import HoldfastSimulation
+import HoldfastTestKit
 import Testing
 
 @Suite("Contention for a row, E1", .timeLimit(.minutes(20)))
@@ -41,7 +42,7 @@ struct ContentionStudyTests {
     /// Of 190 comparisons at 3 standard errors half a one lies outside by chance; two have a probability of 9 %, at 4 of none.
     @Test(
         "E1 complete: all 95 rows; at most two of 190 comparisons beyond 3 standard errors, none beyond 4",
-        .enabled(if: ProcessInfo.processInfo.environment["HOLDFAST_LONG_TESTS"] == "1")
+        .enabled(if: LongTests.areOn)
     )
     func all() throws {
         var outside: [String] = []

@@ -3,6 +3,7 @@
 
 import Foundation
 import HoldfastSemantics
+import HoldfastTestKit
 import Testing
 
 @testable import HoldfastSimulation
@@ -10,8 +11,6 @@ import Testing
 /// Whether real pipelines in the simulated world come out where the study's own simulator does (§5.1).
 @Suite("Faithfulness of the storms, §5.1", .timeLimit(.minutes(60)))
 struct FaithfulnessTests {
-    private static let isLong = ProcessInfo.processInfo.environment["HOLDFAST_LONG_TESTS"] == "1"
-
     /// The figures that are compared: what may differ beyond chance, because the programs round otherwise.
     static let metrics: [String: (figure: @Sendable (StormFigures) -> Double?, slack: Double)] = [
         "success": ({ $0.success }, 0.002), "successInFault": ({ $0.successInFault }, 0.004),
@@ -24,7 +23,7 @@ struct FaithfulnessTests {
     ]
 
     /// Outage and slow server take longer, so that they wait for the long tests.
-    static let compared = isLong ? ["outage", "slow", "herd", "brownout"] : ["herd", "brownout"]
+    static let compared = LongTests.areOn ? ["outage", "slow", "herd", "brownout"] : ["herd", "brownout"]
 
     /// How many standard errors of the difference of both means are taken for chance.
     static let errors = 4.5
@@ -46,7 +45,7 @@ struct FaithfulnessTests {
         for index in scenarios.indices {
             scenarios[index].processes = 5
             scenarios[index].server.workers = 5
-            scenarios[index].seeds = isLong ? Array(1...20) : [1]
+            scenarios[index].seeds = LongTests.areOn ? Array(1...20) : [1]
         }
         return Dictionary(uniqueKeysWithValues: scenarios.map { ($0.name, $0) })
     }()

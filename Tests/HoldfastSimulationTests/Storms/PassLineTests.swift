@@ -4,17 +4,16 @@
 import Foundation
 import HoldfastSemantics
 import HoldfastSimulation
+import HoldfastTestKit
 import Testing
 
 /// The lines that the presets have to keep (docs/decisions/retrying/0027-retry-pool.md), each for fleets or for small clients.
 /// A tenth of the fleet and a part of the time by default; the whole waits for HOLDFAST_LONG_TESTS=1, in release.
 @Suite("Pass lines of the storms", .timeLimit(.minutes(60)))
 struct PassLineTests {
-    private static let isLong = ProcessInfo.processInfo.environment["HOLDFAST_LONG_TESTS"] == "1"
-
     /// A tenth of a scenario's fleet and server, unless the tests are long.
     private static func sized(_ scenario: StormScenario, seeds: [UInt64] = [1, 2]) -> StormScenario {
-        guard !isLong else { return scenario }
+        guard !LongTests.areOn else { return scenario }
         var sized = scenario.scaled(to: 0.1)
         sized.seeds = seeds
         return sized
@@ -37,23 +36,23 @@ struct PassLineTests {
     @Test("S3: bursts of ten calls every ten seconds, 30 % errors: 99 % succeed")
     func app() async throws {
         var scenario = StormScenario.app
-        if !Self.isLong {
+        if !LongTests.areOn {
             scenario.horizon = 1_500
             scenario.seeds = [1, 2]
         }
         let figures = try await Storm(scenario).run(RetryRules.default).figures
         // The ceiling is 99.19 %; in short runs chance takes its share.
-        #expect(figures.success >= (Self.isLong ? 0.99 : 0.983), "\(figures.success)")
+        #expect(figures.success >= (LongTests.areOn ? 0.99 : 0.983), "\(figures.success)")
     }
 
     @Test("S4: clients that rarely call, down for a minute: load 1.3, return at 1.2 times the capacity")
     func apps() async throws {
         let figures = try await Storm(Self.sized(.apps, seeds: [1])).run(RetryRules.default).figures
         let capacity = Self.sized(.apps).server.capacity
-        #expect((figures.loadInFault ?? .infinity) <= (Self.isLong ? 1.3 : 1.32), "\(figures.loadInFault ?? 0)")
+        #expect((figures.loadInFault ?? .infinity) <= (LongTests.areOn ? 1.3 : 1.32), "\(figures.loadInFault ?? 0)")
         // Bursts of ten are a third of what a tenth of the fleet sends in a second.
         #expect(
-            (figures.peakSecondRate ?? .infinity) <= (Self.isLong ? 1.2 : 1.5) * capacity,
+            (figures.peakSecondRate ?? .infinity) <= (LongTests.areOn ? 1.2 : 1.5) * capacity,
             "\((figures.peakSecondRate ?? 0) / capacity)"
         )
         #expect(figures.stranded == 0)
@@ -62,7 +61,7 @@ struct PassLineTests {
     // MARK: Gates
 
     private static func short(_ scenario: StormScenario) -> StormScenario {
-        guard !isLong else { return scenario }
+        guard !LongTests.areOn else { return scenario }
         var short = scenario
         short.horizon = 40
         for index in short.faults.indices { short.faults[index].to = min(short.faults[index].to, 40) }
@@ -87,7 +86,7 @@ struct PassLineTests {
     func quota() async throws {
         var scenario = StormScenario.quota
         scenario.seeds = [1, 2]
-        if !Self.isLong { (scenario.rate, scenario.horizon) = (200, 35) }
+        if !LongTests.areOn { (scenario.rate, scenario.horizon) = (200, 35) }
         let figures = try await Storm(scenario).run(RetryRules.default).figures
         #expect(figures.closedSeconds > 15 && figures.stranded == 0)
         // What was under way when the first answer came was not told yet: a tenth of a second's worth is allowed for.
@@ -116,7 +115,7 @@ struct PassLineTests {
     )
     func brownout(_ line: (percent: Double, success: Double, load: Double)) async throws {
         let figures = try await Storm(Self.sized(.brownout(line.percent))).run(RetryRules.default).figures
-        #expect(figures.success >= line.success - (Self.isLong ? 0 : 0.002), "\(figures.success)")
+        #expect(figures.success >= line.success - (LongTests.areOn ? 0 : 0.002), "\(figures.success)")
         #expect((figures.loadInFault ?? .infinity) <= line.load, "\(figures.loadInFault ?? 0)")
     }
 
@@ -126,7 +125,7 @@ struct PassLineTests {
         let none = try #require(try await Storm(scenario).run(RetryRules.never).figures.recoverySeconds)
         let figures = try await Storm(scenario).run(RetryRules.default).figures
         // A tenth of the server has a tenth of its evenness.
-        #expect((figures.recoverySeconds ?? .infinity) <= none + (Self.isLong ? 1 : 4))
+        #expect((figures.recoverySeconds ?? .infinity) <= none + (LongTests.areOn ? 1 : 4))
     }
 
     @Test("E5: all clients succeed with at most 2.5 attempts a call and 60 % of the capacity")
@@ -134,6 +133,6 @@ struct PassLineTests {
         let scenario = Self.sized(.herd)
         let figures = try await Storm(scenario).run(RetryRules.patient).figures
         #expect(figures.success == 1 && figures.load <= 2.5 && figures.stranded == 0)
-        if Self.isLong { #expect((figures.peakRate ?? .infinity) <= 0.6 * scenario.server.capacity) }
+        if LongTests.areOn { #expect((figures.peakRate ?? .infinity) <= 0.6 * scenario.server.capacity) }
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastStorage
+import HoldfastTestKit
 import HoldfastTesting
 import Testing
 
@@ -272,7 +273,9 @@ struct DiskClosingTests {
         arguments: 0..<4
     )
     func failedCopy(_ number: Int) async throws {
-        for step in stride(from: 300 + 6 * number, to: 1_500, by: 24) {
+        let bytes = ByteChunk(Self.body(number, 20_000))
+        let distance = LongTests.areOn ? 24 : 72
+        for step in stride(from: 300 + distance / 4 * number, to: 1_500, by: distance) {
             var random = SeededGenerator(seed: UInt64(step))
             let files = SimulatedFileSystem(remembersUnsynced: false)
             let store = try await DiskStore.open(directory: "/store", capacity: 1 << 20, fileSystem: files, now: .at(0))
@@ -285,7 +288,7 @@ struct DiskClosingTests {
                         key,
                         variant: StoreKey(""),
                         description: EntryDescription("m"),
-                        body: ByteChunk(Self.body(step, size)),
+                        body: bytes[0..<size],
                         now: .at(0)
                     )
                 } else if let entry = try? await store.entries(for: key, now: .at(0)).first {

@@ -2,9 +2,11 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastStorage
+import HoldfastTestKit
 import HoldfastTesting
 import Testing
 
+/// `HOLDFAST_LONG_TESTS=1` damages every place; otherwise every fifth, others where the process was killed than where it closed.
 @Suite("DiskStore: damage found when opening", .timeLimit(.minutes(20)))
 struct DiskDamageTests {
     /// A small store with one of everything, and how its process ended.
@@ -117,6 +119,11 @@ struct DiskDamageTests {
         return (0..<used(path, original)).filter { !path.hasSuffix("FORMAT") || bytes[$0] != 0 || $0 % 61 == 0 }
     }
 
+    /// The places to try.
+    private static func tried(_ places: [Int], isClosed: Bool) -> [Int] {
+        LongTests.areOn ? places : stride(from: isClosed ? 0 : 2, to: places.count, by: 5).map { places[$0] }
+    }
+
     @Test("Without damage everything is there", arguments: [true, false])
     func undamaged(isClosed: Bool) async throws {
         let original = try await Self.original(isClosed: isClosed)
@@ -137,7 +144,8 @@ struct DiskDamageTests {
                 path.hasSuffix(".blob")
                 ? Array(0..<32) + stride(from: 32, to: size - 64, by: 61) + ((size - 64)..<size)
                 : Self.places(in: path, original)
-            for place in places where place < original.files.contents(of: path)?.count ?? 0 {
+            for place in Self.tried(places, isClosed: isClosed)
+            where place < original.files.contents(of: path)?.count ?? 0 {
                 let files = original.files.crashed(.process)
                 let bit = (place &* 5 &+ place / 8) % 8
                 #expect(files.flipBit(of: path, at: place, bit: bit))
@@ -161,7 +169,7 @@ struct DiskDamageTests {
         let original = try await Self.original(isClosed: isClosed)
         for (path, size) in Self.targets(original) {
             let counts = Array(stride(from: 0, to: Self.used(path, original), by: path.hasSuffix(".seg") ? 1 : 61))
-            for count in counts + [size - 1] where count < size {
+            for count in Self.tried(counts, isClosed: isClosed) + [size - 1] where count < size {
                 let files = original.files.crashed(.process)
                 #expect(files.setSize(of: path, to: count))
                 let served = try await Self.check(files, original, "\(path) cut to \(count)")

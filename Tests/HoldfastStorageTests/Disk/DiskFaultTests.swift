@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
+import HoldfastTestKit
 import HoldfastTesting
 import Testing
 
@@ -10,11 +11,9 @@ import Testing
 /// `HOLDFAST_LONG_TESTS=1` tries every step; otherwise each kind of fault tries its share of them.
 @Suite("DiskStore: each file system step fails", .timeLimit(.minutes(60)))
 struct DiskFaultTests {
-    private static let isLong = ProcessInfo.processInfo.environment["HOLDFAST_LONG_TESTS"] == "1"
-
     /// The steps to try: some of them, others for each number.
     private static func tried(fills: Bool, number: Int) async throws -> StrideTo<Int> {
-        let distance = isLong ? 1 : fills ? 12 : 4
+        let distance = LongTests.areOn ? 1 : fills ? 36 : 12
         return stride(from: number % distance, to: try await steps(fills: fills), by: distance)
     }
 

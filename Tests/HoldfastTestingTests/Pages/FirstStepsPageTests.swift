@@ -119,7 +119,7 @@ struct FirstStepsPageTests {
         }
         #expect(answer.attempts.map(\.status) == [503, 503, 200])
 
-        var outage = StormScenario.outage
+        var outage = StormScenario.outage.scaled(to: 0.1)
         outage.seeds = [1]
         let free = try await Storm(outage).run { _, _ in PersistentRetrier.Factory(governor: nil) }
         let bound = try await Storm(outage).run { _, seed in

@@ -3,13 +3,13 @@
 
 import Foundation
 import HoldfastSemantics
+import HoldfastTestKit
 import HoldfastTesting
 import Testing
 
 @Suite struct RetryOracleTests {
-    private static let isLong = ProcessInfo.processInfo.environment["HOLDFAST_LONG_TESTS"] == "1"
     /// Scripts in all; `HOLDFAST_LONG_TESTS=1` runs the 100,000 of E14.
-    private static let scripts = isLong ? 100_000 : 3_000
+    private static let scripts = LongTests.areOn ? 100_000 : 3_000
 
     @Test("E14: decisions for random scripts match a direct implementation of RETRY.md", arguments: FuzzRounds.seeds)
     func differential(seed: UInt64) {
