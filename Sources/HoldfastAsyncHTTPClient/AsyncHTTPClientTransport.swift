@@ -32,7 +32,7 @@
         /// configuration could not be read. Such a response has the last URL and is not stored by any cache.
         public static let clientFollowedRedirect = ServiceEvent.Name("client-followed-redirect")
 
-        private let client: HTTPClient
+        let client: HTTPClient
         private let isOwn: Bool
         /// Whether the transport's own client replaces the given one.
         private let standsIn: Bool
@@ -76,6 +76,8 @@
         /// - Parameters:
         ///   - configuration: TLS, proxy, timeouts, decompression (off by default) and the rest. Its redirects are set to
         ///     `.disallow` and `connectionPool.retryConnectionEstablishment` to false, because the pipeline decides about both.
+        ///     The client makes spans, which show the query, only if `tracing.tracer` has another type than the bootstrapped
+        ///     tracer, which is in every configuration.
         ///   - group: the event loops; the client's default, shared by the process, if nil.
         public init(
             configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
@@ -84,6 +86,7 @@
             var own = configuration
             own.redirectConfiguration = .disallow
             own.connectionPool.retryConnectionEstablishment = false
+            own.removeDefaultTracer()
             own.refuseStatusesBelow100()
             client = HTTPClient(eventLoopGroup: group ?? HTTPClient.defaultEventLoopGroup, configuration: own)
             isOwn = true

@@ -45,15 +45,9 @@ package struct OptionReader {
     ///
     /// - Parameter expected: a description of the value, for the error message.
     package mutating func text(_ expected: String) throws(CommandFailure) -> String {
-        if let value = attached {
-            attached = nil
-            guard !value.isEmpty else { throw usage("\(option) needs \(expected)") }
-            return value
-        }
-        guard let value = words.first, !value.hasPrefix("--"), !value.isEmpty else {
-            throw usage("\(option) needs \(expected)")
-        }
-        words.removeFirst()
+        var value = attached.take()
+        if value == nil, let word = words.first, !word.hasPrefix("--") { value = words.popFirst() }
+        guard let value, !value.isEmpty else { throw usage("\(option) needs \(expected)") }
         return value
     }
 

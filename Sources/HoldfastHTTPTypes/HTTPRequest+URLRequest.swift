@@ -54,15 +54,15 @@
         /// Creates a URLRequest, as URLSession and `Pipeline` take it.
         ///
         /// The URL consists of scheme, authority and path. Escapes in the path are kept; characters that URLs cannot contain
-        /// are percent-encoded. The method may be any token, although Foundation changes `get` and similar ones to capitals.
-        /// The fields become a dictionary, so lines with the same name are joined with ", ", and those of Cookie with "; " (RFC
-        /// 9110 §5.3, RFC 9113 §8.2.3).
+        /// are percent-encoded; an empty path becomes "/". The method may be any token, although Foundation changes `get` and
+        /// similar ones to capitals. The fields become a dictionary, so lines with the same name are joined with ", ", and
+        /// those of Cookie with "; " (RFC 9110 §5.3, RFC 9113 §8.2.3).
         ///
         /// - Parameters:
         ///   - request: the request to send.
-        ///   - baseURL: the server's API URL. Its scheme and authority are used, and the request's path is appended to its
-        ///     path, which may end with a slash. Its query and fragment are left out. nil, the default: the request has its own
-        ///     scheme and authority.
+        ///   - baseURL: the server's API URL. Its scheme, user information and authority are used, and the request's path is
+        ///     appended to its path, which may end with a slash. Its query and fragment are left out. nil, the default: the
+        ///     request has its own scheme and authority.
         /// - Throws: `ServiceError` `.badRequest` if there is no URL for the request: no scheme or authority, a path that does
         ///   not begin with a slash, has a fragment or a "%" that is not part of an escape, an authority with user information
         ///   (RFC 9110 §4.2.4), CONNECT, and `OPTIONS *`.
@@ -82,7 +82,14 @@
             // If another character needs encoding, Foundation would also encode the "%" of existing escapes.
             let encoded = String(decoding: path.utf8.flatMap(\.percentEncoded), as: UTF8.self)
             guard let url = URL(string: root + encoded, encodingInvalidCharacters: false) else {
-                throw URLRequest.refusal("Scheme, authority and path do not form a URL. Write a percent sign as %25.")
+                guard URL(string: root + "/", encodingInvalidCharacters: false) != nil else {
+                    throw URLRequest.refusal(
+                        "The request's authority is not a host and port. Use the form example.com:8080."
+                    )
+                }
+                throw URLRequest.refusal(
+                    "The request's path has a percent sign that is not part of an escape. Write it as %25."
+                )
             }
             self.init(url: url)
             httpMethod = request.method.rawValue
@@ -113,7 +120,9 @@
         }
 
         private static func origin(of request: HTTPRequest) throws(ServiceError) -> String {
-            guard let scheme = request.scheme, !scheme.isEmpty, scheme.utf8.allSatisfy(\.isSchemeCharacter) else {
+            guard let scheme = request.scheme, scheme.first?.isLetter == true,
+                scheme.utf8.allSatisfy(\.isSchemeCharacter)
+            else {
                 throw refusal("The request has no scheme. Set it to \"https\", or give a base URL.")
             }
             guard let authority = request.authority, !authority.isEmpty else {

@@ -14,16 +14,13 @@
     /// Call ``collect()`` when the backend is read, or run ``run(every:)`` in a task. Values that only grow are counters,
     /// reported as the difference since the last time; the others are gauges.
     public final class MetricsReporter: Sendable {
-        private struct Last: Sendable {
-            var counts: [String: Int64] = [:]
-        }
-
         private let series: SeriesTable
         private let caches: [(name: String, cache: HTTPCache)]
         private let governors: [(name: String, governor: RetryGovernor)]
         private let origins: [URL]
         private let clock: any HoldfastClock
-        private let last = Mutex(Last())
+        /// The totals that were reported last, by cache and metric.
+        private let last = Mutex<[String: [String: Int]]>([:])
 
         /// Creates a reporter.
         ///
@@ -47,7 +44,9 @@
             self.clock = clock
         }
 
-        /// Reports once. Takes microseconds, and never waits.
+        /// Reports once. Takes microseconds.
+        ///
+        /// Calls may overlap. They read one after another, so the `statistics` of a store of your own must not call this.
         public func collect() {
             for (name, cache) in caches { report(cache, name: name) }
             let now = clock.now
@@ -75,27 +74,34 @@
 
         private func report(_ cache: HTTPCache, name: String) {
             let (names, values) = (["cache"], [name])
-            let store = cache.store.statistics
+            // Read under the lock: if an older reading followed a newer one, the difference would be counted twice.
+            let (store, counts, growth) = last.withLock { last in
+                let (store, counts) = (cache.store.statistics, cache.statistics)
+                let totals: [String: Int] = [
+                    "holdfast.store.lookups": store.lookups,
+                    "holdfast.store.evictions": store.entriesEvicted,
+                    "holdfast.store.written": store.entriesWritten,
+                    "holdfast.store.removed": store.entriesRemoved,
+                    "holdfast.store.corrupt": store.entriesCorrupt,
+                    "holdfast.store.failures": store.failures,
+                    "holdfast.cache.requests": counts.requests,
+                    "holdfast.cache.bytes_saved": counts.bytesSaved,
+                    "holdfast.cache.bytes_from_network": counts.networkBytes,
+                    "holdfast.cache.time_saved_ms": Int(clamping: counts.timeSaved.inNanoseconds / 1_000_000),
+                ]
+                let before = last.updateValue(totals, forKey: name) ?? [:]
+                let growth = totals.map { (metric: $0.key, amount: $0.value - (before[$0.key] ?? 0)) }
+                return (store, counts, growth)
+            }
             series.gauge("holdfast.store.size", labels: names, values: values, value: Double(store.bytesUsed))
             series.gauge("holdfast.store.capacity", labels: names, values: values, value: Double(store.capacity))
             series.gauge("holdfast.store.entries", labels: names, values: values, value: Double(store.entryCount))
-            grow("holdfast.store.lookups", cache: name, total: store.lookups)
-            grow("holdfast.store.evictions", cache: name, total: store.entriesEvicted)
-            grow("holdfast.store.written", cache: name, total: store.entriesWritten)
-            grow("holdfast.store.removed", cache: name, total: store.entriesRemoved)
-            grow("holdfast.store.corrupt", cache: name, total: store.entriesCorrupt)
-            grow("holdfast.store.failures", cache: name, total: store.failures)
-            let counts = cache.statistics
             series.gauge("holdfast.cache.hit_ratio", labels: names, values: values, value: counts.hitRatio)
             series.gauge("holdfast.cache.byte_hit_ratio", labels: names, values: values, value: counts.byteHitRatio)
-            grow("holdfast.cache.requests", cache: name, total: counts.requests)
-            grow("holdfast.cache.bytes_saved", cache: name, total: counts.bytesSaved)
-            grow("holdfast.cache.bytes_from_network", cache: name, total: counts.networkBytes)
-            grow(
-                "holdfast.cache.time_saved_ms",
-                cache: name,
-                total: Int(clamping: counts.timeSaved.inNanoseconds / 1_000_000)
-            )
+            // A store that was reset counts from zero.
+            for (metric, amount) in growth where amount > 0 {
+                series.count(metric, labels: names, values: values, by: Int64(amount))
+            }
         }
 
         private func report(_ status: RetryStatus, values: [String], now: MonotonicInstant) {
@@ -110,17 +116,6 @@
             if let rate = status.learnedRate {
                 series.gauge("holdfast.retry.learned_rate", labels: names, values: values, value: rate)
             }
-        }
-
-        private func grow(_ metric: String, cache: String, total: Int) {
-            let total = Int64(total)
-            let growth = last.withLock { last in
-                let key = "\(metric) \(cache)"
-                defer { last.counts[key] = total }
-                return total - (last.counts[key] ?? 0)
-            }
-            // A store that was reset counts from zero.
-            if growth > 0 { series.count(metric, labels: ["cache"], values: [cache], by: growth) }
         }
 
         private func label(of origin: URL) -> String {

@@ -59,11 +59,11 @@
                 return "\(String(scheme))://\(host)"
             }
             if let sign = word.firstIndex(of: "=") {
-                // A word may have several pairs.
-                let isShown = word.split { "&;,".contains($0) }.allSatisfy { pair in
+                // A word may have several pairs, also with encoded delimiters.
+                let isShown = word.removingPercentEncoding?.split { "&;,".contains($0) }.allSatisfy { pair in
                     pair.contains("=") && shownArguments.contains(String(pair.prefix { $0 != "=" }))
                 }
-                return isShown ? String(word) : "\(word[..<sign])=\(RedactedURL.placeholder)"
+                return isShown == true ? String(word) : "\(word[..<sign])=\(RedactedURL.placeholder)"
             }
             return TextCleaner.looksLikeToken(word) ? RedactedURL.placeholder : String(word)
         }

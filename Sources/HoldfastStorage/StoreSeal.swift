@@ -49,23 +49,19 @@ public protocol StoreSeal: Sendable {
 /// An entry that gets a new order number (by freshening or pinning) is opened and sealed again, so it moves to the current key. A
 /// blob stays as it is under its entry's newer records: its chunks are bound to the blob's own number, and their key's number is
 /// stored beside each chunk, not taken from the record.
-enum SealedPart: Sendable, Hashable {
+enum SealedPart {
     /// Key, variant, tags and metadata of an entry, or the prefix of a mark.
-    case detail(order: UInt64)
-    /// A body that is in the record.
-    case body(order: UInt64)
-    /// A chunk of a blob.
-    case chunk(blob: UInt64, index: UInt64, isLast: Bool)
+    static func detail(order: UInt64) -> [UInt8] { frame(1, numbers: order) }
 
-    /// One byte for the kind, then the numbers, little-endian and of fixed length.
-    var context: [UInt8] {
-        switch self {
-        case .detail(let order): SealedPart.frame(1, numbers: order)
-        case .body(let order): SealedPart.frame(2, numbers: order)
-        case .chunk(let blob, let index, let isLast): SealedPart.frame(isLast ? 4 : 3, numbers: blob, index)
-        }
+    /// A body that is in the record.
+    static func body(order: UInt64) -> [UInt8] { frame(2, numbers: order) }
+
+    /// A chunk of a blob.
+    static func chunk(blob: UInt64, index: Int, isLast: Bool) -> [UInt8] {
+        frame(isLast ? 4 : 3, numbers: blob, UInt64(clamping: index))
     }
 
+    /// One byte for the kind, then the numbers, little-endian and of fixed length.
     private static func frame(_ kind: UInt8, numbers: UInt64...) -> [UInt8] {
         [kind] + numbers.flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
     }

@@ -11,7 +11,8 @@ public struct StoreStatistics: Sendable, Hashable {
     public var entriesWritten = 0
     /// Entries evicted because space was needed.
     public var entriesEvicted = 0
-    /// Entries that the caller removed, invalidated or purged.
+    /// Entries that the caller removed, invalidated or purged. On disk, what a purge by tag or key prefix marks does not count
+    /// here.
     public var entriesRemoved = 0
     /// Entries dropped because a check failed.
     public var entriesCorrupt = 0
@@ -24,7 +25,7 @@ public struct StoreStatistics: Sendable, Hashable {
     public var bytesRead = 0
     /// Body bytes of committed entries.
     public var bytesWritten = 0
-    /// Entries held now.
+    /// Entries held now. On disk, those that a purge by tag or key prefix has marked count until they are reclaimed.
     public var entryCount = 0
     /// Bytes held now, as counted against the capacity.
     public var bytesUsed = 0

@@ -5,7 +5,7 @@
 public struct EntryDescription: Sendable, Hashable {
     /// Bytes that describe the entry; the store protects them with a checksum and never reads them.
     public var metadata: ByteChunk
-    /// After this instant the entry cannot even be served stale or revalidated, so it is evicted first when space is needed.
+    /// After this instant the entry cannot even be served stale or revalidated, so it should be evicted first when space is needed.
     public var uselessAfter: StoreInstant
     /// Words for purging entries together; at most 64 of at most 1,024 UTF-8 bytes each are kept. A purge compares their bytes:
     /// what only looks the same, such as a letter with an accent of its own, is another tag. Of those that a `Set` takes for equal,
@@ -52,57 +52,46 @@ public struct StoredEntry: Sendable, Hashable {
         public static func < (left: Version, right: Version) -> Bool { left.number < right.number }
     }
 
+    /// The value of an entry.
+    struct Parts: Sendable {
+        let key: StoreKey
+        let variant: StoreKey
+        var version: Version
+        var description: EntryDescription
+        let bodyLength: Int
+        let storedAt: StoreInstant
+        var isPinned: Bool
+        var needsValidation: Bool
+    }
+
     /// The parts of an entry, behind one reference, so that entries are cheap to pass on. If a disk store read the entry together
     /// with its body, this includes the body.
     final class Content: Sendable {
-        let key: StoreKey
-        let variant: StoreKey
-        let version: Version
-        let description: EntryDescription
-        let bodyLength: Int
-        let storedAt: StoreInstant
-        let isPinned: Bool
-        let needsValidation: Bool
+        let parts: Parts
         let source: RecordSource?
         let held: ResidentBody?
 
-        init(
-            key: StoreKey,
-            variant: StoreKey,
-            version: Version,
-            description: EntryDescription,
-            bodyLength: Int,
-            storedAt: StoreInstant,
-            isPinned: Bool,
-            needsValidation: Bool,
-            held: ResidentBody?
-        ) {
-            self.key = key
-            self.variant = variant
-            self.version = version
-            self.description = description
-            self.bodyLength = bodyLength
-            self.storedAt = storedAt
-            self.isPinned = isPinned
-            self.needsValidation = needsValidation
+        init(_ parts: Parts, held: ResidentBody?) {
+            (self.parts, self.held) = (parts, held)
             source = nil
-            self.held = held
         }
 
         /// The entry that a record holds, with its detail.
         init(_ source: consuming RecordSource, detail: consuming RecordDetail, needsValidation: Bool) {
-            key = detail.key
-            variant = detail.variant
-            version = Version(number: source.header.version)
-            description = EntryDescription(
-                metadata: detail.metadata,
-                uselessAfter: source.header.uselessAfter,
-                tags: detail.tags
+            parts = Parts(
+                key: detail.key,
+                variant: detail.variant,
+                version: Version(number: source.header.version),
+                description: EntryDescription(
+                    metadata: detail.metadata,
+                    uselessAfter: source.header.uselessAfter,
+                    tags: detail.tags
+                ),
+                bodyLength: source.header.bodyLength,
+                storedAt: source.header.storedAt,
+                isPinned: source.row.isPinned,
+                needsValidation: needsValidation
             )
-            bodyLength = source.header.bodyLength
-            storedAt = source.header.storedAt
-            isPinned = source.row.isPinned
-            self.needsValidation = needsValidation
             self.source = source
             held = nil
         }
@@ -122,22 +111,22 @@ public struct StoredEntry: Sendable, Hashable {
     init(_ content: Content) { self.content = content }
 
     /// The primary key.
-    public var key: StoreKey { content.key }
+    public var key: StoreKey { content.parts.key }
     /// The variant's key under the primary key.
-    public var variant: StoreKey { content.variant }
+    public var variant: StoreKey { content.parts.variant }
     /// The version that this snapshot shows.
-    public var version: Version { content.version }
+    public var version: Version { content.parts.version }
     /// What the writer said about it.
-    public var description: EntryDescription { content.description }
+    public var description: EntryDescription { content.parts.description }
     /// The body's length in bytes.
-    public var bodyLength: Int { content.bodyLength }
+    public var bodyLength: Int { content.parts.bodyLength }
     /// When the entry was committed.
-    public var storedAt: StoreInstant { content.storedAt }
+    public var storedAt: StoreInstant { content.parts.storedAt }
     /// Whether the entry is pinned against eviction.
-    public var isPinned: Bool { content.isPinned }
+    public var isPinned: Bool { content.parts.isPinned }
     /// Whether the entry must be validated before any use, even a stale one: after a power loss, the store cannot be sure that no
     /// newer invalidation of it was lost. A freshening or a new write clears this.
-    public var needsValidation: Bool { content.needsValidation }
+    public var needsValidation: Bool { content.parts.needsValidation }
     /// The record that a disk store read the entry from; not part of the entry's value.
     var source: RecordSource? { content.source }
     /// What a memory store holds of the body; not part of the entry's value.
@@ -154,7 +143,7 @@ public struct StoredEntry: Sendable, Hashable {
         isPinned: Bool = false,
         needsValidation: Bool = false
     ) {
-        content = Content(
+        let parts = Parts(
             key: key,
             variant: variant,
             version: version,
@@ -162,9 +151,9 @@ public struct StoredEntry: Sendable, Hashable {
             bodyLength: bodyLength,
             storedAt: storedAt,
             isPinned: isPinned,
-            needsValidation: needsValidation,
-            held: nil
+            needsValidation: needsValidation
         )
+        content = Content(parts, held: nil)
     }
 
     public static func == (left: StoredEntry, right: StoredEntry) -> Bool {

@@ -15,9 +15,7 @@ internal import HoldfastStorage
 struct CacheTransaction: Sendable {
     private let first: CopyOnWrite<CacheLookup>
     /// The request to the origin; nil while there is none, and if the request bypasses the cache.
-    private(set) var fetchRequest: FetchRequest?
-    /// Whether what is stored for the request is not an error, so that a failure does not replace it by the cache's own choice.
-    private(set) var holdsUsable = false
+    var fetchRequest: FetchRequest?
     /// Tells the other processes that share the store that this one is fetching.
     var fillLease: HeldFillLease?
     /// What the cache did with the response.
@@ -28,12 +26,8 @@ struct CacheTransaction: Sendable {
     /// The lookup of the request.
     var lookup: CacheLookup { fetchRequest?.lookup ?? first.value }
 
-    /// Records the request to the origin.
-    mutating func begin(_ fetchRequest: FetchRequest) {
-        self.fetchRequest = fetchRequest
-        let status = fetchRequest.staleCandidate?.stored.head.status
-        holdsUsable = status.map { $0.rawValue < 400 } ?? false
-    }
+    /// Whether what is stored for the request is not an error, so that a failure does not replace it by the cache's own choice.
+    var holdsUsable: Bool { (fetchRequest?.staleCandidate?.stored.head.status.rawValue).map { $0 < 400 } ?? false }
 }
 
 /// What a call asks the origin for.
@@ -43,19 +37,12 @@ final class FetchRequest: Sendable {
     /// The request as it left the hooks above, without the cache's own conditions.
     let request: URLRequest
     let lookup: CacheLookup
-    /// Why the origin is asked.
-    let reason: CacheReason
     /// The stored responses whose validators are sent.
     let offered: [LoadedResponse]
     /// The stored part that the request is to complete.
     let completion: Completion?
-    /// What may be served stale, and when.
-    let staleCandidate: CacheCandidate?
-    let staleAllowance: StaleAllowance
-    /// What was stored under the key at that time.
-    let entries: [StoredEntry]
-    /// The names in Vary of the key's stored responses.
-    let nominated: [String]
+    private let reuse: ReasonedReuseDecision
+    private let candidates: [CacheCandidate]
 
     init(
         _ request: URLRequest,
@@ -66,15 +53,25 @@ final class FetchRequest: Sendable {
         completion: Completion? = nil
     ) {
         self.request = request
-        self.completion = completion
         self.lookup = lookup
-        reason = reuse.reason
+        self.reuse = reuse
+        self.candidates = candidates
         self.offered = offered
-        staleCandidate = reuse.selected.map { candidates[$0] }
-        staleAllowance = reuse.staleAllowance
-        entries = candidates.map(\.entry)
-        nominated = Array(Set(candidates.flatMap(\.stored.nominated.names))).sorted()
+        self.completion = completion
     }
+
+    /// Why the origin is asked.
+    var reason: CacheReason { reuse.reason }
+
+    /// What may be served stale, and when.
+    var staleCandidate: CacheCandidate? { reuse.selected.map { candidates[$0] } }
+    var staleAllowance: StaleAllowance { reuse.staleAllowance }
+
+    /// What was stored under the key at that time.
+    var entries: [StoredEntry] { candidates.map(\.entry) }
+
+    /// The names in Vary of the key's stored responses.
+    var nominated: [String] { Set(candidates.flatMap(\.stored.nominated.names)).sorted() }
 
     /// The body of what may be served stale, if it is loaded: the selected response is offered first.
     var loadedStale: LoadedResponse? { offered.first }
@@ -86,24 +83,19 @@ final class FetchRequest: Sendable {
         if let staleCandidate, staleCandidate.stored.ranges == nil { names += [.range, .ifRange] }
         var request = request
         request.setFields(names.map { ($0, nil) })
-        return FetchRequest(of: self, request: request, lookup: lookup.removing(names))
-    }
-
-    private init(of fetchRequest: FetchRequest, request: URLRequest, lookup: CacheLookup) {
-        self.request = request
-        self.lookup = lookup
-        reason = fetchRequest.reason
-        offered = fetchRequest.offered
-        completion = fetchRequest.completion
-        staleCandidate = fetchRequest.staleCandidate
-        staleAllowance = fetchRequest.staleAllowance
-        entries = fetchRequest.entries
-        nominated = fetchRequest.nominated
+        return FetchRequest(
+            request,
+            lookup: lookup.removing(names),
+            reuse: reuse,
+            candidates: candidates,
+            offered: offered,
+            completion: completion
+        )
     }
 
     /// The request with the cache's own conditions, or for the missing part; records in the context what is requested.
     func begin(in context: inout CallContext, for cache: HTTPCache) -> URLRequest {
-        context.transaction?.begin(self)
+        context.transaction?.fetchRequest = self
         var fields: HeaderFields
         if let completion {
             fields = completion.fields
@@ -239,6 +231,13 @@ struct ResponseOutcome: Sendable {
     var awaitsVerdict = false
     /// Whether the rules allow other calls that wait for the same to get the answer.
     var mayBeShared = true
+    /// Where in the body the part is that completes what is stored; nil: the body has no stored bytes, or only such.
+    var part: Range<Int>?
+
+    /// Where in the body the bytes are that the exchange brought.
+    var networkInterval: Range<Int> {
+        loaded != nil || notStored == .synthesized ? 0..<0 : part ?? 0..<Int.max
+    }
 
     /// What happened to the response, for explanations.
     var storage: CacheDecision.Storage? {

@@ -132,7 +132,7 @@ final class CacheWriter: Sendable {
     /// - Parameters:
     ///   - writer: of the entry.
     ///   - description: replaces the one it began with; nil keeps that.
-    ///   - response: its target, when its exchange began, and its place in the order; nil if it is not a response.
+    ///   - response: when its exchange began, and its place in the order; nil if it is not a response.
     ///   - now: when it is committed.
     /// - Returns: nil if the entry was superseded. Its writer is left alone then, since readers may still follow it.
     func commit(
@@ -142,9 +142,9 @@ final class CacheWriter: Sendable {
         now: Timestamp
     ) async throws(StoreError) -> StoredEntry? {
         guard let response else { return try await writer.commit(description, now: StoreInstant(now)) }
-        guard holds(response), order.isNewest(response.claim, for: response.target) else { return nil }
+        guard holds(response), order.isNewest(response.claim) else { return nil }
         let entry = try await writer.commit(description, now: StoreInstant(now))
-        if holds(response), order.isNewest(response.claim, for: response.target) { return entry }
+        if holds(response), order.isNewest(response.claim) { return entry }
         // Both were being written at once, and it is unknown which was later.
         try await remove(entry)
         return nil
@@ -152,7 +152,6 @@ final class CacheWriter: Sendable {
 
     /// What a written response must respect.
     struct WrittenResponse: Sendable {
-        let target: TargetURI
         let generation: Generation
         let claim: ExchangeOrder.Claim
         /// Whether it also answers other queries of its path (No-Vary-Search).
@@ -161,33 +160,26 @@ final class CacheWriter: Sendable {
 
     /// The store itself notices invalidations of the entry's own key, but not of other queries.
     private func holds(_ response: WrittenResponse) -> Bool {
-        !response.answersQueries || holds(response.generation, for: response.target, answersQueries: true)
+        !response.answersQueries || holds(response.generation, for: response.claim.target, answersQueries: true)
     }
 
     /// Changes an entry's description; nil if the entry is gone, or something newer has been written.
     func freshen(
         _ entry: StoredEntry,
         with description: EntryDescription,
-        claim: ExchangeOrder.Claim?,
-        for target: TargetURI?,
+        claim: ExchangeOrder.Claim? = nil,
         now: Timestamp
     ) async throws(StoreError) -> StoredEntry? {
-        if let claim, let target, !order.enter(claim, for: target) { return nil }
+        if let claim, !order.enter(claim) { return nil }
         return try await store.replaceDescription(of: entry, with: description, now: StoreInstant(now))
     }
 
     /// Removes an entry.
     ///
-    /// - Parameters:
-    ///   - claim: of the response that says that the entry is no longer valid. If something newer has been written, the response
-    ///     says nothing about that; older responses are no longer written. Nil if no response says so.
-    ///   - target: of that response.
-    func remove(
-        _ entry: StoredEntry,
-        claim: ExchangeOrder.Claim? = nil,
-        for target: TargetURI? = nil
-    ) async throws(StoreError) {
-        if let claim, let target, !order.enter(claim, for: target) { return }
+    /// - Parameter claim: of the response that says that the entry is no longer valid. If something newer has been written, the
+    ///   response says nothing about that; older responses are no longer written. Nil if no response says so.
+    func remove(_ entry: StoredEntry, claim: ExchangeOrder.Claim? = nil) async throws(StoreError) {
+        if let claim, !order.enter(claim) { return }
         try await store.remove(entry)
     }
 
@@ -272,6 +264,7 @@ final class ExchangeOrder: Sendable {
 
     /// A response that is about to be stored, or whose fields are about to be updated.
     struct Claim: Sendable {
+        let target: TargetURI
         /// The order of its request (``SentExchange/order``).
         let order: HybridTimestamp
         let key: StoreKey
@@ -340,19 +333,19 @@ final class ExchangeOrder: Sendable {
     }
 
     /// Whether no response that was requested later has arrived in place of this one.
-    func isNewest(_ claim: Claim, for target: TargetURI) -> Bool {
-        rows.withLock { rows in rows[target].map { isNewest(claim, in: $0) } ?? true }
+    func isNewest(_ claim: Claim) -> Bool {
+        rows.withLock { rows in rows[claim.target].map { isNewest(claim, in: $0) } ?? true }
     }
 
     /// Records that a response has arrived, unless one that was requested later has: whatever happens to it, no older one is
     /// written.
     ///
-    /// A later one may arrive until this one is written, so call ``isNewest(_:for:)`` before and after that.
+    /// A later one may arrive until this one is written, so call ``isNewest(_:)`` before and after that.
     ///
     /// - Returns: whether it may be written.
-    func enter(_ claim: Claim, for target: TargetURI) -> Bool {
+    func enter(_ claim: Claim) -> Bool {
         rows.withLock { rows in
-            guard let index = rows.index(forKey: target) else { return true }
+            guard let index = rows.index(forKey: claim.target) else { return true }
             guard isNewest(claim, in: rows.values[index]) else { return false }
             rows.values[index].written.removeAll { $0.key == claim.key && $0.nominated == claim.nominated }
             rows.values[index].written.append(

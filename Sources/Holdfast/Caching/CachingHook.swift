@@ -234,7 +234,9 @@ public struct CachingHook: ServiceHook {
         }
         switch reuse.decision {
         case .reuse(_, _, false) where lookup.history.isFilled:
-            return .serve(answerFilled(selected, to: lookup, request: request, context: context))
+            return .serve(
+                answerCollapsed(selected, to: lookup, request: request, reason: .filledElsewhere, context: context)
+            )
         case .reuse(_, _, let isStale):
             return .serve(hit(isStale ? .stale : .fresh))
         case .reuseWhileRevalidating(let indices, _):
@@ -291,9 +293,7 @@ public struct CachingHook: ServiceHook {
                 )
             )
         }
-        let decision = CacheDecision(.unsatisfiable, reason: reason)
-        lookup.metrics.count(decision) { $0.misses += 1 }
-        explain(decision, context: context)
+        let response = gatewayTimeout(reason, to: request, lookup: lookup, context: context)
         if lookup.directive.onlyIfCached, !context.options.cache.onlyIfCached {
             throw ServiceError(
                 .resourceUnavailable,
@@ -301,9 +301,22 @@ public struct CachingHook: ServiceHook {
                 cause: URLError(.resourceUnavailable)
             )
         }
+        return .serve(response)
+    }
+
+    /// The error response of a cache that can use nothing of what is stored, and does not get an answer from the origin.
+    func gatewayTimeout(
+        _ reason: CacheReason,
+        to request: URLRequest,
+        lookup: CacheLookup,
+        context: CallContext
+    ) -> Response {
+        let decision = CacheDecision(.unsatisfiable, reason: reason)
+        lookup.metrics.count(decision) { $0.misses += 1 }
+        explain(decision, context: context)
         var response = Response(status: .gatewayTimeout, url: request.url, source: .synthesized)
         response.cacheDecision = decision
-        return .serve(response)
+        return response
     }
 
     // MARK: Results

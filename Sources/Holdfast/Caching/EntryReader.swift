@@ -19,7 +19,7 @@ extension CachingHook {
     ) async -> [CacheCandidate] {
         var found = await candidates(under: lookup.key, for: lookup, context, known: known)
         if let key = lookup.sharedKey { found += await candidates(under: key, for: lookup, context, known: known) }
-        guard cache.holdsSearchVariance else { return found }
+        guard cache.writer.holdsSearchVariance else { return found }
         for key in [lookup.key, lookup.sharedKey].compactMap({ $0 }) {
             for equivalent in await equivalentKeys(of: key, context) {
                 found += await candidates(under: equivalent, for: lookup, context)
@@ -104,7 +104,7 @@ extension CachingHook {
         let claim = received.claim(on: entry.key, nominated: nominated)
         switch admission.action {
         case .freshen: await giveUp(claim, of: received, in: context)
-        case .remove: await remove(entry, claim: claim, for: received.lookup.key.target, context: context)
+        case .remove: await remove(entry, claim: claim, context: context)
         case .store, .pass: break
         }
         return nil
@@ -130,7 +130,7 @@ extension CachingHook {
         let claim = received.claim(on: entry.key, nominated: stored.nominated)
         guard cache.writer.holds(lookup.generation, for: lookup.key.target, answersQueries: answersQueries) else {
             // The response itself stays as it is; nothing older than this update may replace it.
-            _ = cache.writer.order.enter(claim, for: lookup.key.target)
+            _ = cache.writer.order.enter(claim)
             return .refused
         }
         var description = entry.description
@@ -151,7 +151,6 @@ extension CachingHook {
                 entry,
                 with: description,
                 claim: claim,
-                for: lookup.key.target,
                 now: context.clock.timestamp
             )
             guard let freshened else { return .overtaken }
@@ -171,7 +170,7 @@ extension CachingHook {
         by received: ReceivedExchange,
         in context: CallContext
     ) async -> (entry: StoredEntry, existing: Admission.Existing)? {
-        guard cache.writer.order.isNewest(claim, for: received.lookup.key.target) else { return nil }
+        guard cache.writer.order.isNewest(claim) else { return nil }
         let next: StoredEntry?
         do throws(StoreError) {
             next = try await cache.successor(of: entry, now: context.clock.timestamp)
@@ -194,7 +193,7 @@ extension CachingHook {
     /// Gives up storing a response: older ones are no longer written, and stored ones are removed, since the most recent response
     /// must not depend on what a cache happened to lose (RFC 9111 §4).
     func giveUp(_ claim: ExchangeOrder.Claim, of received: ReceivedExchange, in context: CallContext) async {
-        _ = cache.writer.order.enter(claim, for: received.lookup.key.target)
+        _ = cache.writer.order.enter(claim)
         await removeOlder(than: claim.order, under: claim.key, for: received.lookup, in: context)
     }
 
@@ -254,14 +253,9 @@ extension CachingHook {
         }
     }
 
-    func remove(
-        _ entry: StoredEntry,
-        claim: ExchangeOrder.Claim? = nil,
-        for target: TargetURI? = nil,
-        context: CallContext
-    ) async {
+    func remove(_ entry: StoredEntry, claim: ExchangeOrder.Claim? = nil, context: CallContext) async {
         do throws(StoreError) {
-            try await cache.writer.remove(entry, claim: claim, for: target)
+            try await cache.writer.remove(entry, claim: claim)
         } catch {
             storeFailed(error, context: context)
         }

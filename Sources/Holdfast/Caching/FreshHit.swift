@@ -233,7 +233,7 @@ extension HTTPCache {
 
     /// Whether a response that is stored for another query may answer (No-Vary-Search).
     fileprivate func mayVaryInSearch(_ question: borrowing FreshQuestion, of principal: String) -> Bool {
-        guard holdsSearchVariance else { return false }
+        guard writer.holdsSearchVariance else { return false }
         guard let uri = try? TargetURI(question.target.text),
             let keys = SearchVarianceKeys(
                 CacheKey(

@@ -126,7 +126,7 @@ extension HTTPCache {
             var description = entry.description
             description.metadata = marked.encoded
             description.uselessAfter = StoreInstant(marked.uselessAfter(options))
-            if try await writer.freshen(entry, with: description, claim: nil, for: nil, now: now) != nil { return true }
+            if try await writer.freshen(entry, with: description, now: now) != nil { return true }
             // Freshened meanwhile: by a 304 to a request that may have been sent before the purge.
             guard let newer = try await successor(of: entry, now: now), isSelected(newer) else { return false }
             entry = newer

@@ -127,9 +127,6 @@ public final class HTTPCache: Sendable {
         return response.needingConfirmation(.storeLostPower)
     }
 
-    /// Whether there may be entries that answer several queries.
-    var holdsSearchVariance: Bool { writer.holdsSearchVariance }
-
     /// The generation of a target now, for what will be stored for it.
     func generation(of target: TargetURI) -> CacheWriter.Generation {
         let generation = writer.generation(of: target)

@@ -178,19 +178,14 @@ struct LoadedResponse: Sendable {
             (pieces, length) = ([.stored(0..<entry.bodyLength)], entry.bodyLength)
             content = 0..<Int64(entry.bodyLength)
         case .part(let interval):
-            let offsets = offsets(of: interval)
+            let offsets = stored.offsets(of: interval, bodyLength: entry.bodyLength)
             if let bytes {
                 delivered(offsets.count)
                 return ResponseBody(bytes[offsets])
             }
             (pieces, length, content) = ([.stored(offsets)], offsets.count, interval)
         case .parts(let multipart):
-            pieces = multipart.pieces.map { piece in
-                switch piece {
-                case .literal(let bytes): .literal(ByteChunk(bytes))
-                case .stored(let interval): .stored(offsets(of: interval))
-                }
-            }
+            pieces = stored.pieces(of: multipart, bodyLength: entry.bodyLength)
             length = Int(clamping: multipart.contentLength)
         }
         let source = StoredBodySource(positions, pieces: pieces, delivered: delivered, failed: failed)
@@ -198,34 +193,46 @@ struct LoadedResponse: Sendable {
         return ResponseBody(HealingBody(source, of: content, rest: rest), length: length)
     }
 
-    /// The position of an interval of the content in the entry's body, which contains the stored intervals one after another.
-    private func offsets(of interval: Range<Int64>) -> Range<Int> {
-        var offset: Int64 = 0
-        for stored in stored.ranges?.intervals ?? [0..<Int64(entry.bodyLength)] {
-            if stored.lowerBound <= interval.lowerBound, interval.upperBound <= stored.upperBound {
-                let start = Int(clamping: offset + (interval.lowerBound - stored.lowerBound))
-                let end = Int(clamping: Int64(start) + (interval.upperBound - interval.lowerBound))
-                return min(start, entry.bodyLength)..<min(end, entry.bodyLength)
-            }
-            offset += stored.upperBound - stored.lowerBound
-        }
-        return 0..<0
-    }
-
     /// The stored bytes at these positions, for a body that is joined with others.
     func pieces(_ failed: @escaping @Sendable (StoreError) async -> Void) -> @Sendable (Range<Int64>) -> any ByteSource
     {
         { [self] interval in
-            let offsets = offsets(of: interval)
+            let offsets = stored.offsets(of: interval, bodyLength: entry.bodyLength)
             if let bytes { return BytesContent(bytes[offsets]) }
             return StoredBodySource(positions, pieces: [.stored(offsets)], delivered: { _ in }, failed: failed)
         }
     }
 }
 
+extension StoredResponse {
+    /// The position of an interval of the content in the entry's body, which contains the stored intervals one after another.
+    fileprivate func offsets(of interval: Range<Int64>, bodyLength: Int) -> Range<Int> {
+        var offset: Int64 = 0
+        for stored in ranges?.intervals ?? [0..<Int64(bodyLength)] {
+            if stored.lowerBound <= interval.lowerBound, interval.upperBound <= stored.upperBound {
+                let start = Int(clamping: offset + (interval.lowerBound - stored.lowerBound))
+                let end = Int(clamping: Int64(start) + (interval.upperBound - interval.lowerBound))
+                return min(start, bodyLength)..<min(end, bodyLength)
+            }
+            offset += stored.upperBound - stored.lowerBound
+        }
+        return 0..<0
+    }
+
+    /// The bytes of a multipart content, the stored ones by their position in the entry's body.
+    func pieces(of multipart: MultipartByteRanges, bodyLength: Int) -> [StoredBodySource.Piece] {
+        multipart.pieces.map { piece in
+            switch piece {
+            case .literal(let bytes): .literal(ByteChunk(bytes))
+            case .stored(let interval): .stored(offsets(of: interval, bodyLength: bodyLength))
+            }
+        }
+    }
+}
+
 extension StoredRanges {
     /// The total length of all intervals; saturates.
-    fileprivate var length: Int64 {
+    var length: Int64 {
         intervals.reduce(0) { sum, interval in
             let (length, overflow) = sum.addingReportingOverflow(interval.upperBound - interval.lowerBound)
             return overflow ? .max : length

@@ -32,15 +32,17 @@ extension CachingHook {
                 response: response
             )
         }
-        let delivered = delivered(lookup, context: context)
-        let network = ExactBody(counted(response.body, delivered: delivered).anySource, count: join.partLength)
-        let (source, outcome) = await store(
+        let network = ExactBody(response.body.anySource, count: join.partLength)
+        let (source, stored) = await store(
             join,
             network: network,
             response: response,
             received: received,
             context: context
         )
+        let start = join.offset(of: join.part.interval.lowerBound)
+        var outcome = stored
+        outcome.part = start..<start + join.partLength
         let setCookies = cache.options.ignoredCookies(for: lookup.head.target)
             .setCookies(in: response.fields)
         response.head = join.stored.responseHead(now: now)
@@ -49,6 +51,7 @@ extension CachingHook {
             response.head = PartialContent.head(of: join.stored, range: range, now: now)
             let skip = join.offset(of: wanted.lowerBound)
             let count = join.offset(of: wanted.upperBound) - skip
+            outcome.part = max(0, start - skip)..<max(0, start + join.partLength - skip)
             response.body = ResponseBody(
                 StretchOfBody(
                     source,
@@ -68,8 +71,7 @@ extension CachingHook {
     func storePart(
         _ response: inout Response,
         lookup: CacheLookup,
-        context: CallContext,
-        delivered: @escaping @Sendable (Int) -> Void
+        context: CallContext
     ) async -> ResponseOutcome {
         let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
         let now = received.exchange.responseTime
@@ -77,7 +79,7 @@ extension CachingHook {
             let part = ReceivedPart(response.head, to: sent, receivedAt: now, contentDecoded: response.contentDecoded)
         else {
             let reason = received.exchange.refusal ?? .partialContent
-            return leave(&response, reason: reason, lookup: lookup, context: context, delivered: delivered)
+            return outcome(unstored: reason, lookup: lookup, context: context)
         }
         for candidate in await candidates(for: lookup, context)
         where matches(candidate, lookup: lookup) {
@@ -92,7 +94,6 @@ extension CachingHook {
             if candidate.stored.ranges == nil {
                 // Everything is stored already: the part only brings newer fields.
                 _ = await apply(admission, to: loaded.entry, by: received, in: context, again: admit)
-                response.body = counted(response.body, delivered: delivered)
                 guard admission.isShareable else { return ResponseOutcome(notStored: admission.reason) }
                 let entry = AdmittedEntry(
                     key: loaded.entry.key,
@@ -107,7 +108,7 @@ extension CachingHook {
             }
             guard case .store = admission.action else { continue }
             let length = response.body.length
-            let network = ExactBody(counted(response.body, delivered: delivered).anySource, count: join.partLength)
+            let network = ExactBody(response.body.anySource, count: join.partLength)
             let (source, outcome) = await store(
                 join,
                 network: network,
@@ -133,11 +134,10 @@ extension CachingHook {
                 response: &response,
                 received: received,
                 context: context,
-                delivered: delivered,
                 ending: ending(of: part, entry: entry)
             )
         } catch {
-            return leave(&response, reason: error.reason, lookup: lookup, context: context, delivered: delivered)
+            return outcome(unstored: error.reason, lookup: lookup, context: context)
         }
     }
 
@@ -236,15 +236,6 @@ extension CachingHook {
             cut.ranges = ended.ranges
             return .commitAs(cut.description(tags: tags, options))
         }
-    }
-
-    /// The body; `delivered` is called with its bytes as they are returned.
-    func counted(_ body: ResponseBody, delivered: @escaping @Sendable (Int) -> Void) -> ResponseBody {
-        guard let source = body.source else {
-            delivered(body.length ?? 0)
-            return body
-        }
-        return ResponseBody(CountedBody(source, delivered: delivered), length: body.length)
     }
 }
 
@@ -649,11 +640,14 @@ final class JoinedBody: ByteSource {
         var isCancelled = false
     }
 
+    private let reading = OneReader()
     private let state: Mutex<State>
 
     init(_ sources: [any ByteSource]) { state = Mutex(State(sources: sources[...])) }
 
     func next() async throws -> ByteChunk? {
+        try reading.begin()
+        defer { reading.end() }
         while true {
             let source: (any ByteSource)? = try state.withLock { state in
                 if state.isCancelled { throw CancellationError() }

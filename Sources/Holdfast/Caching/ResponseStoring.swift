@@ -112,12 +112,6 @@ extension CachingHook {
         return ResponseOutcome(loaded: loaded, notStored: admission.reason, mayBeShared: admission.isShareable)
     }
 
-    /// Counts bytes as delivered from the network to the call that an exchange was begun for, if it is still waiting.
-    func delivered(_ lookup: CacheLookup, context: CallContext) -> @Sendable (Int) -> Void {
-        guard counts(lookup, context: context) else { return { _ in } }
-        return { [metrics = lookup.metrics] in metrics.count($0, bodySource: .network) }
-    }
-
     /// Whether bytes count for the call that an exchange was begun for: it was looked up, and is still waiting.
     private func counts(_ lookup: CacheLookup, context: CallContext) -> Bool {
         lookup.bypassReason == nil && context.fetch?.isFirstPresent ?? true
@@ -137,31 +131,17 @@ extension CachingHook {
         guard context.exchange != nil, response.source != .synthesized else {
             return ResponseOutcome(notStored: .synthesized)
         }
-        let delivered = delivered(lookup, context: context)
         if response.status == .partialContent {
-            return await storePart(&response, lookup: lookup, context: context, delivered: delivered)
+            return await storePart(&response, lookup: lookup, context: context)
         }
         let received = ReceivedExchange(response, lookup: lookup, context: context, cache: cache)
         var admitted: AdmittedEntry?
         do throws(Unstored) {
             let entry = try self.entry(for: response, as: .complete, in: received, context: context)
             admitted = entry
-            return try await store(
-                entry,
-                response: &response,
-                received: received,
-                context: context,
-                delivered: delivered
-            )
+            return try await store(entry, response: &response, received: received, context: context)
         } catch {
-            return leave(
-                &response,
-                reason: error.reason,
-                admitted: admitted,
-                lookup: lookup,
-                context: context,
-                delivered: delivered
-            )
+            return outcome(unstored: error.reason, admitted: admitted, lookup: lookup, context: context)
         }
     }
 
@@ -205,7 +185,6 @@ extension CachingHook {
         response: inout Response,
         received: ReceivedExchange,
         context: CallContext,
-        delivered: @escaping @Sendable (Int) -> Void,
         ending: StorageEnding? = nil
     ) async throws(Unstored) -> ResponseOutcome {
         let lookup = received.lookup
@@ -219,10 +198,8 @@ extension CachingHook {
         let ending = ending ?? self.ending(of: entry, context: context)
         guard let source = response.body.source else {
             let finish = commit(entry, received: received, context: context)
-            let count = response.body.length ?? 0
-            delivered(count)
             let reason: CacheReason?
-            switch ending(count, true) {
+            switch ending(response.body.length ?? 0, true) {
             case .commit: reason = await finish(writer, nil)
             case .commitAs(let description): reason = await finish(writer, description)
             case .abandon:
@@ -238,8 +215,7 @@ extension CachingHook {
                 mayBeShared: entry.mayBeShared
             )
         }
-        let counted = CountedBody(source, delivered: delivered)
-        let storing = storing(counted, as: entry, writer: writer, received: received, context: context, ending: ending)
+        let storing = storing(source, as: entry, writer: writer, received: received, context: context, ending: ending)
         response.body = ResponseBody(storing, length: response.body.length)
         return ResponseOutcome(storable: entry.stored, entry: entry, storing: storing, mayBeShared: entry.mayBeShared)
     }
@@ -288,17 +264,14 @@ extension CachingHook {
         }
     }
 
-    /// Lets the body bypass the store.
-    func leave(
-        _ response: inout Response,
-        reason: CacheReason,
+    /// The outcome of a response whose body bypasses the store.
+    func outcome(
+        unstored reason: CacheReason,
         admitted: AdmittedEntry? = nil,
         lookup: CacheLookup,
-        context: CallContext,
-        delivered: @escaping @Sendable (Int) -> Void
+        context: CallContext
     ) -> ResponseOutcome {
         context.tell(notStored: reason, metrics: lookup.metrics, hadBegun: false)
-        response.body = counted(response.body, delivered: delivered)
         return ResponseOutcome(
             storable: admitted?.stored,
             entry: admitted,
@@ -316,7 +289,7 @@ extension CachingHook {
     ) async throws(Unstored) -> any EntryWriter {
         let lookup = received.lookup
         let target = lookup.key.target
-        guard cache.writer.order.enter(entry.claim, for: target) else {
+        guard cache.writer.order.enter(entry.claim) else {
             // A newer response has begun. Whether or not it is kept, what both would have replaced is older still.
             await giveUp(entry.claim, of: received, in: context)
             throw Unstored(reason: .overtaken)
@@ -402,7 +375,7 @@ extension CachingHook {
         )
         // The order of exchanges here knows nothing about other processes and other URIs.
         if cache.leasing != nil || !equivalent.isEmpty,
-            await isNewerStored(than: admitted, received: received, context: context)
+            await isNewerStored(than: received, context: context)
         {
             writer.abandon()
             return overtaken(lookup, in: context)
@@ -412,7 +385,6 @@ extension CachingHook {
                 writer,
                 description: description,
                 as: CacheWriter.WrittenResponse(
-                    target: lookup.key.target,
                     generation: lookup.generation,
                     claim: admitted.claim,
                     answersQueries: answersQueries
@@ -450,11 +422,7 @@ extension CachingHook {
     }
 
     /// Whether a response that was requested later is stored where the requester looks, and answers the same request.
-    private func isNewerStored(
-        than admitted: AdmittedEntry,
-        received: ReceivedExchange,
-        context: CallContext
-    ) async -> Bool {
+    private func isNewerStored(than received: ReceivedExchange, context: CallContext) async -> Bool {
         let lookup = received.lookup
         return await candidates(for: lookup, context).contains {
             $0.stored.requestOrder > received.exchange.requestOrder && matches($0, lookup: lookup)
@@ -580,6 +548,7 @@ struct ReceivedExchange: Sendable {
     /// The response to be written, with its place in the order of everything written for the target.
     func claim(on key: StoreKey, nominated: NominatedFields) -> ExchangeOrder.Claim {
         ExchangeOrder.Claim(
+            target: lookup.key.target,
             order: exchange.requestOrder,
             key: key,
             nominated: nominated,

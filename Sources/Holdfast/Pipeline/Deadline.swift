@@ -56,27 +56,20 @@ package func withDeadline<Success: Sendable>(
 
 /// Reads the content of a response, but no longer than until `deadline`.
 ///
-/// - Parameters:
-///   - deadline: the end of the call; nil: never.
-///   - discard: is passed content that was read too late.
+/// - Parameter deadline: the end of the call; nil: never.
 /// - Throws: ``ServiceError`` `.deadlineExceeded` at the deadline, `CancellationError` at once if the caller is cancelled, or the
 ///   errors of `take`.
 package func takingContent<Taken: Sendable>(
     of response: Response,
     until deadline: CallDeadline?,
     on clock: any HoldfastClock,
-    discard: @escaping @Sendable (Taken) -> Void = { _ in },
     take: @escaping @Sendable () async throws -> Taken
 ) async throws -> Taken {
     // Content that has already arrived needs no race.
     guard let deadline, response.body.source != nil else { return try await take() }
     let result: Result<Taken, any Error>
     do {
-        result = try await withDeadline(
-            deadline.instant,
-            on: clock,
-            discard: { if case .success(let late) = $0 { discard(late) } }
-        ) {
+        result = try await withDeadline(deadline.instant, on: clock, discard: { _ in }) {
             do {
                 return .success(try await take())
             } catch {

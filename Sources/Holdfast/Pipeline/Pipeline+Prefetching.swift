@@ -71,8 +71,7 @@ extension Pipeline {
         options: CallOptions,
         status: inout StatusCode?
     ) async -> PrefetchReport.Outcome {
-        let method = request.httpMethod.flatMap { RequestMethod(validating: $0) } ?? .get
-        guard method.isSafe else { return .notStored(.method) }
+        guard RequestMethod(request).isSafe else { return .notStored(.method) }
         let watch = StoringWatch()
         var options = options
         options.storing = watch

@@ -77,7 +77,7 @@ public struct StaleThenFresh: AsyncSequence, Sendable {
 
     private func run(_ yield: (Response) -> Void) async throws {
         let asked = CacheDirective(options.cache, policy: request.cachePolicy)
-        let method = request.httpMethod.flatMap { RequestMethod(validating: $0) } ?? .get
+        let method = RequestMethod(request)
         let wantsOneAnswer =
             asked.reload || asked.revalidate || asked.noStore || asked.onlyIfCached || asked.ignoresAge
             || method != .get && method != .head

@@ -158,28 +158,6 @@ public struct CallContext: Sendable, CustomStringConvertible, CustomReflectable 
         self.body = body
     }
 
-    init(
-        callID: CallID,
-        clock: any HoldfastClock,
-        options: CallOptions,
-        body: RequestBody,
-        transport: any Transport,
-        observers: [any EventObserver],
-        background: BackgroundTasks = BackgroundTasks()
-    ) {
-        self.init(
-            callID: callID,
-            environment: CallEnvironment(
-                clock: clock,
-                transport: transport,
-                observers: observers,
-                background: background
-            ),
-            options: options,
-            body: body
-        )
-    }
-
     /// A context outside any pipeline, for calling a transport directly.
     public init(
         clock: any HoldfastClock = SystemClock(),
@@ -188,11 +166,14 @@ public struct CallContext: Sendable, CustomStringConvertible, CustomReflectable 
     ) {
         self.init(
             callID: CallID(number: 0),
-            clock: clock,
+            environment: CallEnvironment(
+                clock: clock,
+                transport: NoTransport(),
+                observers: [],
+                background: BackgroundTasks()
+            ),
             options: options,
-            body: .none,
-            transport: NoTransport(),
-            observers: []
+            body: .none
         )
         self.deadline = deadline
         attemptDeadline = deadline

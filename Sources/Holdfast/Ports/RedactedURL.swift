@@ -65,7 +65,12 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
             // The last one contains all that were not split, the first of which may have no name.
             guard !name.contains("&") else { return placeholder }
             let value = argument[argument.index(after: sign)...]
-            if shown.contains(String(name)), !value.contains("&") { return "\(name)=\(value)" }
+            // A server may read further arguments in it.
+            if shown.contains(String(name)), let plain = value.removingPercentEncoding,
+                !plain.contains(where: { $0 == "&" || $0 == ";" })
+            {
+                return "\(name)=\(value)"
+            }
             return "\(name.prefix(64))=\(placeholder)"
         }
         return texts.joined(separator: "&")

@@ -157,14 +157,16 @@ public struct ResponseBody: Sendable, AsyncSequence {
 }
 
 /// Refuses a read of a body while another one is under way.
-struct OneReader: ~Copyable, Sendable {
+package struct OneReader: ~Copyable, Sendable {
     private let isReading = Atomic(false)
 
-    func begin() throws {
+    package init() {}
+
+    package func begin() throws {
         guard !isReading.exchange(true, ordering: .acquiring) else { throw ServiceError.secondReader }
     }
 
-    func end() { isReading.store(false, ordering: .releasing) }
+    package func end() { isReading.store(false, ordering: .releasing) }
 }
 
 extension ServiceError {

@@ -259,8 +259,7 @@ public struct CallSubject: Sendable, CustomStringConvertible {
 
     /// The subject of a request as its caller made it.
     package init(_ request: URLRequest) {
-        let method = request.httpMethod.map { RequestMethod(rawValue: $0) } ?? .get
-        self.init(method: method, url: request.url.map { RedactedURL($0) })
+        self.init(method: RequestMethod(request), url: request.url.map { RedactedURL($0) })
     }
 
     /// The subject of a request.

@@ -119,16 +119,9 @@ public struct ClosureHook: ServiceHook {
     public typealias Failure = @Sendable (any Error, URLRequest, inout CallContext) async -> Response?
 
     public let scope: HookScope
-    private let schedule: Schedule?
-    private let success: Success?
-    private let failure: Failure?
-
-    fileprivate init(scope: HookScope, schedule: Schedule?, success: Success?, failure: Failure?) {
-        self.scope = scope
-        self.schedule = schedule
-        self.success = success
-        self.failure = failure
-    }
+    fileprivate let schedule: Schedule?
+    fileprivate let success: Success?
+    fileprivate let failure: Failure?
 
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
         guard let schedule else {

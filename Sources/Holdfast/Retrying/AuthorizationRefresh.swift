@@ -165,7 +165,7 @@ public final class AuthorizationRefresh: Sendable {
 
     /// Whether a newer credential may help with a resource that has rejected `version`.
     func isRenewable(_ version: Int, for url: URL?, context: CallContext) -> Bool {
-        state.withLock { $0.prospect(after: version, for: url, now: context.clock.now) } == .newer
+        state.withLock { $0.mayRenew(version, for: url, now: context.clock.now) }
     }
 
     /// A response shows that the server accepts this version.
@@ -192,14 +192,16 @@ public final class AuthorizationRefresh: Sendable {
     }
 
     private func wait(newerThan version: Int, _ clock: any HoldfastClock) async throws -> VersionedCredential {
+        try Task.checkCancellation()
         let waiter = state.withLock { $0.enroll() }
-        defer { state.withLock { $0.forget(waiter) } }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let actions = state.withLock {
                     $0.join(waiter, newerThan: version, continuation: continuation, now: clock.now)
                 }
                 perform(actions, clock: clock)
+                // The handler may have run before the waiter joined.
+                if Task.isCancelled { perform(state.withLock { $0.leave(waiter) }, clock: clock) }
             }
         } onCancel: {
             perform(state.withLock { $0.leave(waiter) }, clock: clock)
@@ -263,14 +265,6 @@ struct RefreshState {
         case cancel(Task<Void, Never>)
     }
 
-    /// What a rejected call can hope for.
-    enum Prospect {
-        /// A newer credential, now or after a refresh.
-        case newer
-        /// Nothing: the credential is itself new and was never accepted.
-        case none
-    }
-
     private struct Running {
         let number: Int
         var task: Task<Void, Never>?
@@ -293,7 +287,6 @@ struct RefreshState {
     private var probation: MonotonicInstant?
     private var nextWaiter: UInt64 = 0
     private var refreshCount = 0
-    private var departed: Set<UInt64> = []
     /// The resources that reject every credential, as far as known.
     private var refusals: [String: Refusals] = [:]
     /// How many refreshes rejected calls may cause at once, and since when this has been counted.
@@ -323,15 +316,15 @@ struct RefreshState {
         return nextWaiter
     }
 
-    /// What a call whose URL has rejected `version` can hope for.
-    mutating func prospect(after version: Int, for url: URL?, now: MonotonicInstant) -> Prospect {
+    /// Whether a call whose URL has rejected `version` may wait for a newer one; counts the refreshes that calls may cause.
+    mutating func mayRenew(_ version: Int, for url: URL?, now: MonotonicInstant) -> Bool {
         // There is a newer one, or will be, or its failure is known: that costs nothing.
-        if version < current.version || running != nil || failure.map({ now < $0.until }) ?? false { return .newer }
-        if let probation, now < probation { return .none }
-        if let refusals = refusals[RefreshState.resource(of: url)], now < refusals.until { return .none }
+        if version < current.version || running != nil || failure.map({ now < $0.until }) ?? false { return true }
+        if let probation, now < probation { return false }
+        if let refusals = refusals[RefreshState.resource(of: url)], now < refusals.until { return false }
         let regained = countedAt.map { max(0, $0.duration(to: now) / max(retryPause, .milliseconds(1))) } ?? 0
         (allowance, countedAt) = (min(RefreshState.mostAtOnce, allowance + regained), now)
-        return allowance >= 1 ? .newer : .none
+        return allowance >= 1
     }
 
     /// A response shows that the server accepts this version.
@@ -365,7 +358,6 @@ struct RefreshState {
         continuation: Continuation,
         now: MonotonicInstant
     ) -> [Action] {
-        if departed.contains(waiter) { return [.resume(continuation, .failure(CancellationError()))] }
         if current.version > version { return [.resume(continuation, .success(current))] }
         if let failure, now < failure.until { return [.resume(continuation, .failure(failure.error))] }
         if running != nil {
@@ -393,21 +385,13 @@ struct RefreshState {
 
     /// A waiter leaves; the last one ends the refresh.
     mutating func leave(_ waiter: UInt64) -> [Action] {
-        guard let continuation = running?.waiters.removeValue(forKey: waiter) else {
-            departed.insert(waiter)
-            return []
-        }
+        guard let continuation = running?.waiters.removeValue(forKey: waiter) else { return [] }
         var actions: [Action] = [.resume(continuation, .failure(CancellationError()))]
         if running?.waiters.isEmpty == true {
             running?.isAbandoned = true
             if let task = running?.task { actions.append(.cancel(task)) }
         }
         return actions
-    }
-
-    /// A waiter is gone for good.
-    mutating func forget(_ waiter: UInt64) {
-        departed.remove(waiter)
     }
 
     /// A refresh is over.

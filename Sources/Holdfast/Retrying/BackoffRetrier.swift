@@ -118,14 +118,7 @@ public final class BackoffRetrier: Retrier {
                 rules.decide(failed, history: &state.history, using: &state.generator)
             }
         case .exponentialBinary(let binary):
-            binary.decide(
-                outcome: failed.outcome,
-                method: failed.method,
-                attempt: failed.attempt,
-                bodyIsReplayable: failed.bodyIsReplayable,
-                declaredIdempotent: failed.declaredIdempotent,
-                timeLeft: failed.timeLeft
-            )
+            binary.decide(failed)
         }
     }
 

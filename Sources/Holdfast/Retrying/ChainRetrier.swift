@@ -99,12 +99,7 @@ public final class ChainRetrier: Retrier {
         }
 
         /// The governor of the first member that has one: its budgets and gates apply to the retries of all members.
-        public var governor: RetryGovernor? {
-            for factory in factories {
-                if let governor = factory.governor { return governor }
-            }
-            return nil
-        }
+        public var governor: RetryGovernor? { factories.lazy.compactMap(\.governor).first }
 
         /// Whether any member's is true; the others are then asked about such failures as well.
         public var checksAttempts: Bool { factories.contains(where: \.checksAttempts) }

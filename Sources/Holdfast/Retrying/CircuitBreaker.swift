@@ -54,12 +54,7 @@ public final class CircuitBreaker: Transport {
         case .go(let given): pass = given
         case .refuse(let until): throw refusal(of: origin, for: until - now.sinceOrigin, context)
         }
-        let result: Result<Response, any Error>
-        do {
-            result = .success(try await transport.send(request, body: body, context: context))
-        } catch {
-            result = .failure(error)
-        }
+        let result = await transport.result(of: request, body: body, context: context)
         let isFailure = CircuitRules.isFailure(AttemptOutcome(result, in: context))
         let end = context.clock.now.sinceOrigin
         let change: CircuitState.Change? = circuit.state.withLock { state in
@@ -101,6 +96,17 @@ private final class Circuit: Sendable {
     let state: Mutex<CircuitState>
 
     init(_ rules: CircuitRules) { state = Mutex(CircuitState(rules)) }
+}
+
+extension Transport {
+    /// Sends a request, for code that treats failures as it does responses.
+    func result(of request: URLRequest, body: RequestBody, context: CallContext) async -> Result<Response, any Error> {
+        do {
+            return .success(try await send(request, body: body, context: context))
+        } catch {
+            return .failure(error)
+        }
+    }
 }
 
 extension AttemptOutcome {

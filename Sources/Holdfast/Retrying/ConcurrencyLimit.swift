@@ -60,20 +60,14 @@ public final class ConcurrencyLimit: Transport {
         case .full: throw refusal(of: origin)
         case .waits(let ticket): try await wait(in: line, ticket: ticket, origin: origin, context: context)
         }
+        // Dropping it returns the place: after a failure, and with a response that has no more to read.
         let place = HeldPlace(line)
-        do {
-            try Task.checkCancellation()
-            var response = try await transport.send(request, body: body, context: context)
-            if let source = response.body.source {
-                response.body = ResponseBody(PlacedBody(source, place: place), length: response.body.length)
-            } else {
-                place.leave()
-            }
-            return response
-        } catch {
-            place.leave()
-            throw error
+        try Task.checkCancellation()
+        var response = try await transport.send(request, body: body, context: context)
+        if let source = response.body.source {
+            response.body = ResponseBody(PlacedBody(source, place: place), length: response.body.length)
         }
+        return response
     }
 
     /// The places and the queue of an origin.

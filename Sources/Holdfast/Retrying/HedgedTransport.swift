@@ -23,7 +23,7 @@ private import Synchronization
 /// in flight. A failure before any copy was sent is thrown at once, and left to the retrier.
 ///
 /// Each copy counts against `HedgeRules.maxExtraLoad` and, with a governor, costs the budget that retries share as much as a retry,
-/// whatever copy wins: the pool, for one, gets its token back unless the copy fails. Hedging stops by itself while everything is
+/// whatever copy wins: the pool, for one, loses a token only if the copy fails. Hedging stops by itself while everything is
 /// slow or many attempts fail. A request that may be hedged costs two tasks; others, and those before enough was measured, cost
 /// none. In a hedged response, ``Response/attempts`` has one record for each copy, and
 /// ``Response/requestTime`` is when the copy that answered was sent. 256 origins are remembered; the least recently used are
@@ -59,28 +59,23 @@ public final class HedgedTransport: Transport {
     }
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
-        let rulesInForce = rulesInForce(context)
-        guard !context.isBackground,
-            HedgeEvaluator.permitsCopy(of: request, body: body, by: rulesInForce, context: context),
-            !isSwitchedOff(by: context.options)
-        else {
+        let evaluator = HedgeEvaluator(request: request, context: context, rules: rulesInForce(context))
+        guard !context.isBackground, evaluator.permitsCopy(with: body), !isSwitchedOff(by: context.options) else {
             return try await transport.send(request, body: body, context: context)
         }
         let start = context.clock.now
         let account = governor?.account(for: request, now: start)
         let pace = origins.cell(of: OriginText(request), now: start)
-        let evaluator = HedgeEvaluator(request: request, context: context, rules: rulesInForce)
-        guard let delay = pace.attemptBegan(now: start), account?.isClosed(for: request, now: start) != true,
+        guard let delay = pace.state.withLock({ $0.attemptBegan(now: start.sinceOrigin) }),
+            account?.isClosed(for: request, now: start) != true,
             context.attemptDeadline.map({ start.advanced(by: delay) < $0 }) ?? true
         else {
-            return try await sendOnce(
-                request,
-                body: body,
-                context: context,
-                pace: pace,
-                evaluator: evaluator,
-                start: start
-            )
+            let result = await transport.result(of: request, body: body, context: context)
+            let end = context.clock.now
+            if let succeeded = evaluator.succeeded(result) {
+                pace.attemptEnded(length: start.duration(to: end), succeeded: succeeded, wasLate: false, now: end)
+            }
+            return try result.get()
         }
         let race = HedgeRace(
             transport: transport,
@@ -93,27 +88,6 @@ public final class HedgedTransport: Transport {
             plan: HedgePlan(delay: delay, maxCopies: rules.maxCopies, start: start.sinceOrigin)
         )
         return try await race.run()
-    }
-
-    private func sendOnce(
-        _ request: URLRequest,
-        body: RequestBody,
-        context: CallContext,
-        pace: HedgePace,
-        evaluator: HedgeEvaluator,
-        start: MonotonicInstant
-    ) async throws -> Response {
-        let result: Result<Response, any Error>
-        do {
-            result = .success(try await transport.send(request, body: body, context: context))
-        } catch {
-            result = .failure(error)
-        }
-        let end = context.clock.now
-        if let succeeded = evaluator.succeeded(result) {
-            pace.attemptEnded(length: start.duration(to: end), succeeded: succeeded, wasLate: false, now: end)
-        }
-        return try result.get()
     }
 
     /// The call's own rules or the governor's; a gateway stays one whatever the call says.
@@ -155,6 +129,21 @@ struct HedgeRace {
         var errorCode: ServiceError.Code?
     }
 
+    /// An event of the race, for the one task that waits for them.
+    private enum Message: Sendable {
+        /// A copy ended.
+        case ended(copy: Int, Result<Response, any Error>, at: MonotonicInstant)
+        /// The next copy is due.
+        case due
+
+        /// Discards a response that nobody will read.
+        func discard() {
+            if case .ended(_, .success(let response), _) = self { response.body.discard() }
+        }
+    }
+
+    private typealias Mailbox = AsyncStream<Message>.Continuation
+
     /// The state of the race.
     private struct Course {
         var plan: HedgePlan
@@ -166,26 +155,30 @@ struct HedgeRace {
 
     func run() async throws -> Response {
         try Task.checkCancellation()
-        let mailbox = HedgeMailbox()
-        return try await withTaskCancellationHandler {
-            var course = Course(plan: plan)
-            let result = await run(&course, mailbox: mailbox)
-            course.timer?.cancel()
-            mailbox.close()
-            for copy in course.copies { copy.task.cancel() }
-            settle(&course, result: result)
-            return try finished(result, course: course)
-        } onCancel: {
-            mailbox.post(.cancelled)
-        }
+        let (messages, mailbox) = AsyncStream.makeStream(of: Message.self)
+        var course = Course(plan: plan)
+        let result = await run(&course, messages: messages, mailbox: mailbox)
+        course.timer?.cancel()
+        mailbox.finish()
+        for copy in course.copies { copy.task.cancel() }
+        settle(&course, result: result)
+        for await message in messages { message.discard() }
+        return try finished(result, course: course)
     }
 
-    private func run(_ course: inout Course, mailbox: HedgeMailbox) async -> Result<Response, any Error> {
+    private func run(
+        _ course: inout Course,
+        messages: AsyncStream<Message>,
+        mailbox: Mailbox
+    ) async -> Result<Response, any Error> {
         launch(&course, mailbox: mailbox, grant: nil)
-        while true {
-            switch await mailbox.next() {
-            case .cancelled:
-                return .failure(CancellationError())
+        // Cancellation ends the stream, and overtakes what has already arrived.
+        for await message in messages {
+            if Task.isCancelled {
+                message.discard()
+                break
+            }
+            switch message {
             case .due:
                 hedge(&course, mailbox: mailbox)
             case .ended(let number, let result, let end):
@@ -195,28 +188,25 @@ struct HedgeRace {
                 }
                 course.plan.copyFailed(pushback: pushback, now: end.sinceOrigin)
                 if course.plan.inFlight == 0 { return stamped(result, number: number, course: course) }
-                if case .success(let response) = result { response.body.discard() }
+                message.discard()
                 setTimer(&course, mailbox: mailbox)
             }
         }
+        return .failure(CancellationError())
     }
 
     /// Sends a copy, and schedules the next.
-    private func launch(_ course: inout Course, mailbox: HedgeMailbox, grant: RetryGrant?) {
+    private func launch(_ course: inout Course, mailbox: Mailbox, grant: RetryGrant?) {
         let number = course.copies.count
         let now = context.clock.now
         var request = request
         if number > 0 { context.renewTimeLeft(in: &request) }
         let task = context.background.start { [transport, request, body, context] in
-            let result: Result<Response, any Error>
-            do {
-                result = .success(try await transport.send(request, body: body, context: context))
-            } catch {
-                result = .failure(error)
-            }
+            let result = await transport.result(of: request, body: body, context: context)
             // The first copy is the attempt itself, whose end is reported by the loop.
             if number > 0 { context.tellEnd(ofCopy: result, since: now) }
-            mailbox.post(.ended(copy: number, result, at: context.clock.now))
+            let message = Message.ended(copy: number, result, at: context.clock.now)
+            if case .terminated = mailbox.yield(message) { message.discard() }
         }
         course.copies.append(Copy(task: task, start: now, sentAt: context.clock.timestamp, grant: grant))
         course.plan.copySent(now: now.sinceOrigin)
@@ -224,22 +214,22 @@ struct HedgeRace {
     }
 
     /// Sends the copy that is due, if it is allowed and the budget permits it.
-    private func hedge(_ course: inout Course, mailbox: HedgeMailbox) {
+    private func hedge(_ course: inout Course, mailbox: Mailbox) {
         let now = context.clock.now
         guard let due = course.plan.nextSend, due <= now.sinceOrigin else { return setTimer(&course, mailbox: mailbox) }
         let isFirst = !course.wasLate
         course.wasLate = true
-        guard pace.permitHedge(isFirst: isFirst) else { return course.plan.stop() }
+        guard pace.state.withLock({ $0.permitHedge(isFirst: isFirst) }) else { return course.plan.stop() }
         // A copy in flight may have read more of the content than is kept for another.
         guard body.isReplayable else {
-            pace.giveBack()
+            pace.state.withLock { $0.giveBack() }
             return course.plan.stop()
         }
         var grant: RetryGrant?
         if let account {
             // What was taken above is returned if this refuses, so that neither balance ever leaks.
             guard !account.isClosed(for: request, now: now), let granted = account.permitHedge(now: now) else {
-                pace.giveBack()
+                pace.state.withLock { $0.giveBack() }
                 return course.plan.stop()
             }
             grant = granted
@@ -251,17 +241,20 @@ struct HedgeRace {
         launch(&course, mailbox: mailbox, grant: grant)
     }
 
-    private func setTimer(_ course: inout Course, mailbox: HedgeMailbox) {
+    private func setTimer(_ course: inout Course, mailbox: Mailbox) {
         course.timer?.cancel()
         course.timer = nil
         guard let due = course.plan.nextSend.map(MonotonicInstant.init(sinceOrigin:)) else { return }
         // A copy that would be due after the deadline is not worth a timer.
         if let deadline = context.attemptDeadline, deadline <= due { return course.plan.stop() }
-        guard due > context.clock.now else { return mailbox.post(.due) }
+        guard due > context.clock.now else {
+            mailbox.yield(.due)
+            return
+        }
         course.timer = context.background.start { [context] in
             do {
                 try await context.clock.sleep(until: due)
-                mailbox.post(.due)
+                mailbox.yield(.due)
             } catch {
                 // The timer was cancelled: another one runs, or the race is over.
             }
@@ -300,14 +293,10 @@ struct HedgeRace {
         let succeeded = evaluator.succeeded(result)
         for index in course.copies.indices { settle(&course.copies[index].grant, succeeded: succeeded, now: now) }
         guard let first = course.copies.first else { return }
-        if let end = first.end {
-            guard let firstSucceeded = course.firstSucceeded else { return }
-            let length = first.start.duration(to: end)
-            pace.attemptEnded(length: length, succeeded: firstSucceeded, wasLate: course.wasLate, now: end)
-        } else if let succeeded {
-            let length = first.start.duration(to: now)
-            pace.attemptEnded(length: length, succeeded: succeeded, wasLate: course.wasLate, now: now)
-        }
+        guard let firstSucceeded = first.end == nil ? succeeded : course.firstSucceeded else { return }
+        let end = first.end ?? now
+        let length = first.start.duration(to: end)
+        pace.attemptEnded(length: length, succeeded: firstSucceeded, wasLate: course.wasLate, now: end)
     }
 
     /// The result of a copy with the time at which that copy was sent, which its Age is calculated from (RFC 9111 §4.2.3).
@@ -360,72 +349,6 @@ extension CallContext {
     }
 }
 
-/// The events of one request's copies, in order of arrival, for the one task that waits for them.
-final class HedgeMailbox: Sendable {
-    enum Message: Sendable {
-        /// A copy ended.
-        case ended(copy: Int, Result<Response, any Error>, at: MonotonicInstant)
-        /// The next copy is due.
-        case due
-        /// The caller gave up.
-        case cancelled
-    }
-
-    private struct State {
-        var messages: ArraySlice<Message> = []
-        var reader: CheckedContinuation<Message, Never>?
-        var isCancelled = false
-        var isClosed = false
-    }
-
-    private let state = Mutex(State())
-
-    /// Delivers a message; cancellation overtakes all others. Messages after ``close()`` are discarded.
-    func post(_ message: Message) {
-        let (reader, isLate): (CheckedContinuation<Message, Never>?, Bool) = state.withLock { state in
-            if state.isClosed { return (nil, true) }
-            if case .cancelled = message { state.isCancelled = true }
-            if let reader = state.reader {
-                state.reader = nil
-                return (reader, false)
-            }
-            state.messages.append(message)
-            return (nil, false)
-        }
-        if let reader { reader.resume(returning: message) }
-        if isLate { message.discard() }
-    }
-
-    /// The next message; only one task may wait at a time.
-    func next() async -> Message {
-        await withCheckedContinuation { continuation in
-            let message: Message? = state.withLock { state in
-                if state.isCancelled { return .cancelled }
-                if let first = state.messages.popFirst() { return first }
-                state.reader = continuation
-                return nil
-            }
-            if let message { continuation.resume(returning: message) }
-        }
-    }
-
-    /// Closes it; responses that nobody will read are discarded.
-    func close() {
-        let rest = state.withLock { state in
-            state.isClosed = true
-            defer { state.messages = [] }
-            return state.messages
-        }
-        for message in rest { message.discard() }
-    }
-}
-
-extension HedgeMailbox.Message {
-    fileprivate func discard() {
-        if case .ended(_, .success(let response), _) = self { response.body.discard() }
-    }
-}
-
 /// Decides what the end of one copy means for the others.
 struct HedgeEvaluator: Sendable {
     let request: URLRequest
@@ -443,7 +366,7 @@ struct HedgeEvaluator: Sendable {
     func verdict(on result: Result<Response, any Error>) -> Verdict {
         let outcome = AttemptOutcome(result, in: context)
         guard outcome.isFailure else { return .wins }
-        let failed = HedgeEvaluator.exchange(request, outcome: outcome, bodyIsReplayable: true, context: context)
+        let failed = exchange(outcome, bodyIsReplayable: true)
         // For a second copy, this means that the first is being processed (draft-ietf-httpapi-idempotency-key-header §2.6).
         if case .response(let head) = outcome, head.status == .conflict, failed.fields.bearsIdempotencyKey {
             return .fails(pushback: .seconds(-1))
@@ -459,32 +382,16 @@ struct HedgeEvaluator: Sendable {
 
     /// Whether the server responded properly; nil if the attempt's end says nothing about that.
     func succeeded(_ result: Result<Response, any Error>) -> Bool? {
-        switch AttemptOutcome(result, in: context).sign {
-        case .success: true
-        case .trouble: false
-        case .nothing: nil
-        }
+        AttemptOutcome(result, in: context).serverSucceeded
     }
 
-    /// Whether the request may be sent a second time before the first copy's result is known.
-    static func permitsCopy(
-        of request: URLRequest,
-        body: RequestBody,
-        by rules: RetryRules,
-        context: CallContext
-    ) -> Bool {
+    /// Whether the request may be sent a second time with this content before the first copy's result is known.
+    func permitsCopy(with body: RequestBody) -> Bool {
         let unknown = AttemptOutcome.failure(AttemptFailure(kind: .timeout, progress: .bodySent))
-        return rules.permitsCopy(
-            of: exchange(request, outcome: unknown, bodyIsReplayable: body.isReplayable, context: context)
-        )
+        return rules.permitsCopy(of: exchange(unknown, bodyIsReplayable: body.isReplayable))
     }
 
-    private static func exchange(
-        _ request: URLRequest,
-        outcome: AttemptOutcome,
-        bodyIsReplayable: Bool,
-        context: CallContext
-    ) -> FailedExchange {
+    private func exchange(_ outcome: AttemptOutcome, bodyIsReplayable: Bool) -> FailedExchange {
         FailedExchange(
             outcome,
             method: context.method(of: request),
@@ -499,22 +406,10 @@ struct HedgeEvaluator: Sendable {
 
 /// The speed of one origin, and what its hedges may cost.
 final class HedgePace: Sendable {
-    private let state: Mutex<HedgeState>
+    fileprivate let state: Mutex<HedgeState>
 
     init(_ rules: HedgeRules, now: MonotonicInstant) {
         state = Mutex(HedgeState(rules, now: now.sinceOrigin))
-    }
-
-    func attemptBegan(now: MonotonicInstant) -> Duration? {
-        state.withLock { $0.attemptBegan(now: now.sinceOrigin) }
-    }
-
-    func permitHedge(isFirst: Bool) -> Bool {
-        state.withLock { $0.permitHedge(isFirst: isFirst) }
-    }
-
-    func giveBack() {
-        state.withLock { $0.giveBack() }
     }
 
     func attemptEnded(length: Duration, succeeded: Bool, wasLate: Bool, now: MonotonicInstant) {

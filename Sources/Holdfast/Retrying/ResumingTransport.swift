@@ -259,11 +259,8 @@ struct Resumption: Sendable {
     }
 
     private func nextResume(_ plan: inout ResumePlan) -> Duration? {
-        guard let governor else {
-            var generator = SystemRandomNumberGenerator()
-            return plan.nextResume(rules.backoff, using: &generator)
-        }
-        var generator = governor.generator
+        let shared: (any RandomNumberGenerator)? = governor?.generator
+        var generator = shared ?? SystemRandomNumberGenerator()
         return plan.nextResume(rules.backoff, using: &generator)
     }
 
@@ -373,15 +370,13 @@ private struct ResumePayment {
 
     /// Records how the resume ended; only the first call counts.
     mutating func ended(succeeded: Bool, now: MonotonicInstant) {
-        guard let grant else { return }
-        self.grant = nil
+        guard let grant = grant.take() else { return }
         account?.ended(grant, succeeded: succeeded, traffic: traffic, now: now)
     }
 
     /// Returns the grant of a resume that was not sent, or whose end says nothing.
     mutating func giveBack(now: MonotonicInstant) {
-        guard let grant else { return }
-        self.grant = nil
+        guard let grant = grant.take() else { return }
         account?.giveBack(grant, traffic: traffic, now: now)
     }
 }

@@ -148,6 +148,7 @@ final class RetryAccount: Sendable {
                 state.budgets[traffic].callBegan(now: now)
             }
             if !end.succeeded { state.counts.failedAttempts += 1 }
+            if let grant = end.grant { state.counts.note(grant.cause) }
             let calls = state.budgets[traffic]
                 .attemptEnded(end.grant, succeeded: end.succeeded, now: now, using: &generator)
             var woken = calls.isEmpty ? [] : state.tell(calls)
@@ -178,11 +179,7 @@ final class RetryAccount: Sendable {
 
     /// Takes what a hedge costs; nil if the budget is used up.
     func permitHedge(now: MonotonicInstant) -> RetryGrant? {
-        state.withLock { state in
-            let grant = state.budgets[Traffic.caller.index].permit(.hedge, now: now.sinceOrigin)
-            if grant != nil { state.counts.note(.hedge) }
-            return grant
-        }
+        state.withLock { $0.budgets[Traffic.caller.index].permit(.hedge, now: now.sinceOrigin) }
     }
 
     /// Asks after a failure for a retry that is due after `delay`.
@@ -194,10 +191,8 @@ final class RetryAccount: Sendable {
         now: MonotonicInstant
     ) -> RetryBudgetState.Plan {
         state.withLock { state in
-            let plan = state.budgets[traffic.index]
+            state.budgets[traffic.index]
                 .plan(cause, after: delay, patience: rules.patience, parks: rules.parks, now: now.sinceOrigin)
-            if case .granted = plan { state.counts.note(cause) }
-            return plan
         }
     }
 
@@ -224,19 +219,13 @@ final class RetryAccount: Sendable {
             let ticket = state.nextTicket()
             let answer = state.budgets[traffic.index]
                 .ask(cause, turn: turn, ticket: ticket, now: begun, using: &generator)
-            switch answer {
-            case .go:
-                state.counts.note(cause)
-            case .wait(let until):
-                guard state.waiting < inForce.rules.maxWaiting else {
-                    state.budgets[traffic.index].withdraw(ticket)
-                    return (ticket, .stop)
-                }
-                state.waiting += 1
-                state.sleepers[ticket] = Sleeper(until: until)
-            case .stop:
-                break
+            guard case .wait(let until) = answer else { return (ticket, answer) }
+            guard state.waiting < inForce.rules.maxWaiting else {
+                state.budgets[traffic.index].withdraw(ticket)
+                return (ticket, .stop)
             }
+            state.waiting += 1
+            state.sleepers[ticket] = Sleeper(until: until)
             return (ticket, answer)
         }
         guard case .wait = answer else { return answer.grant }
@@ -269,7 +258,6 @@ final class RetryAccount: Sendable {
                 } else {
                     state.sleepers[ticket] = nil
                     state.waiting -= 1
-                    if answer.grant != nil { state.counts.note(cause) }
                 }
                 return answer
             }

@@ -123,7 +123,8 @@ public struct RetryCounts: Sendable, Hashable {
     public internal(set) var calls = 0
     /// Attempts that failed.
     public internal(set) var failedAttempts = 0
-    /// Retries that the budget permitted, and hedges.
+    /// Retries and hedges that the budget permitted, each counted when it ends; not those that were not sent after all, or that
+    /// were cancelled.
     public internal(set) var retries = 0
     /// How many of ``retries`` were hedges.
     public internal(set) var hedges = 0

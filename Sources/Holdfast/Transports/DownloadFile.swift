@@ -6,7 +6,7 @@ internal import HoldfastSemantics
 package import HoldfastStorage
 private import Synchronization
 
-/// A file that a download is written to, chunk by chunk, readable by this user only.
+/// A file that content is written to, chunk by chunk, such as that of a download; readable by this user only.
 package final class DownloadFile: Sendable {
     /// Where it is.
     package let url: URL
@@ -65,7 +65,7 @@ package final class DownloadFile: Sendable {
         } catch let error as FileSystemError {
             throw ServiceError(
                 .other,
-                "The download could not be written to its directory. Check its free space and permissions.",
+                "The file could not be written to its directory. Check its free space and permissions.",
                 cause: error,
                 progress: progress
             )

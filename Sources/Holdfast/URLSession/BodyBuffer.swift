@@ -99,6 +99,7 @@ struct BodyBuffer {
 /// would need its space twice. One thread writes and one reads. All space is freed with the last reference, also after a crash.
 final class SpillFile: Sendable {
     private static let defaultPartSize = 64 << 20
+    private static let files = POSIXFileSystem()
     private let partSize: Int
     private let parts = Mutex<[Int: Part]>([:])
     private let queue = DispatchQueue(label: "holdfast.spill-file")
@@ -116,9 +117,7 @@ final class SpillFile: Sendable {
     func write(_ chunk: ByteChunk, at offset: Int) throws {
         var done = 0
         for (index, start, count) in pieces(of: chunk.count, at: offset) {
-            let writer = try part(index).writer
-            try writer.seek(toOffset: UInt64(start))
-            try writer.write(contentsOf: Data(chunk[done..<(done + count)]))
+            try part(index).write(chunk[done..<(done + count)], at: start)
             done += count
         }
     }
@@ -127,15 +126,13 @@ final class SpillFile: Sendable {
     func read(_ count: Int, at offset: Int, completion: @escaping @Sendable (Result<ByteChunk, any Error>) -> Void) {
         queue.async {
             let result = Result {
-                var data = Data()
+                var bytes: [UInt8] = []
                 for (index, start, count) in self.pieces(of: count, at: offset) {
-                    let reader = try self.part(index).reader
-                    try reader.seek(toOffset: UInt64(start))
-                    let piece = try reader.read(upToCount: count) ?? Data()
+                    let piece = try self.part(index).read(count, at: start)
                     guard piece.count == count else { throw CocoaError(.fileReadCorruptFile) }
-                    data = data.isEmpty ? piece : data + piece
+                    bytes = bytes.isEmpty ? piece : bytes + piece
                 }
-                return ByteChunk(copying: data)
+                return ByteChunk(bytes)
             }
             let first = (offset + count) / self.partSize
             self.parts.withLock { parts in parts = parts.filter { $0.key >= first } }
@@ -165,89 +162,51 @@ final class SpillFile: Sendable {
         }
     }
 
-    /// A file without a name, with one handle for writing and one for reading, because a handle has one position.
+    /// A file without a name.
     private final class Part: Sendable {
-        let writer: FileHandle
-        let reader: FileHandle
+        private let file: OpenFile
 
         init() throws {
-            let url = TemporaryFile.freshURL()
-            let path = url.path
-            guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
-            else {
-                throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: path])
-            }
-            defer { try? FileManager.default.removeItem(at: url) }
-            writer = try FileHandle(forWritingTo: url)
-            reader = try FileHandle(forReadingFrom: url)
+            // A name that nobody can guess.
+            let name = "holdfast-\(UUID().uuidString)"
+            let path = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
+            file = try SpillFile.files.open(path, .create)
+            try? SpillFile.files.remove(path)
         }
 
-        deinit {
-            try? writer.close()
-            try? reader.close()
+        deinit { SpillFile.files.close(file) }
+
+        func write(_ chunk: ByteChunk, at offset: Int) throws {
+            try SpillFile.files.write(chunk, to: file, at: offset)
+        }
+
+        func read(_ count: Int, at offset: Int) throws -> [UInt8] {
+            try SpillFile.files.read(file, from: offset, count: count)
         }
     }
 }
 
 /// A named file that is removed explicitly, or with its last reference.
 final class TemporaryFile: Sendable {
+    private let file: DownloadFile
+
+    private init(_ file: DownloadFile) { self.file = file }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
     /// Where it is.
-    let url: URL
-    private let queue = DispatchQueue(label: "holdfast.temporary-file")
-    /// Open from the first write on.
-    private let writer = Mutex<FileHandle?>(nil)
-
-    private init() { url = TemporaryFile.freshURL() }
-
-    deinit {
-        try? writer.withLock { $0 }?.close()
-        try? FileManager.default.removeItem(at: url)
-    }
+    var url: URL { file.url }
 
     /// A new file with these first bytes in the temporary directory, readable by this user only.
     static func containing(_ chunks: [ByteChunk]) async throws -> TemporaryFile {
-        let file = TemporaryFile()
+        let file = TemporaryFile(try await .make(in: FileManager.default.temporaryDirectory))
         for chunk in chunks { try await file.append(chunk) }
         return file
     }
 
     /// Adds bytes at the end, off the cooperative pool.
-    func append(_ chunk: ByteChunk) async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            queue.async {
-                continuation.resume(with: Result { try self.write(chunk) })
-            }
-        }
-    }
+    func append(_ chunk: ByteChunk) async throws { try await file.append(chunk) }
 
     /// Removes the file from its directory, off the cooperative pool; open handles can still read it.
-    func remove() async {
-        await withCheckedContinuation { continuation in
-            queue.async {
-                try? FileManager.default.removeItem(at: self.url)
-                continuation.resume()
-            }
-        }
-    }
-
-    /// Blocks; runs on the queue, so writes do not overlap.
-    private func write(_ chunk: ByteChunk) throws {
-        let writer = try writer.withLock { $0 } ?? open()
-        try writer.write(contentsOf: Data(chunk))
-    }
-
-    private func open() throws -> FileHandle {
-        let path = url.path
-        guard FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]) else {
-            throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: path])
-        }
-        let opened = try FileHandle(forWritingTo: url)
-        writer.withLock { $0 = opened }
-        return opened
-    }
-
-    /// A name that nobody can guess.
-    static func freshURL() -> URL {
-        FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-\(UUID().uuidString)")
-    }
+    func remove() async { await file.remove() }
 }

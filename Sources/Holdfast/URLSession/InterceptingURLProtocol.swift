@@ -163,7 +163,7 @@ final class InterceptedLoad: Sendable {
             do {
                 try await run(request, interception: interception, callBack: callBack)
             } catch {
-                deliver([.failure(InterceptedLoad.urlError(error, of: request))], callBack: callBack)
+                deliver([.failure(InterceptedLoad.urlError(error))], callBack: callBack)
             }
             state.withLock { $0.work = nil }
         }
@@ -198,7 +198,7 @@ final class InterceptedLoad: Sendable {
         if state.withLock({ $0.load.add(deliveries) }) { callBack() }
     }
 
-    private static func urlError(_ error: any Error, of request: URLRequest) -> URLError {
+    private static func urlError(_ error: any Error) -> URLError {
         if let error = error as? ServiceError { return error.urlError }
         if let error = error as? URLError { return error }
         if error is CancellationError { return URLError(.cancelled) }
@@ -208,20 +208,19 @@ final class InterceptedLoad: Sendable {
 
 /// A response head in the form in which it is passed to a session.
 struct LoadHead: Sendable {
-    private let response: Response
+    private var response: Response
 
     init(_ response: Response) {
-        var response = response
+        self.response = response
         #if !canImport(Darwin)
             // At the end of a 401 with a Basic challenge, Foundation on Linux would ask for a credential and, without one, cancel
             // the task on the queue that it runs on, which never returns. An empty list element in front (RFC 9110 §5.6.1.2)
             // changes nothing for code that reads the list, and Foundation finds no challenge.
             if response.status == 401, let challenges = response.fields["WWW-Authenticate"] {
-                response.fields.removeAll("WWW-Authenticate")
-                response.fields.append("WWW-Authenticate", ", " + challenges)
+                self.response.fields.removeAll("WWW-Authenticate")
+                self.response.fields.append("WWW-Authenticate", ", " + challenges)
             }
         #endif
-        self.response = response
     }
 
     /// The head; nil without a URL.

@@ -105,23 +105,8 @@ extension Pipeline {
         options: CallOptions = CallOptions()
     ) async throws -> (Data, URLResponse) {
         do {
-            try await Pipeline.checkReadable(fileURL)
-        } catch {
-            throw error.naming(CallSubject(request))
-        }
-        return try await data(for: request, body: .file(fileURL), options: options)
-    }
-
-    /// Rejects a file that no attempt could read, so that no transport begins with it.
-    private static func checkReadable(_ file: URL) async throws {
-        do {
-            guard file.isFileURL else { throw URLError(.unsupportedURL) }
-            try await BlockingWork.run {
-                let files = POSIXFileSystem()
-                let path = file.resolvingSymlinksInPath().path
-                guard try files.attributes(of: path).kind == .file else { throw URLError(.fileIsDirectory) }
-                files.close(try files.open(path, .read))
-            }
+            // A file that no attempt could read: no transport begins with it.
+            _ = try await UploadFile.open(fileURL)
         } catch {
             throw ServiceError(
                 .badRequest,
@@ -129,7 +114,9 @@ extension Pipeline {
                 cause: error,
                 progress: .notSent
             )
+            .naming(CallSubject(request))
         }
+        return try await data(for: request, body: .file(fileURL), options: options)
     }
 }
 

@@ -20,20 +20,13 @@ struct RequestUpload: Sendable {
     let temporaryFile: TemporaryFile?
 
     private init(_ request: URLRequest, file: UploadFile? = nil, temporaryFile: TemporaryFile? = nil) {
-        self.request = request
-        self.file = file
-        self.temporaryFile = temporaryFile
-    }
-
-    private init(_ request: URLRequest, from file: UploadFile, temporaryFile: TemporaryFile? = nil) {
-        guard file.count == 0 else {
-            self.init(request, file: file, temporaryFile: temporaryFile)
-            return
-        }
-        // Empty content is treated the same wherever it comes from; the code for bytes decides what follows.
         var request = request
-        request.httpBody = Data()
-        self.init(request)
+        // Empty content is treated the same wherever it comes from; the code for bytes decides what follows.
+        let isEmpty = file?.count == 0
+        if isEmpty { request.httpBody = Data() }
+        self.request = request
+        self.file = isEmpty ? nil : file
+        self.temporaryFile = isEmpty ? nil : temporaryFile
     }
 
     /// Whether anything follows the head.
@@ -97,9 +90,9 @@ struct RequestUpload: Sendable {
             return RequestUpload(request)
         case .file(let url):
             do {
-                return RequestUpload(request, from: try await UploadFile.open(url))
+                return RequestUpload(request, file: try await UploadFile.open(url))
             } catch {
-                throw TransferFailure.unreadableFile(error)
+                throw TransferFailure.unreadableBody.error(cause: error, progress: .notSent)
             }
         case .oneShot(let length, let source):
             return try await collect(source, length: length, into: request, memoryLimit: memoryLimit)
@@ -151,11 +144,11 @@ struct RequestUpload: Sendable {
         let opened = try await UploadFile.open(file.url)
         #if canImport(Darwin)
             // URLSession opens it again, by its name.
-            return RequestUpload(request, from: opened, temporaryFile: file)
+            return RequestUpload(request, file: opened, temporaryFile: file)
         #else
             // Everything needed is open: without a name, nothing is left behind, whenever the process ends.
             await file.remove()
-            return RequestUpload(request, from: opened)
+            return RequestUpload(request, file: opened)
         #endif
     }
 
@@ -186,17 +179,16 @@ final class UploadFile: Sendable {
     let url: URL
     /// Its length in bytes when it was opened.
     let count: Int
-    private let files: any FileSystem
+    private let files = POSIXFileSystem()
     private let file: OpenFile
     private let firstFailure = Mutex<(any Error)?>(nil)
 
     /// Opens a regular file. Blocks.
-    private init(_ url: URL, on files: any FileSystem) throws {
+    private init(_ url: URL) throws {
         guard url.isFileURL else { throw URLError(.unsupportedURL) }
         // Links are resolved here: the file system follows none, and Foundation on Linux uses the length of a link as that of its
         // file.
         self.url = url.resolvingSymlinksInPath()
-        self.files = files
         let path = self.url.path
         // Opening something that is not a file may have effects of its own.
         guard try files.attributes(of: path).kind == .file else { throw URLError(.fileIsDirectory) }
@@ -213,8 +205,8 @@ final class UploadFile: Sendable {
     deinit { files.close(file) }
 
     /// Opens a regular file, off the cooperative pool.
-    static func open(_ url: URL, on files: any FileSystem = POSIXFileSystem()) async throws -> UploadFile {
-        try await BlockingWork.run { try UploadFile(url, on: files) }
+    static func open(_ url: URL) async throws -> UploadFile {
+        try await BlockingWork.run { try UploadFile(url) }
     }
 
     /// Why it could not be read to its end as it was when it was opened.

@@ -32,11 +32,6 @@ enum TransferFailure {
         )
     }
 
-    /// The end of an exchange on a reused connection that the other side closed.
-    static func staleConnection(_ progress: TransportProgress) -> ServiceError {
-        FailureMeaning.connectionLost.error(progress: progress, connectionReused: true)
-    }
-
     /// The end of a body that exceeds the limit for unread bytes.
     static func bodyTooLarge(_ limit: Int, progress: TransportProgress) -> ServiceError {
         ServiceError(
@@ -58,11 +53,6 @@ enum TransferFailure {
         )
     }
 
-    /// The end of a request whose body file cannot be read.
-    static func unreadableFile(_ cause: any Error) -> ServiceError {
-        unreadableBody.error(cause: cause, progress: .notSent)
-    }
-
     /// The end of an exchange whose body file changed.
     static func changedFile(_ cause: any Error, progress: TransportProgress) -> ServiceError {
         ServiceError(
@@ -72,11 +62,6 @@ enum TransferFailure {
             cause: cause,
             progress: progress
         )
-    }
-
-    /// The error for content that would not be sent.
-    static var noContentInHead: ServiceError {
-        noContent.error(progress: .notSent)
     }
 
     private static func meaning(
@@ -94,7 +79,7 @@ enum TransferFailure {
         switch urlError.code {
         case .badServerResponse where !hasHead:
             // Foundation on Linux uses it if the connection ended before the first byte of a response.
-            return connectionLost
+            return .connectionLost
         case .unsupportedURL where scheme == "http" || scheme == "https":
             // On Linux, also the code for a response without a status line.
             return notHTTP
@@ -112,13 +97,12 @@ enum TransferFailure {
     /// Foundation on Linux has one code, -1, for all errors of libcurl that it does not know; only the text distinguishes them.
     private static func meaning(ofMessage text: String, _ hasHead: Bool, isTLS: Bool) -> FailureMeaning {
         // A broken exchange has its own code; with this one, the handshake failed.
-        if text.hasPrefix("Recv failure") { return isTLS && !hasHead ? tls : connectionLost }
+        if text.hasPrefix("Recv failure") { return isTLS && !hasHead ? tls : .connectionLost }
         for (start, meaning) in curlMessages where text.hasPrefix(start) { return meaning }
         return hasHead
             ? notHTTP : FailureMeaning(code: .other, message: "URLSession failed for an unknown reason; see the cause.")
     }
 
-    private static let connectionLost = FailureMeaning.connectionLost
     private static let notHTTP = FailureMeaning(
         code: .protocolError,
         message: "The server's response is not valid HTTP. Check that the URL leads to an HTTP server."
@@ -134,7 +118,6 @@ enum TransferFailure {
         code: .certificate,
         message: "The server rejected the client's certificate, or requires one. Provide one in the session's delegate."
     )
-    private static let resolve = FailureMeaning.resolve
     private static let connect = FailureMeaning(
         code: .connect,
         message: "The connection was refused. Check the host and the port, and that the server is running.",
@@ -145,12 +128,14 @@ enum TransferFailure {
         message: "The machine is offline. Try again when it has a network connection.",
         proof: .notSent
     )
-    private static let unreadableBody = FailureMeaning(
+    /// The file with the request body cannot be read.
+    static let unreadableBody = FailureMeaning(
         code: .badRequest,
         message: "The file with the request body could not be read. Check its path and permissions.",
         proof: .notSent
     )
-    private static let noContent = FailureMeaning(
+    /// Content would not be sent.
+    static let noContent = FailureMeaning(
         code: .unsupported,
         message:
             "URLSession cannot send content with this method. Use another method, or the AsyncHTTPClient transport.",
@@ -162,13 +147,13 @@ enum TransferFailure {
     )
 
     private static let meanings: [URLError.Code: FailureMeaning] = [
-        .cannotFindHost: resolve, .dnsLookupFailed: resolve,
+        .cannotFindHost: .resolve, .dnsLookupFailed: .resolve,
         .cannotConnectToHost: connect,
         .timedOut: FailureMeaning(
             code: .timeout,
             message: "The server sent nothing for too long. Allow more time, or find out why the server is slow."
         ),
-        .networkConnectionLost: connectionLost,
+        .networkConnectionLost: .connectionLost,
         .notConnectedToInternet: offline, .internationalRoamingOff: offline, .dataNotAllowed: offline,
         .callIsActive: offline,
         .secureConnectionFailed: tls,
@@ -198,8 +183,8 @@ enum TransferFailure {
     ]
 
     private static let curlMessages: [(String, FailureMeaning)] = [
-        ("transfer closed", connectionLost),
-        ("Send failure", connectionLost),
+        ("transfer closed", .connectionLost),
+        ("Send failure", .connectionLost),
         // A connection that was reset while it was made, which Foundation does not count as refused.
         ("Failed to connect to", connect),
         ("Couldn't connect to server", connect),

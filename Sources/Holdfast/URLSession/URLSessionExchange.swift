@@ -143,19 +143,15 @@ final class URLSessionExchange: Sendable {
                 try file.write(chunk, at: offset)
                 perform(state.withLock { $0.spilled(chunk.count, to: file) })
             } catch {
-                perform(
-                    state.withLock { state in
-                        state.fail(TransferFailure.spillFailed(error, progress: state.progress), keepsBuffer: false)
-                    }
-                )
+                fail { TransferFailure.spillFailed(error, progress: $0) }
             }
         case .refused:
-            perform(
-                state.withLock { state in
-                    state.fail(TransferFailure.bodyTooLarge(diskLimit, progress: state.progress), keepsBuffer: false)
-                }
-            )
+            fail { TransferFailure.bodyTooLarge(diskLimit, progress: $0) }
         }
+    }
+
+    private func fail(with failure: (TransportProgress) -> ServiceError) {
+        perform(state.withLock { state in state.fail(failure(state.progress), keepsBuffer: false) })
     }
 
     /// Whether the connection had been used before.
@@ -173,7 +169,8 @@ final class URLSessionExchange: Sendable {
         perform(
             state.withLock { state in
                 state.connectionReused = true
-                return state.fail(TransferFailure.staleConnection(state.progress), keepsBuffer: false)
+                let failure = FailureMeaning.connectionLost.error(progress: state.progress, connectionReused: true)
+                return state.fail(failure, keepsBuffer: false)
             }
         )
     }

@@ -259,7 +259,9 @@ public final class URLSessionTransport: Transport {
     ) throws -> URLSessionTask {
         #if !canImport(Darwin)
             // libcurl would drop the content, or announce a file's length and send nothing of it.
-            if upload.hasContent, RequestMethod(upload.request) == .head { throw TransferFailure.noContentInHead }
+            if upload.hasContent, RequestMethod(upload.request) == .head {
+                throw TransferFailure.noContent.error(progress: .notSent)
+            }
         #endif
         // Making a task traps once the session is invalidated, so a lock separates the two.
         let task: URLSessionTask? = isInvalidated.withLock { isInvalidated in

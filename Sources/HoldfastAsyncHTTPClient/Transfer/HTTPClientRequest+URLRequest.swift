@@ -62,6 +62,17 @@
         }
     }
 
+    extension HTTPClient.Configuration {
+        /// Removes the bootstrapped tracer, which every configuration has from the start: its spans would show the whole query,
+        /// beside those of an observer of the pipeline.
+        ///
+        /// Whether the caller set a tracer is known only if it has another type; then it stays.
+        mutating func removeDefaultTracer(_ bootstrapped: any Tracer = InstrumentationSystem.tracer) {
+            guard let tracer = tracing.tracer, type(of: tracer) == type(of: bootstrapped) else { return }
+            tracing.tracer = nil
+        }
+    }
+
     /// Notes the fields that a tracer writes.
     private struct NameCollector: Injector {
         func inject(_ value: String, forKey key: String, into carrier: inout [String]) {

@@ -85,22 +85,14 @@
         func text(cache: HTTPCache?, connections: Connections?) -> String {
             let state = state.withLock { $0 }
             var page = Page()
-            page.family("holdfast_responses_total", type: "counter", help: "Responses to clients, by status.")
+            page.family("holdfast_responses_total", help: "Responses to clients, by status.")
             for (status, count) in state.statuses.sorted(by: { $0.key < $1.key }) {
                 page.add(count, labels: ["code": "\(status)"])
             }
-            page.single(
-                "holdfast_response_bytes_total",
-                type: "counter",
-                help: "Bytes of bodies sent to clients.",
-                value: state.bytes
-            )
-            page.single(
-                "holdfast_responses_broken_total",
-                type: "counter",
-                help: "Responses that were not delivered completely.",
-                value: state.broken
-            )
+            page.singles([
+                ("holdfast_response_bytes_total", "Bytes of bodies sent to clients.", state.bytes),
+                ("holdfast_responses_broken_total", "Responses that were not delivered completely.", state.broken),
+            ])
             page.family("holdfast_response_seconds", type: "histogram", help: "Time to the head of a response.")
             for (source, histogram) in [("cache", state.fromCache), ("origin", state.fromOrigin)] {
                 var sum = 0
@@ -112,18 +104,12 @@
                 page.add("\(histogram.sum)", labels: ["source": source], suffix: "_sum")
                 page.add(histogram.count, labels: ["source": source], suffix: "_count")
             }
-            for (name, metric, help) in ProxyMetrics.counted {
-                page.single(metric, type: "counter", help: help, value: state.events[name] ?? 0)
-            }
-            page.family(
-                "holdfast_retries_stopped_total",
-                type: "counter",
-                help: "Calls that were given up after a failed attempt."
-            )
+            page.singles(ProxyMetrics.counted.map { ($0.metric, $0.help, state.events[$0.name] ?? 0) })
+            page.family("holdfast_retries_stopped_total", help: "Calls that were given up after a failed attempt.")
             for (reason, count) in state.stops.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
                 page.add(count, labels: ["reason": reason.rawValue])
             }
-            page.family("holdfast_failures_total", type: "counter", help: "Failures in the log, by kind.")
+            page.family("holdfast_failures_total", help: "Failures in the log, by kind.")
             for kind in ProxyFailure.Kind.allCases {
                 page.add(state.failures[kind] ?? 0, labels: ["kind": kind.rawValue])
             }
@@ -134,139 +120,64 @@
 
         private func add(_ cache: HTTPCache, to page: inout Page) {
             let counts = cache.statistics
-            page.family(
-                "holdfast_cache_requests_total",
-                type:
-                    "counter",
-                help:
-                    "Requests that reached the cache, by result."
-            )
+            page.family("holdfast_cache_requests_total", help: "Requests that reached the cache, by result.")
             for (result, count) in [
                 ("hit", counts.hits), ("stale-hit", counts.staleHits), ("revalidating-hit", counts.revalidatingHits),
                 ("stale-on-error", counts.staleOnError), ("revalidated", counts.revalidated),
                 ("collapsed", counts.collapsed), ("miss", counts.misses), ("bypass", counts.bypasses),
             ] { page.add(count, labels: ["result": result]) }
-            page.family(
-                "holdfast_cache_bytes_total",
-                type: "counter",
-                help: "Bytes of bodies, by where they came from."
-            )
+            page.family("holdfast_cache_bytes_total", help: "Bytes of bodies, by where they came from.")
             for (source, bytes) in [
                 ("hit", counts.hitBytes), ("revalidated", counts.revalidatedBytes),
                 ("collapsed", counts.collapsedBytes),
                 ("origin", counts.networkBytes),
             ] { page.add(bytes, labels: ["source": source]) }
-            page.single(
-                "holdfast_cache_stored_total",
-                type: "counter",
-                help: "Responses that were stored.",
-                value: counts.stored
-            )
-            page.family(
-                "holdfast_cache_not_stored_total",
-                type: "counter",
-                help: "Responses that were not stored, by reason."
-            )
+            page.singles([("holdfast_cache_stored_total", "Responses that were stored.", counts.stored)])
+            page.family("holdfast_cache_not_stored_total", help: "Responses that were not stored, by reason.")
             for (reason, count) in counts.notStored.sorted(by: { "\($0.key)" < "\($1.key)" }) {
                 page.add(count, labels: ["reason": "\(reason)"])
             }
-            page.single(
-                "holdfast_revalidations_total",
-                type: "counter",
-                help: "Revalidations started in the background.",
-                value: counts.backgroundRevalidations
-            )
-            page.single(
-                "holdfast_revalidations_failed_total",
-                type: "counter",
-                help: "Background revalidations that failed.",
-                value: counts.backgroundFailures
-            )
+            let (started, failed) = (counts.backgroundRevalidations, counts.backgroundFailures)
             let store = cache.store.statistics
-            page.single(
-                "holdfast_store_failures_total",
-                type: "counter",
-                help: "Failures of the store.",
-                value: counts.storeFailures
-            )
-            page.single("holdfast_store_entries", type: "gauge", help: "Entries in the store.", value: store.entryCount)
-            page.single("holdfast_store_bytes", type: "gauge", help: "Bytes in the store.", value: store.bytesUsed)
-            page.single(
-                "holdfast_store_capacity_bytes",
-                type: "gauge",
-                help: "The most bytes that the store may hold.",
-                value: store.capacity
-            )
-            page.single(
-                "holdfast_store_evictions_total",
-                type: "counter",
-                help: "Entries that were evicted.",
-                value: store.entriesEvicted
-            )
+            page.singles([
+                ("holdfast_revalidations_total", "Revalidations started in the background.", started),
+                ("holdfast_revalidations_failed_total", "Background revalidations that failed.", failed),
+                ("holdfast_store_failures_total", "Failures of the store.", counts.storeFailures),
+                ("holdfast_store_entries", "Entries in the store.", store.entryCount),
+                ("holdfast_store_bytes", "Bytes in the store.", store.bytesUsed),
+                ("holdfast_store_capacity_bytes", "The most bytes that the store may hold.", store.capacity),
+                ("holdfast_store_evictions_total", "Entries that were evicted.", store.entriesEvicted),
+            ])
         }
 
         private func add(_ connections: Connections, to page: inout Page) {
-            let server = connections.server
-            page.single(
-                "holdfast_client_connections",
-                type: "gauge",
-                help: "Connections of clients.",
-                value: server.connectionsOpen
-            )
-            page.single(
-                "holdfast_client_connections_total",
-                type: "counter",
-                help: "Connections served so far.",
-                value: server.connectionsAccepted
-            )
-            page.single(
-                "holdfast_client_connections_refused_total",
-                type: "counter",
-                help: "Connections that were refused because of the limit.",
-                value: server.connectionsRefused
-            )
-            page.single(
-                "holdfast_requests_under_way",
-                type: "gauge",
-                help: "Requests that are not completely answered.",
-                value: server.requestsUnderWay
-            )
-            page.family("holdfast_origin_connections", type: "gauge", help: "Connections to origins.")
-            page.add(server.origin.open - server.origin.idle, labels: ["state": "busy"])
-            page.add(server.origin.idle, labels: ["state": "idle"])
-            page.single(
-                "holdfast_origin_waiting",
-                type: "gauge",
-                help: "Requests in line for a connection.",
-                value: server.origin.waiting
-            )
-            page.single(
-                "holdfast_origin_connections_total",
-                type: "counter",
-                help: "Connections opened to origins.",
-                value: server.origin.opened
-            )
+            let (server, origin) = (connections.server, connections.server.origin)
+            let refused = "Connections that were refused because of the limit."
+            page.singles([
+                ("holdfast_client_connections", "Connections of clients.", server.connectionsOpen),
+                ("holdfast_client_connections_total", "Connections served so far.", server.connectionsAccepted),
+                ("holdfast_client_connections_refused_total", refused, server.connectionsRefused),
+                ("holdfast_requests_under_way", "Requests that are not completely answered.", server.requestsUnderWay),
+            ])
+            page.family("holdfast_origin_connections", help: "Connections to origins.")
+            page.add(origin.open - origin.idle, labels: ["state": "busy"])
+            page.add(origin.idle, labels: ["state": "idle"])
+            page.singles([
+                ("holdfast_origin_waiting", "Requests in line for a connection.", origin.waiting),
+                ("holdfast_origin_connections_total", "Connections opened to origins.", origin.opened),
+            ])
             if connections.origins.isEmpty { return }
-            page.family(
-                "holdfast_origin_up",
-                type: "gauge",
-                help: "Whether an origin is used; 0 while it is left out."
-            )
+            page.family("holdfast_origin_up", help: "Whether an origin is used; 0 while it is left out.")
             for origin in connections.origins { page.add(origin.isUp ? 1 : 0, labels: ["origin": origin.name]) }
             guard connections.areChecked else { return }
             page.family(
                 "holdfast_origin_check_up",
-                type: "gauge",
                 help: "Whether an origin is up according to its checks; 0 while it is not used."
             )
             for origin in connections.origins {
                 page.add(origin.health.isUp ? 1 : 0, labels: ["origin": origin.name])
             }
-            page.family(
-                "holdfast_origin_checks_total",
-                type: "counter",
-                help: "Checks of origins, by result."
-            )
+            page.family("holdfast_origin_checks_total", help: "Checks of origins, by result.")
             for origin in connections.origins {
                 page.add(origin.health.passed, labels: ["origin": origin.name, "result": "pass"])
                 page.add(origin.health.failed, labels: ["origin": origin.name, "result": "fail"])
@@ -279,14 +190,19 @@
         private(set) var text = ""
         private var name = ""
 
-        mutating func family(_ name: String, type: String, help: String) {
+        /// - Parameter type: by default what the name says: a counter ends in `_total`, anything else is a gauge.
+        mutating func family(_ name: String, type: String? = nil, help: String) {
             self.name = name
+            let type = type ?? (name.hasSuffix("_total") ? "counter" : "gauge")
             text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
         }
 
-        mutating func single(_ name: String, type: String, help: String, value: Int) {
-            family(name, type: type, help: help)
-            add(value, labels: [:])
+        /// Families of one number each.
+        mutating func singles(_ families: [(name: String, help: String, value: Int)]) {
+            for (name, help, value) in families {
+                family(name, help: help)
+                add(value, labels: [:])
+            }
         }
 
         mutating func add(_ value: Int, labels: KeyValuePairs<String, String>, suffix: String = "") {

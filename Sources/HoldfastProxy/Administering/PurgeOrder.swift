@@ -22,10 +22,7 @@
                 let match = try? EntryMatch(json: content.withUnsafeBytes { Data($0) }),
                 let predicate = try? match.predicate()
             else {
-                throw InspectorGuard.Refusal(
-                    status: 400,
-                    message: "This is not a purge that this version of holdfast understands."
-                )
+                throw .invalid("This is not a purge that this version of holdfast understands.")
             }
             selections = [.matching(predicate)]
             isSoft = false
@@ -41,10 +38,8 @@
             func target(_ text: String) throws(InspectorGuard.Refusal) -> (url: URL, canonical: String) {
                 let whole = text.hasPrefix("/") ? (origin?.description ?? "") + text : text
                 guard let uri = try? TargetURI(tolerating: whole), let url = URL(string: uri.canonical) else {
-                    throw InspectorGuard.Refusal(
-                        status: 400,
-                        message:
-                            "'\(ProxyFailure(.request, text: text).text)' is not a URL. Use http://example.com/path, or /path."
+                    throw .invalid(
+                        "'\(ProxyFailure(.request, text: text).text)' is not a URL. Use http://example.com/path, or /path."
                     )
                 }
                 return (url, uri.canonical)
@@ -67,25 +62,17 @@
                     case "all" where value == "1": selections.append(.all)
                     case "soft": break
                     default:
-                        throw InspectorGuard.Refusal(
-                            status: 400,
-                            message:
-                                "Specify what to purge: url=, prefix=, tag= or all=1; add soft=1 to require confirmation instead of removal."
+                        throw .invalid(
+                            "Specify what to purge: url=, prefix=, tag= or all=1; add soft=1 to require confirmation instead of removal."
                         )
                     }
                 }
                 guard selections.count < 2 || !arguments.contains(where: { $0.name == "all" }) else {
-                    throw InspectorGuard.Refusal(
-                        status: 400,
-                        message: "all=1 purges everything; leave it or the others out. Nothing was purged."
-                    )
+                    throw .invalid("all=1 purges everything; leave it or the others out. Nothing was purged.")
                 }
             }
             guard !selections.isEmpty else {
-                throw InspectorGuard.Refusal(
-                    status: 400,
-                    message: "Specify what to purge: POST /purge?url=…, prefix=…, tag=… or all=1."
-                )
+                throw .invalid("Specify what to purge: POST /purge?url=…, prefix=…, tag=… or all=1.")
             }
             self.selections = selections
         }
@@ -98,10 +85,8 @@
         private static func isSoft(_ values: [String], name: String) throws(InspectorGuard.Refusal) -> Bool {
             guard let value = values.first else { return false }
             guard values.count == 1, value == "0" || value == "1" else {
-                throw InspectorGuard.Refusal(
-                    status: 400,
-                    message:
-                        "\(name) must be given once, as 1 to require confirmation or as 0 to remove. Nothing was purged."
+                throw .invalid(
+                    "\(name) must be given once, as 1 to require confirmation or as 0 to remove. Nothing was purged."
                 )
             }
             return value == "1"

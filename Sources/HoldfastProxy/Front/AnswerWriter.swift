@@ -19,7 +19,7 @@
         init(_ channel: ByteChannel, configuration: ServerConfiguration) {
             self.channel = channel
             stallLimit = configuration.writeStall
-            body = BodyWriter(channel, configuration: configuration)
+            body = BodyWriter(channel, sliceSize: configuration.sliceSize, stallLimit: configuration.writeStall)
         }
 
         /// Writes a whole response; returns whether the connection can be kept.
@@ -69,7 +69,7 @@
         }
     }
 
-    /// Writes the body of a response in slices, as fast as the client reads it.
+    /// Writes the body of a message in slices, as fast as the peer reads it.
     struct BodyWriter {
         /// The response was cut off before its end; anyone who writes it ends the connection or the stream, so that the client can
         /// detect it.
@@ -82,15 +82,16 @@
         private var sentInTurn = 0
         private static let turn = 1 << 20
 
-        init(_ channel: ByteChannel, configuration: ServerConfiguration) {
+        init(_ channel: ByteChannel, sliceSize: Int, stallLimit: TimeAmount) {
             self.channel = channel
-            sliceSize = max(configuration.sliceSize, 1)
-            stallLimit = configuration.writeStall
+            self.sliceSize = max(sliceSize, 1)
+            self.stallLimit = stallLimit
         }
 
         /// Sends a part of a long body, and sometimes yields to the event loop's other connections: with a body in
         /// memory and a client that keeps up, it would never have to wait.
         private mutating func send(_ slice: ByteBuffer) async throws {
+            try Task.checkCancellation()
             sentInTurn += slice.readableBytes
             try await channel.write(slice, stallLimit: stallLimit)
             guard sentInTurn >= BodyWriter.turn else { return }
@@ -159,10 +160,8 @@
         struct Circumstances: Sendable {
             var method: RequestMethod
             var version: HTTPVersion
-            /// Whether the client allows the connection to stay open.
+            /// Whether the client and the server allow the connection to stay open.
             var keepsAlive: Bool
-            /// Whether the server must close it after the response.
-            var mustClose: Bool
         }
 
         let status: StatusCode
@@ -177,7 +176,7 @@
             status = isFinal ? response.status : 500
             let hasNoContent = circumstances.method == .head || status.rawValue == 204 || status.rawValue == 304
             let isTunnel = circumstances.method == .connect && status.isSuccessful
-            var keeps = circumstances.keepsAlive && !circumstances.mustClose && !isTunnel
+            var keeps = circumstances.keepsAlive && !isTunnel
             if keeps, AnswerPlan.asksToClose(response.fields) { keeps = false }
             // The length in the fields, if they have one.
             var given: Int? { try? ResponseFraming.length(response.fields) }
@@ -232,9 +231,9 @@
         }
 
         /// The response to a connection beyond the limit (RFC 9110 §10.2.3).
-        static func tooManyConnections(retryAfter: Int) -> Response {
+        static func tooManyConnectionsResponse() -> Response {
             var response = response(503, text: tooManyConnections)
-            response.fields.append(.retryAfter, String(retryAfter))
+            response.fields.append(.retryAfter, "5")
             return response
         }
 

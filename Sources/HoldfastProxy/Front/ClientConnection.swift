@@ -98,11 +98,10 @@
 
         /// Closes the connection if nothing of a request has arrived.
         func closeIfIdle() {
-            let work = { @Sendable in
+            channel.onLoop {
                 let isIdle = self.state.withLock { if case .idle = $0.phase { true } else { false } }
                 if isIdle { self.channel.cancelRead() }
             }
-            if channel.eventLoop.inEventLoop { work() } else { channel.eventLoop.execute(work) }
         }
 
         /// Ends everything at once.

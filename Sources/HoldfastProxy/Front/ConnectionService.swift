@@ -25,34 +25,26 @@
             writer = AnswerWriter(channel, configuration: configuration)
         }
 
-        /// How serving a connection ends.
-        private enum Ending {
-            /// Nothing is sent to the client.
-            case quiet
-            /// A response was sent, and the client must be able to read it.
-            case lingering
-        }
-
         mutating func run() async {
-            let ending = await serve()
-            if case .lingering = ending { await linger() }
+            if await serve() { await linger() }
             channel.close()
         }
 
-        private mutating func serve() async -> Ending {
+        /// Serves requests; returns whether a last response was sent, which the client must be able to read.
+        private mutating func serve() async -> Bool {
             do {
                 while let (message, rest) = try await nextMessage() {
-                    guard try await answer(message, rest: rest) else { return .lingering }
+                    guard try await answer(message, rest: rest) else { return true }
                     isFirst = false
                 }
                 // The rest of a response is sent, however the connection ended.
                 try await channel.flush(stallLimit: configuration.lingerTimeout)
-                return .quiet
+                return false
             } catch let fault as MessageFault {
                 connection.becomeBusy()
-                return await refuse(fault) ? .lingering : .quiet
+                return await refuse(fault)
             } catch {
-                return .quiet
+                return false
             }
         }
 
@@ -144,14 +136,10 @@
                 case .unknown: mustClose = true
                 }
             }
+            let keepsAlive = message.framing.keepsAlive && !mustClose
             let plan = AnswerPlan(
                 response,
-                to: .init(
-                    method: message.method,
-                    version: message.version,
-                    keepsAlive: message.framing.keepsAlive,
-                    mustClose: mustClose
-                )
+                to: .init(method: message.method, version: message.version, keepsAlive: keepsAlive)
             )
             // A body in memory is sent even to a client that has closed its side: if it has gone, the write fails soon.
             if case .bytes = plan.content { connection.becomeBusy() }
@@ -207,7 +195,7 @@
 
         /// Responds that there are too many connections, reads nothing, and closes.
         mutating func refuseConnection() async {
-            let response = Refusal.tooManyConnections(retryAfter: configuration.retryAfter)
+            let response = Refusal.tooManyConnectionsResponse()
             tell(response, reason: Refusal.tooManyConnections)
             if await sendLast(response) { await linger() }
             channel.close()
@@ -226,16 +214,13 @@
             var refused = RefusedRequest(response, reason: reason, from: channel.channel.remoteAddress)
             if let unhandled {
                 (refused.method, refused.target) = (unhandled.method, unhandled.target)
-                if unhandled.version == .http10 { refused.version = "1.0" }
+                refused.version = unhandled.version.rawValue
             }
             onRefusal(refused)
         }
 
         private mutating func sendLast(_ response: Response) async -> Bool {
-            let plan = AnswerPlan(
-                response,
-                to: .init(method: .get, version: .http11, keepsAlive: false, mustClose: true)
-            )
+            let plan = AnswerPlan(response, to: .init(method: .get, version: .http11, keepsAlive: false))
             do {
                 _ = try await writer.write(plan, response: response)
                 return true

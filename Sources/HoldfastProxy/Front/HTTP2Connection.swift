@@ -121,7 +121,7 @@
                 stream.eventLoop.makeCompletedFuture {
                     let bytes = try StreamBytes.attach(to: stream) { [self] bytes, head, hasEnded in
                         let service = StreamService(
-                            bytes,
+                            channel: bytes,
                             address: address,
                             configuration: configuration,
                             handler: handler,

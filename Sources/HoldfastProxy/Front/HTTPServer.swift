@@ -313,14 +313,12 @@
         package var headLimits = HeadLimits()
         /// The most connections at a time; 10,000 by default.
         ///
-        /// Further ones get a 503 with Retry-After, 64 of them at a time; any beyond that are closed without a
+        /// Further ones get a 503 with Retry-After: 5, 64 of them at a time; any beyond that are closed without a
         /// response.
         package var maximumConnections = 10_000
         /// Whether a further connection is served in the place of the oldest one that waits for its client: before or
         /// within the head of a request; false by default.
         package var closesWaitingConnections = false
-        /// The seconds in that Retry-After; 5 by default.
-        package var retryAfter = 5
         /// The time for a request's head from its first byte, and for the first byte from the start of a connection;
         /// then 408 or, if no byte arrived, no response. 30 s by default.
         package var headTimeout: TimeAmount = .seconds(30)
@@ -463,7 +461,9 @@
         mutating func remove(_ connection: any ServedConnection) -> [Waiter] {
             served[ObjectIdentifier(connection)] = nil
             refused[ObjectIdentifier(connection)] = nil
-            return openCount == 0 ? takeWaiters() : []
+            guard openCount == 0 else { return [] }
+            defer { waiters = [] }
+            return waiters
         }
 
         /// Closes the registry to new connections; returns the remaining ones.
@@ -477,11 +477,6 @@
             guard openCount > 0 else { return false }
             waiters.append(waiter)
             return true
-        }
-
-        private mutating func takeWaiters() -> [Waiter] {
-            defer { waiters = [] }
-            return waiters
         }
     }
 #endif

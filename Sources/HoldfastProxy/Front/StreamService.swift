@@ -11,25 +11,12 @@
 
     /// Answers the request of an HTTP/2 stream with the same handler as for HTTP/1.1.
     struct StreamService: Sendable {
-        private let channel: ByteChannel
-        private let address: SocketAddress?
-        private let configuration: ServerConfiguration
-        private let handler: any ClientHandler
-        private let counters: ServerCounters
-
-        init(
-            _ channel: ByteChannel,
-            address: SocketAddress?,
-            configuration: ServerConfiguration,
-            handler: any ClientHandler,
-            counters: ServerCounters
-        ) {
-            self.channel = channel
-            self.address = address
-            self.configuration = configuration
-            self.handler = handler
-            self.counters = counters
-        }
+        let channel: ByteChannel
+        /// The address of the client; nil if unknown.
+        let address: SocketAddress?
+        let configuration: ServerConfiguration
+        let handler: any ClientHandler
+        let counters: ServerCounters
 
         /// Answers a request and closes the stream.
         ///
@@ -47,7 +34,7 @@
                     var refused = RefusedRequest(response, reason: fault.message, from: address)
                     refused.method = head.first(name: ":method").map { RequestMethod(rawValue: $0) }
                     refused.target = head.first(name: ":path")
-                    refused.version = "2.0"
+                    refused.version = HTTPVersion.http2.rawValue
                     onRefusal(refused)
                 }
                 try? await write(response, method: .get)
@@ -121,10 +108,7 @@
         }
 
         private func write(_ response: Response, method: RequestMethod) async throws {
-            let plan = AnswerPlan(
-                response,
-                to: .init(method: method, version: .http11, keepsAlive: true, mustClose: false)
-            )
+            let plan = AnswerPlan(response, to: .init(method: method, version: .http11, keepsAlive: true))
             let length: Int? = if case .length(let count) = plan.framing.content { count } else { nil }
             let hasContent =
                 switch plan.content {
@@ -134,7 +118,7 @@
                 }
             let fields = StreamHead.fields(status: plan.status, fields: response.fields, length: length)
             send(fields, isInterim: false, endsStream: !hasContent)
-            var body = BodyWriter(channel, configuration: configuration)
+            var body = BodyWriter(channel, sliceSize: configuration.sliceSize, stallLimit: configuration.writeStall)
             do {
                 switch plan.content {
                 case .none: response.body.discard()

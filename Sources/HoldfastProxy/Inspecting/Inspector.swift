@@ -130,20 +130,16 @@
             guard let mark = target.firstIndex(of: "?") else { return [] }
             let texts = target[target.index(after: mark)...].split(separator: "&")
             guard texts.count <= InspectorRequest.mostArguments else {
-                throw InspectorGuard.Refusal(
-                    status: 400,
-                    message:
-                        "The query has more than \(InspectorRequest.mostArguments) arguments. Send several requests."
+                throw .invalid(
+                    "The query has more than \(InspectorRequest.mostArguments) arguments. Send several requests."
                 )
             }
             var arguments: [(name: String, value: String)] = []
             for text in texts {
                 let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
                 guard parts.count == 2, let value = parts[1].replacing("+", with: " ").removingPercentEncoding else {
-                    throw InspectorGuard.Refusal(
-                        status: 400,
-                        message:
-                            "'\(InspectorRequest.shown(text))' is not understood. Write name=value, and percent-encode the value."
+                    throw .invalid(
+                        "'\(InspectorRequest.shown(text))' is not understood. Write name=value, and percent-encode the value."
                     )
                 }
                 arguments.append((String(parts[0]), value))
@@ -160,9 +156,8 @@
             for (name, value) in try arguments() {
                 guard names.contains(name), values.updateValue(value, forKey: name) == nil else {
                     let list = names.map { "\($0)=" }.joined(separator: ", ")
-                    throw InspectorGuard.Refusal(
-                        status: 400,
-                        message: "'\(InspectorRequest.shown(name))=' is unknown or given twice. "
+                    throw .invalid(
+                        "'\(InspectorRequest.shown(name))=' is unknown or given twice. "
                             + (names.isEmpty ? "Remove the query." : "The query may have \(list), each once.")
                     )
                 }
@@ -179,10 +174,7 @@
         ) throws(InspectorGuard.Refusal) -> Number? {
             guard let text else { return nil }
             guard let number = Number(text) else {
-                throw InspectorGuard.Refusal(
-                    status: 400,
-                    message: "'\(shown(text))' is not understood. \(name)= must be a whole number."
-                )
+                throw .invalid("'\(shown(text))' is not understood. \(name)= must be a whole number.")
             }
             return number
         }
@@ -222,6 +214,9 @@
             /// What a person can do about it.
             let message: String
             var allow: String?
+
+            /// The request cannot be understood, so nothing was done.
+            static func invalid(_ message: String) -> Refusal { Refusal(status: 400, message: message) }
         }
 
         /// The field with ``word`` in requests that change something.
@@ -318,11 +313,7 @@
 
         static func randomWord() -> String {
             var generator = SystemRandomNumberGenerator()
-            return (0..<4).map { _ in
-                let digits = String(generator.next(), radix: 16)
-                return String(repeating: "0", count: 16 - digits.count) + digits
-            }
-            .joined()
+            return (0..<4).map { _ in generator.next().hexDigits }.joined()
         }
     }
 #endif

@@ -21,8 +21,8 @@
         let isShared: Bool
         /// Each second of the last five minutes, and each minute of the last hour; the oldest first, the current one
         /// last.
-        let seconds: SeriesFacts
-        let minutes: SeriesFacts
+        let seconds: [String: [Int]]
+        let minutes: [String: [Int]]
         let totals: TotalFacts
         /// Why the origin was asked or a stale response was used, and why responses were not stored; the most frequent
         /// first.
@@ -39,8 +39,8 @@
             at = model.clock.timestamp.millisecondsSinceEpoch
             uptime = model.started.duration(to: now).inSeconds
             isShared = cache.options.mode == .shared
-            seconds = SeriesFacts(model.seconds())
-            minutes = SeriesFacts(
+            seconds = TrafficFigures.series(model.seconds())
+            minutes = TrafficFigures.series(
                 cache.statisticsByMinute(overLast: .seconds(59 * 60), now: now).map { TrafficFigures($0) }
             )
             totals = TotalFacts(statistics)
@@ -56,31 +56,6 @@
                 .sorted { ($1.count, $0.code) < ($0.count, $1.code) }
                 .prefix(24)
                 .map { $0 }
-        }
-    }
-
-    /// Traffic over time, one list per figure.
-    struct SeriesFacts: Encodable, Sendable {
-        let requests: [Int]
-        let hits: [Int]
-        let stale: [Int]
-        let revalidated: [Int]
-        let collapsed: [Int]
-        let misses: [Int]
-        let bypasses: [Int]
-        let bytesSaved: [Int]
-        let bytesFetched: [Int]
-
-        init(_ figures: [TrafficFigures]) {
-            requests = figures.map(\.requests)
-            hits = figures.map(\.hits)
-            stale = figures.map(\.stale)
-            revalidated = figures.map(\.revalidated)
-            collapsed = figures.map(\.collapsed)
-            misses = figures.map(\.misses)
-            bypasses = figures.map(\.bypasses)
-            bytesSaved = figures.map(\.bytesSaved)
-            bytesFetched = figures.map(\.bytesFetched)
         }
     }
 

@@ -165,7 +165,7 @@
                 return
             }
             guard let bytes = EntryQuery.bytes(ofHex: text) else {
-                throw InspectorGuard.Refusal(status: 400, message: "The cursor is invalid. Begin with the first page.")
+                throw .invalid("The cursor is invalid. Begin with the first page.")
             }
             cursor = StoreCursor(bytes)
         }
@@ -202,7 +202,7 @@
         }
 
         private static func hex(_ bytes: [UInt8]) -> String {
-            bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+            bytes.map(\.hexDigits).joined()
         }
 
         private static func bytes(ofHex text: String) -> [UInt8]? {
@@ -211,18 +211,10 @@
             var bytes: [UInt8] = []
             bytes.reserveCapacity(digits.count / 2)
             for index in stride(from: 0, to: digits.count, by: 2) {
-                guard let high = hexValue(digits[index]), let low = hexValue(digits[index + 1]) else { return nil }
-                bytes.append(high << 4 | low)
+                guard let high = digits[index].hexDigit, let low = digits[index + 1].hexDigit else { return nil }
+                bytes.append(UInt8(high << 4 | low))
             }
             return bytes
-        }
-
-        private static func hexValue(_ byte: UInt8) -> UInt8? {
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-            default: nil
-            }
         }
     }
 
@@ -249,8 +241,7 @@
             var hasher = Hasher()
             hasher.combine(info.key)
             hasher.combine(info.variant)
-            let digits = String(UInt(bitPattern: hasher.finalize()), radix: 16)
-            let name = String(repeating: "0", count: max(0, 16 - digits.count)) + digits
+            let name = UInt64(bitPattern: Int64(hasher.finalize())).hexDigits
             state.withLock { state in
                 if state.entries.updateValue(info, forKey: name) != nil { return }
                 if state.order.count < limit {
@@ -297,9 +288,8 @@
             do {
                 return try JSONDecoder().decode(PurgeRequest.self, from: bytes.withUnsafeBytes { Data($0) })
             } catch {
-                throw InspectorGuard.Refusal(
-                    status: 400,
-                    message: "The order cannot be read. Send, for example, {\"selection\": \"all\", \"soft\": false}."
+                throw .invalid(
+                    "The order cannot be read. Send, for example, {\"selection\": \"all\", \"soft\": false}."
                 )
             }
         }
@@ -313,10 +303,7 @@
             case ("tag", let tag?) where !tag.isEmpty: return .tag(tag)
             case ("prefix", let text?):
                 guard let target = try? TargetURI(text), let url = URL(string: target.canonical) else {
-                    throw InspectorGuard.Refusal(
-                        status: 400,
-                        message: "The prefix must be a URL, such as http://example.com/images."
-                    )
+                    throw .invalid("The prefix must be a URL, such as http://example.com/images.")
                 }
                 return .path(url)
             case ("entry", let name?):
@@ -328,9 +315,8 @@
                 }
                 return .matching { $0.key == chosen.key && $0.variant == chosen.variant }
             default:
-                throw InspectorGuard.Refusal(
-                    status: 400,
-                    message: "Specify what to purge: an entry, a prefix or a tag with its value, or all without one."
+                throw .invalid(
+                    "Specify what to purge: an entry, a prefix or a tag with its value, or all without one."
                 )
             }
         }

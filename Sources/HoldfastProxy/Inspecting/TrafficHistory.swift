@@ -78,20 +78,28 @@
         /// another.
         func since(_ earlier: TrafficFigures) -> TrafficFigures {
             var difference = TrafficFigures()
-            for figure in TrafficFigures.all {
+            for (_, figure) in TrafficFigures.all {
                 difference[keyPath: figure] = max(0, self[keyPath: figure] &- earlier[keyPath: figure])
             }
             return difference
         }
 
         static func += (left: inout TrafficFigures, right: TrafficFigures) {
-            for figure in all { left[keyPath: figure] &+= right[keyPath: figure] }
+            for (_, figure) in all { left[keyPath: figure] &+= right[keyPath: figure] }
         }
 
-        private static var all: [WritableKeyPath<TrafficFigures, Int>] {
+        /// Figures over time, one list by each name.
+        static func series(_ figures: [TrafficFigures]) -> [String: [Int]] {
+            var series: [String: [Int]] = [:]
+            for (name, figure) in all { series[name] = figures.map { $0[keyPath: figure] } }
+            return series
+        }
+
+        private static var all: [(name: String, figure: WritableKeyPath<TrafficFigures, Int>)] {
             [
-                \.requests, \.hits, \.stale, \.revalidated, \.collapsed, \.misses, \.bypasses, \.bytesSaved,
-                \.bytesFetched,
+                ("requests", \.requests), ("hits", \.hits), ("stale", \.stale), ("revalidated", \.revalidated),
+                ("collapsed", \.collapsed), ("misses", \.misses), ("bypasses", \.bypasses),
+                ("bytesSaved", \.bytesSaved), ("bytesFetched", \.bytesFetched),
             ]
         }
     }

@@ -130,91 +130,38 @@
 
     /// Extracts a response's body from the bytes that arrive after its head.
     struct BodyDecoder: Sendable {
-        private enum State: Sendable {
-            case length(Int)
-            case chunked(ChunkedDecoder)
-            case untilClose
-            case ended
-        }
-
-        private var state: State
+        private var content: ContentDecoder
         /// Whether there were bytes after the end of the body: they cannot be interpreted, so the connection cannot be
         /// used again.
         private(set) var hasSurplus = false
 
         init(_ body: ResponseFraming.Body) {
-            switch body {
-            case .none: state = .ended
-            case .length(let length): state = length > 0 ? .length(length) : .ended
-            case .chunked: state = .chunked(ChunkedDecoder(toleratesPadding: true))
-            case .untilClose: state = .untilClose
-            }
+            content =
+                switch body {
+                case .none: .length(remaining: 0)
+                case .length(let length): .length(remaining: length)
+                case .chunked: .chunked(ChunkedDecoder(toleratesPadding: true))
+                case .untilClose: .untilEnd(hasEnded: false)
+                }
         }
 
         /// Whether the body is complete.
-        var isAtEnd: Bool { if case .ended = state { true } else { false } }
+        var isAtEnd: Bool { content.isAtEnd }
 
         /// How many bytes are still to come, if known.
-        var left: Int? {
-            switch state {
-            case .length(let left): left
-            case .ended: 0
-            case .chunked, .untilClose: nil
-            }
-        }
+        var left: Int? { content.remaining }
 
         /// Consumes all of `buffer`.
         ///
         /// - Returns: the content in it; empty if there is none.
         mutating func decode(_ buffer: ByteBuffer) throws(MessageFault) -> ByteChunk {
-            switch state {
-            case .ended:
-                if buffer.readableBytes > 0 { hasSurplus = true }
-                return ByteChunk()
-            case .untilClose:
-                return ByteChunk(Array(buffer.readableBytesView))
-            case .length(let left):
-                let count = min(left, buffer.readableBytes)
-                hasSurplus = buffer.readableBytes > count
-                state = count < left ? .length(left - count) : .ended
-                return ByteChunk(Array(buffer.readableBytesView.prefix(count)))
-            case .chunked(var decoder):
-                var content: [UInt8] = []
-                var outcome: Result<Void, MessageFault> = .success(())
-                buffer.withUnsafeReadableBytes { bytes in
-                    content.reserveCapacity(bytes.count)
-                    outcome = Result { () throws(MessageFault) in
-                        hasSurplus = try BodyDecoder.decode(bytes, by: &decoder, into: &content)
-                    }
-                }
-                try outcome.get()
-                state = decoder.isAtEnd ? .ended : .chunked(decoder)
-                return ByteChunk(content)
-            }
+            var rest = buffer
+            let chunk = try content.all(in: &rest)
+            if rest.readableBytes > 0 { hasSurplus = true }
+            return chunk
         }
 
         /// Notes that the server closed its side; false if the body was cut short.
-        mutating func endOfInput() -> Bool {
-            if case .untilClose = state { state = .ended }
-            return isAtEnd
-        }
-
-        /// - Returns: whether bytes follow the end of the body.
-        private static func decode(
-            _ bytes: UnsafeRawBufferPointer,
-            by decoder: inout ChunkedDecoder,
-            into content: inout [UInt8]
-        ) throws(MessageFault) -> Bool {
-            var rest = bytes
-            while true {
-                switch try decoder.next(in: rest) {
-                case .content(let skipped, let count):
-                    content.append(contentsOf: rest[skipped..<(skipped + count)])
-                    rest = UnsafeRawBufferPointer(rebasing: rest[(skipped + count)...])
-                case .needsMore: return false
-                case .end(let skipped): return skipped < rest.count
-                }
-            }
-        }
+        mutating func endOfInput() -> Bool { isAtEnd || content.end() }
     }
 #endif

@@ -14,13 +14,6 @@
 
     /// A request as it is sent, checked so that no server can read it as two (RFC 9112 §11.2).
     struct OutgoingRequest: Sendable {
-        /// How its content is framed.
-        enum Framing: Sendable, Hashable {
-            case none
-            case length(Int)
-            case chunked
-        }
-
         private(set) var key: OriginKey
         let method: RequestMethod
         private let target: String
@@ -99,7 +92,7 @@
         }
 
         /// How content of this length is framed; nil: of unknown length.
-        func framing(of length: Int?) -> Framing {
+        func framing(of length: Int?) -> RequestFraming.Content {
             guard let length = length ?? declaredLength else { return .chunked }
             guard length == 0 else { return .length(length) }
             // RFC 9110 §8.6: methods that expect content state that there is none.
@@ -110,7 +103,7 @@
         /// The head's bytes.
         ///
         /// - Parameter room: the length of the content that will follow in the same buffer.
-        func head(_ framing: Framing, room: Int = 0, allocator: ByteBufferAllocator) -> ByteBuffer {
+        func head(_ framing: RequestFraming.Content, room: Int = 0, allocator: ByteBufferAllocator) -> ByteBuffer {
             var size = method.rawValue.utf8.count + target.utf8.count + 64
             for field in fields { size += field.name.utf8.count + field.value.utf8.count + 4 }
             var buffer = allocator.buffer(capacity: size + room)

@@ -31,7 +31,7 @@
         private static let pieceLength = 128 << 10
 
         private let source: any ByteSource
-        private let framing: OutgoingRequest.Framing
+        private let framing: RequestFraming.Content
         private let channel: ByteChannel
         private let stall: TimeAmount
         private let state = Mutex(State())
@@ -39,7 +39,7 @@
         /// - Parameter stall: how long the server may read nothing.
         init(
             _ source: any ByteSource,
-            framing: OutgoingRequest.Framing,
+            framing: RequestFraming.Content,
             over channel: ByteChannel,
             stall: TimeAmount
         ) {
@@ -107,62 +107,17 @@
         }
 
         private func send() async throws {
-            if case .length(let length) = framing {
-                try await send(exactly: length)
-            } else {
-                while let chunk = try await next() {
-                    try await send(chunk) {
-                        ChunkedEncoder.begin(chunk.count, in: &$0)
-                    } end: {
-                        ChunkedEncoder.end(in: &$0)
-                    }
-                }
-                var last = channel.channel.allocator.buffer(capacity: 8)
-                ChunkedEncoder.finish(in: &last)
-                try await write(last)
-            }
-        }
-
-        /// The last chunk is sent only when the source has ended, or an incomplete body would look complete.
-        private func send(exactly length: Int) async throws {
-            var left = length
-            var last: ByteChunk?
-            while let chunk = try await next() {
+            var writer = BodyWriter(channel, sliceSize: Upload.pieceLength, stallLimit: stall)
+            guard case .length(var left) = framing else { return try await writer.writeChunks(source) }
+            // The last chunk is sent only when the source has ended, or an incomplete body would look complete.
+            var last = ByteChunk()
+            while let chunk = try await source.next() {
                 guard chunk.count <= left else { throw Failure.length }
                 left -= chunk.count
-                if left > 0 { try await send(chunk) } else { last = chunk }
+                if left > 0 { try await writer.write(chunk) } else if !chunk.isEmpty { last = chunk }
             }
             guard left == 0 else { throw Failure.length }
-            if let last { try await send(last) }
-        }
-
-        private func next() async throws -> ByteChunk? {
-            while let chunk = try await source.next() {
-                if !chunk.isEmpty { return chunk }
-            }
-            return nil
-        }
-
-        private func send(
-            _ chunk: ByteChunk,
-            begin: (inout ByteBuffer) -> Void = { _ in },
-            end: (inout ByteBuffer) -> Void = { _ in }
-        ) async throws {
-            var position = 0
-            while position < chunk.count {
-                let piece = chunk[position..<min(position + Upload.pieceLength, chunk.count)]
-                var buffer = channel.channel.allocator.buffer(capacity: piece.count + ChunkedEncoder.overhead + 2)
-                if position == 0 { begin(&buffer) }
-                _ = piece.withUnsafeBytes { buffer.writeBytes($0) }
-                position += piece.count
-                if position == chunk.count { end(&buffer) }
-                try await write(buffer)
-            }
-        }
-
-        private func write(_ buffer: ByteBuffer) async throws {
-            try Task.checkCancellation()
-            try await channel.write(buffer, stallLimit: stall)
+            try await writer.write(last)
         }
     }
 #endif

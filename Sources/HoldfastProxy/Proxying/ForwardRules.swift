@@ -293,8 +293,7 @@
 
         /// A unique name for a proxy whose operator gave none.
         static func pseudonym(using generator: inout some RandomNumberGenerator) -> String {
-            let number = String(UInt32.random(in: 0...UInt32.max, using: &generator), radix: 16)
-            return "holdfast-" + String(repeating: "0", count: 8 - number.utf8.count) + number
+            "holdfast-" + UInt32.random(in: 0...UInt32.max, using: &generator).hexDigits
         }
     }
 #endif

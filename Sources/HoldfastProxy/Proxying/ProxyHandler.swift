@@ -39,29 +39,14 @@
         var onFailure: (@Sendable (ProxyFailure) -> Void)?
 
         /// The recently parsed targets.
-        private let heads: RecentHeads
+        private let heads = RecentHeads()
+        private let clock: any HoldfastClock
 
-        init(
-            pipeline: Pipeline,
-            targets: TargetRules,
-            via: ViaField? = nil,
-            clientAddress: ClientAddressFields = .none,
-            answerTimeout: Duration? = nil,
-            onAnswer: (@Sendable (ProxyRecord) -> Void)? = nil,
-            onFailure: (@Sendable (ProxyFailure) -> Void)? = nil
-        ) {
+        init(pipeline: Pipeline, targets: TargetRules) {
             serving = ServingPipeline(pipeline)
             clock = pipeline.configuration.clock
             self.targets = targets
-            self.via = via
-            self.clientAddress = clientAddress
-            self.answerTimeout = answerTimeout
-            self.onAnswer = onAnswer
-            self.onFailure = onFailure
-            heads = RecentHeads()
         }
-
-        private let clock: any HoldfastClock
 
         /// The response to a request, also for every failure.
         func answer(_ request: ProxiedRequest) async -> Response {
@@ -295,11 +280,7 @@
     extension ProxyHandler: ClientHandler {
         func answer(_ request: ClientRequest) async -> Response {
             var proxied = ProxiedRequest(method: request.method, target: request.target.text)
-            switch request.version {
-            case .http10: proxied.version = "1.0"
-            case .http11: break
-            case .http2: proxied.version = "2.0"
-            }
+            proxied.version = request.version.rawValue
             proxied.fields = request.fields
             proxied.body = request.body
             // The text of an address needs an allocation, which most responses can do without.

@@ -246,13 +246,13 @@
                     ownHost: configuration.host,
                     ownPort: port,
                     asksByHost: origins != nil && asksByHost
-                ),
-                via: configuration.via,
-                clientAddress: configuration.clientAddressFields,
-                answerTimeout: configuration.answerTimeout,
-                onAnswer: configuration.onAnswer,
-                onFailure: configuration.onFailure
+                )
             )
+            handler.via = configuration.via
+            handler.clientAddress = configuration.clientAddressFields
+            handler.answerTimeout = configuration.answerTimeout
+            handler.onAnswer = configuration.onAnswer
+            handler.onFailure = configuration.onFailure
             handler.transport = transport
             handler.clientScheme = configuration.clientScheme ?? (configuration.certificate == nil ? "http" : "https")
             if let origins, !origins.keepsHost { handler.hiddenOrigins = origins.members.map(\.origin) }

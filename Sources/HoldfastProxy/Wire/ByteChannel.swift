@@ -47,13 +47,11 @@
             let bytes = ByteChannel(channel, isSocket: isSocket)
             if let options = channel.syncOptions {
                 try options.setOption(.autoRead, value: false)
-                guard isSocket else {
-                    try channel.pipeline.syncOperations.addHandler(ByteChannelHandler(bytes))
-                    return bytes
+                if isSocket {
+                    // Channels for tests support neither; sockets do.
+                    try? options.setOption(.maxMessagesPerRead, value: 1)
+                    try? options.setOption(.allowRemoteHalfClosure, value: true)
                 }
-                // Channels for tests support neither; sockets do.
-                try? options.setOption(.maxMessagesPerRead, value: 1)
-                try? options.setOption(.allowRemoteHalfClosure, value: true)
             }
             try channel.pipeline.syncOperations.addHandler(ByteChannelHandler(bytes))
             return bytes
@@ -270,9 +268,7 @@
         }
 
         func endInput() {
-            guard let ended = state.withLock({ $0.endInput() }) else { return }
-            ended.reader?.resume(with: state.withLock { $0.outcome() })
-            ended.action?()
+            if let ended = state.withLock({ $0.endInput() }) { finish(ended) }
         }
 
         func fail(_ error: any Error) {
@@ -288,17 +284,13 @@
             }?.cancel()
         }
 
-        private func finish(
-            _ ended: (
-                reader: ByteChannelState.Reader?, writer: ByteChannelState.Writer?, action: (@Sendable () -> Void)?
-            )
-        ) {
+        private func finish(_ ended: ByteChannelState.Ended) {
             ended.reader?.resume(with: state.withLock { $0.outcome() })
             ended.writer?.resume(throwing: state.withLock { $0.outputFault } ?? ChannelFault(.broken))
             ended.action?()
         }
 
-        private func onLoop(_ work: @escaping @Sendable () -> Void) {
+        func onLoop(_ work: @escaping @Sendable () -> Void) {
             if eventLoop.inEventLoop { work() } else { eventLoop.execute(work) }
         }
 
@@ -306,8 +298,7 @@
         /// missing.
         package func reset() {
             if let options = channel as? any SocketOptionProvider {
-                let work = { @Sendable in _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0)) }
-                if eventLoop.inEventLoop { work() } else { eventLoop.execute(work) }
+                onLoop { _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0)) }
             }
             close()
         }

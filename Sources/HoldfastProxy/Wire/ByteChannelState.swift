@@ -8,6 +8,8 @@
     struct ByteChannelState {
         typealias Reader = CheckedContinuation<ByteBuffer?, any Error>
         typealias Writer = CheckedContinuation<Void, any Error>
+        /// Who is told that the input, or everything, has ended.
+        typealias Ended = (reader: Reader?, writer: Writer?, action: (@Sendable () -> Void)?)
 
         /// A write that waits for the channel to become writable or, without bytes, for all bytes to be sent.
         struct PendingWrite {
@@ -111,17 +113,15 @@
         }
 
         /// The input ended; nil if that was known.
-        mutating func endInput() -> (reader: Reader?, action: (@Sendable () -> Void)?)? {
+        mutating func endInput() -> Ended? {
             guard inputEnd == nil else { return nil }
             inputEnd = isClosedHere ? .failure(ChannelFault(.closed)) : .input
             defer { onInputEnd = nil }
-            return (takeReader(), onInputEnd)
+            return (takeReader(), nil, onInputEnd)
         }
 
         /// Input and output failed; the first fault stays.
-        mutating func fail(
-            _ fault: ChannelFault
-        ) -> (reader: Reader?, writer: Writer?, action: (@Sendable () -> Void)?) {
+        mutating func fail(_ fault: ChannelFault) -> Ended {
             let action = onInputEnd
             onInputEnd = nil
             if inputEnd == nil { inputEnd = .failure(fault) }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Proxy
+    internal import HoldfastStorage
     package import NIOCore
 
     /// Reads a message body in the chunked transfer coding (RFC 9112 §7.1) from bytes that arrive in pieces.
@@ -170,6 +171,99 @@
                     message: "Chunk extensions or trailers are longer than \(ChunkedDecoder.lineLimit) bytes."
                 )
             }
+        }
+    }
+
+    /// Extracts the content of a message from the bytes of a connection.
+    enum ContentDecoder: Sendable {
+        case length(remaining: Int)
+        case chunked(ChunkedDecoder)
+        /// Everything until the end of the HTTP/2 stream, or of the connection.
+        case untilEnd(hasEnded: Bool)
+
+        /// Whether all of it was extracted.
+        var isAtEnd: Bool {
+            switch self {
+            case .length(let remaining): remaining == 0
+            case .chunked(let decoder): decoder.isAtEnd
+            case .untilEnd(let hasEnded): hasEnded
+            }
+        }
+
+        /// Handles the end of the input; returns whether it is the end of the content.
+        mutating func end() -> Bool {
+            guard case .untilEnd = self else { return false }
+            self = .untilEnd(hasEnded: true)
+            return true
+        }
+
+        /// How many bytes are still to come, if known.
+        var remaining: Int? { if case .length(let remaining) = self { remaining } else { nil } }
+
+        /// Extracts the next content from the front of `bytes`; nil if there is none or it has ended.
+        mutating func next(in bytes: inout ByteBuffer) throws(MessageFault) -> ByteChunk? {
+            switch self {
+            case .length(let remaining):
+                let count = min(remaining, bytes.readableBytes)
+                self = .length(remaining: remaining - count)
+                return count > 0 ? bytes.readBytes(length: count).map { ByteChunk($0) } : nil
+            case .untilEnd:
+                return bytes.readableBytes > 0
+                    ? bytes.readBytes(length: bytes.readableBytes).map { ByteChunk($0) } : nil
+            case .chunked(var decoder):
+                defer { self = .chunked(decoder) }
+                var outcome: Result<ChunkedDecoder.Step, MessageFault> = .success(.needsMore)
+                bytes.withUnsafeReadableBytes { view in
+                    outcome = Result { () throws(MessageFault) in try decoder.next(in: view) }
+                }
+                switch try outcome.get() {
+                case .content(let skipped, let count):
+                    bytes.moveReaderIndex(forwardBy: skipped)
+                    return bytes.readBytes(length: count).map { ByteChunk($0) }
+                case .needsMore:
+                    bytes.moveReaderIndex(to: bytes.writerIndex)
+                    return nil
+                case .end(let skipped):
+                    bytes.moveReaderIndex(forwardBy: skipped)
+                    return nil
+                }
+            }
+        }
+
+        /// Extracts all content from the front of `bytes`; what follows its end remains there.
+        mutating func all(in bytes: inout ByteBuffer) throws(MessageFault) -> ByteChunk {
+            var first: ByteChunk?
+            var several: [UInt8] = []
+            while !isAtEnd, bytes.readableBytes > 0 {
+                guard let chunk = try next(in: &bytes) else { continue }
+                if let first {
+                    if several.isEmpty { first.append(to: &several) }
+                    chunk.append(to: &several)
+                } else {
+                    first = chunk
+                }
+            }
+            return several.isEmpty ? first ?? ByteChunk() : ByteChunk(several)
+        }
+
+        /// All of the content, if the bytes contain it and it is no longer than `limit`; the bytes are then what
+        /// follows it.
+        func whole(in bytes: inout ByteBuffer, limit: Int) throws(MessageFault) -> ByteChunk? {
+            if let remaining, remaining > min(limit, bytes.readableBytes) { return nil }
+            var decoder = self
+            var rest = bytes
+            let content = try decoder.all(in: &rest)
+            guard decoder.isAtEnd, content.count <= limit else { return nil }
+            bytes = rest
+            return content
+        }
+    }
+
+    extension FixedWidthInteger {
+        /// The bits of a number without a sign in hexadecimal digits, zeros in front included.
+        var hexDigits: String {
+            let digits = String(self, radix: 16)
+            return String(repeating: "0", count: Self.bitWidth / 4 - digits.utf8.count) + digits
         }
     }
 

@@ -6,26 +6,14 @@
 
     /// Reads the field lines of a head (RFC 9112 §5).
     package enum FieldLines {
-        /// Deviations from the grammar that are accepted.
-        package struct Rules: Sendable, Hashable {
-            /// A line that begins with white space continues the previous one (RFC 9112 §5.2).
-            package var acceptsFolding = false
-            /// A line feed alone ends a line (RFC 9112 §2.2).
-            package var acceptsBareLineFeeds = false
-            /// White space between name and colon is removed (RFC 9112 §5.1).
-            package var acceptsSpaceBeforeColon = false
-            /// Control characters in values are kept; never CR, LF and NUL (RFC 9110 §5.5).
-            package var acceptsControls = false
-
+        /// Which deviations from the grammar are accepted.
+        package enum Rules: Sendable, Hashable {
             /// None, as a server requires of requests.
-            package static let request = Rules()
-            /// The deviations that a proxy must correct in responses.
-            package static let response = Rules(
-                acceptsFolding: true,
-                acceptsBareLineFeeds: true,
-                acceptsSpaceBeforeColon: true,
-                acceptsControls: true
-            )
+            case request
+            /// Those that a proxy must correct in responses: a line that begins with white space continues the previous one
+            /// (RFC 9112 §5.2), a line feed alone ends a line (§2.2), white space between name and colon is removed (§5.1),
+            /// and control characters in values are kept, but never CR, LF and NUL (RFC 9110 §5.5).
+            case response
         }
 
         static let bareLineFeed = MessageFault("A line must end with CR LF, but there is a single line feed.")
@@ -55,7 +43,7 @@
                     throw MessageFault(431, message: "There are more than \(limits.fieldLines) header field lines.")
                 }
                 if bytes[line.start] == UInt8(ascii: " ") || bytes[line.start] == UInt8(ascii: "\t") {
-                    guard rules.acceptsFolding, let last = lines.popLast() else {
+                    guard rules == .response, let last = lines.popLast() else {
                         throw MessageFault("A header field line begins with white space.")
                     }
                     let rest = try value(bytes, from: line.start, to: line.textEnd, rules: rules)
@@ -65,7 +53,7 @@
                 var colon = line.start
                 while colon < line.textEnd, isToken(bytes[colon]) { colon += 1 }
                 let nameEnd = colon
-                if rules.acceptsSpaceBeforeColon {
+                if rules == .response {
                     while colon < line.textEnd, bytes[colon].isBlank { colon += 1 }
                 }
                 guard nameEnd > line.start, colon < line.textEnd, bytes[colon] == UInt8(ascii: ":"),
@@ -101,7 +89,7 @@
             if index > start, bytes[index - 1] == UInt8(ascii: "\r") {
                 return Line(start: start, textEnd: index - 1, end: index + 1)
             }
-            guard rules.acceptsBareLineFeeds else { throw bareLineFeed }
+            guard rules == .response else { throw bareLineFeed }
             return Line(start: start, textEnd: index, end: index + 1)
         }
 
@@ -118,7 +106,7 @@
             let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
             for byte in part where byte < 0x20 && byte != UInt8(ascii: "\t") || byte == 0x7F {
                 if byte == UInt8(ascii: "\r") { throw bareReturn }
-                guard rules.acceptsControls, byte != 0 else {
+                guard rules == .response, byte != 0 else {
                     throw MessageFault("A header field value contains a control character.")
                 }
             }
@@ -213,15 +201,6 @@
                 return written
             }
         }
-
-        /// The bytes of a text as they are sent.
-        package static func bytes(_ text: String) -> [UInt8] {
-            let room = text.utf8.count
-            return [UInt8](unsafeUninitializedCapacity: room) { target, count in
-                guard let base = target.baseAddress else { return }
-                count = write(text, to: UnsafeMutableRawPointer(base))
-            }
-        }
     }
 
     /// Names of header fields from received bytes; the most frequent ones are made only once.
@@ -305,7 +284,7 @@
                     continue
                 }
                 let hasReturn = scanned > lineStart && bytes[scanned - 1] == UInt8(ascii: "\r")
-                guard hasReturn || rules.acceptsBareLineFeeds else { throw FieldLines.bareLineFeed }
+                guard hasReturn || rules == .response else { throw FieldLines.bareLineFeed }
                 let isEmpty = scanned - lineStart == (hasReturn ? 1 : 0)
                 scanned += 1
                 if isEmpty {

@@ -82,14 +82,7 @@
 
         /// The number in up to 18 decimal digits, so that nothing overflows; nil for anything else.
         static func length(_ text: Substring) -> Int? {
-            let digits = text.utf8
-            guard digits.count > 0, digits.count <= 18 else { return nil }
-            var number = 0
-            for digit in digits {
-                guard digit.isDigit else { return nil }
-                number = number * 10 + Int(digit - UInt8(ascii: "0"))
-            }
-            return number
+            text.utf8.count > 18 ? nil : FieldScanner.number(text.utf8, limit: .max).map { Int($0) }
         }
 
         private static func requireChunked(_ codings: [Substring]) throws(MessageFault) {

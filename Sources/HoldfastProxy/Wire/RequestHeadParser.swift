@@ -88,7 +88,7 @@
             guard methodEnd > 0, methodEnd < line.count, line[methodEnd] == UInt8(ascii: " ") else {
                 throw MessageFault("The request line does not begin with a method and a space.")
             }
-            method = RequestMessage.method(UnsafeRawBufferPointer(rebasing: line[..<methodEnd]))
+            method = RequestMethod(rawValue: FieldText.string(UnsafeRawBufferPointer(rebasing: line[..<methodEnd])))
             guard let space = line.lastIndex(of: UInt8(ascii: " ")), space > methodEnd else {
                 throw MessageFault("The request line does not end with a space and a version.")
             }
@@ -105,10 +105,6 @@
             framing = try RequestFraming(fields, version: version)
         }
 
-        private static func method(_ bytes: UnsafeRawBufferPointer) -> RequestMethod {
-            RequestMethod(rawValue: FieldText.string(bytes))
-        }
-
         private static func version(_ bytes: UnsafeRawBufferPointer) throws(MessageFault) -> HTTPVersion {
             let isVersion =
                 bytes.starts(with: "HTTP/".utf8) && bytes.count == 8 && bytes[5].isDigit
@@ -121,13 +117,13 @@
         }
     }
 
-    /// The supported versions; closed, because other ones are rejected.
-    package enum HTTPVersion: Sendable, Hashable {
+    /// The supported versions, with their numbers; closed, because other ones are rejected.
+    package enum HTTPVersion: String, Sendable, Hashable {
         /// HTTP/1.0 (RFC 1945).
-        case http10
+        case http10 = "1.0"
         /// HTTP/1.1 (RFC 9112).
-        case http11
+        case http11 = "1.1"
         /// HTTP/2 (RFC 9113), over TLS.
-        case http2
+        case http2 = "2.0"
     }
 #endif

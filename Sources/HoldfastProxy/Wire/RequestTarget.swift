@@ -65,10 +65,8 @@
         /// A scheme, `://`, and the beginning of an authority.
         private static func isAbsolute(_ bytes: UnsafeRawBufferPointer) -> Bool {
             guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0, bytes[0].isLetter,
-                bytes[..<colon].allSatisfy({ byte in
-                    byte.isLetter || byte.isDigit || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
-                        || byte == UInt8(ascii: ".")
-                }), bytes.count > colon + 3
+                bytes[..<colon].allSatisfy({ $0.isLetter || $0.isDigit || "+-.".utf8.contains($0) }),
+                bytes.count > colon + 3
             else { return false }
             let authority = bytes[colon + 3]
             return bytes[colon + 1] == UInt8(ascii: "/") && bytes[colon + 2] == UInt8(ascii: "/")
@@ -111,15 +109,7 @@
 
         /// unreserved and sub-delims of RFC 3986 §2.
         private static func isNameCharacter(_ byte: UInt8) -> Bool {
-            if byte.isLetter || byte.isDigit { return true }
-            return switch byte {
-            case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "!"),
-                UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "("), UInt8(ascii: ")"),
-                UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "="):
-                true
-            default:
-                false
-            }
+            byte.isLetter || byte.isDigit || "-._~!$&'()*+,;=".utf8.contains(byte)
         }
     }
 #endif

@@ -182,16 +182,22 @@
                     )
                 }
                 var replies = try used.exchange(jobs.flatMap(\.commands))[...]
-                let isUnfit = replies.contains {
-                    $0.refusal?.code == .readOnly || $0.refusal?.code == .badConfiguration
+                let refusals = replies.compactMap { $0.refusal?.code }
+                let isReplica = refusals.contains(.readOnly)
+                let now = clock.now
+                state.withLock { state in
+                    if isReplica {
+                        state.gate.noteFailure(now: now, share: Double.random(in: 0...1))
+                    } else {
+                        state.gate.noteSuccess()
+                    }
                 }
-                state.withLock { $0.gate.noteSuccess() }
                 for job in jobs {
                     job.finish(.success(Array(replies.prefix(job.commands.count))))
                     replies = replies.dropFirst(job.commands.count)
                 }
                 // A server that became a replica, or now wants a password, needs a new connection.
-                return isUnfit ? nil : used
+                return isReplica || refusals.contains(.badConfiguration) ? nil : used
             } catch {
                 let now = clock.now
                 let waiting = state.withLock { state in
@@ -287,7 +293,10 @@
         }
 
         /// The server answered.
+        ///
+        /// Answers to commands sent before the gate closed do not open it.
         mutating func noteSuccess() {
+            if closedUntil != nil, !isProbing { return }
             failures = 0
             closedUntil = nil
             isProbing = false

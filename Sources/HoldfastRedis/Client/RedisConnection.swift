@@ -275,7 +275,13 @@
         static func refusal(for text: String) -> StoreError {
             func has(_ words: String...) -> Bool { words.contains { text.contains($0) } }
             let said = "Redis said: \(text.prefix(200))"
-            if has("NOAUTH", "WRONGPASS", "invalid password", "AUTH <password>") {
+            if has("WRONGPASS", "invalid password", "AUTH <password>") {
+                return StoreError(
+                    .badConfiguration,
+                    "Redis rejected the user or password in the address. Correct them. \(said)"
+                )
+            }
+            if has("NOAUTH") {
                 return StoreError(
                     .badConfiguration,
                     "Redis requires a user and password. Use redis://user:password@host, or redis://:password@host. \(said)"
@@ -315,6 +321,13 @@
                 return StoreError(
                     .temporarilyUnavailable,
                     "Redis accepts no commands at the moment. It is tried again soon. \(said)"
+                )
+            }
+            // Also what Lua says of content that is not the scripts' own.
+            if has("WRONGTYPE", "not an integer", "not a valid float", "Expected ", "attempt to ") {
+                return StoreError(
+                    .corrupt,
+                    "A key under the prefix is not Holdfast's or was changed. Use another prefix, or delete it. \(said)"
                 )
             }
             return StoreError(.corrupt, "Redis refused a command. Check its configuration. \(said)")

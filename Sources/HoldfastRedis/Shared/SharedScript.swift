@@ -77,8 +77,14 @@
               if not sound() then
                 redis.call('DEL', G)
                 -- Nothing can be counted by such an index, but what it names can still be removed.
-                if redis.call('EXISTS', K..'ids') == 1 then redis.call('UNLINK', K..'old') end
-                if not ask('RENAME', K..'ids', K..'old') then redis.call('UNLINK', K..'tags') end
+                if size('ZCARD', K..'ids') < 1 then
+                  redis.call('UNLINK', K..'tags', K..'bodies')
+                elseif size('ZCARD', K..'old') < 1 then
+                  ask('RENAME', K..'ids', K..'old')
+                else
+                  -- They are few: each write since the last loss has removed sixteen of what that one left.
+                  for _, id in ipairs(redis.call('ZRANGE', K..'ids', 0, -1)) do redis.call('ZADD', K..'old', 0, id) end
+                end
                 redis.call('UNLINK', K..'z', K..'ids', K..'age', K..'useless', K..'pins', K..'wi', K..'changed')
                 redis.call('HSET', G, 'used', 0, 'count', 0, 'pinned', 0, 'tick', 0, 'changed', 0)
               end
@@ -116,6 +122,10 @@
               return {x, num(g[1]), num(g[2]), evicted, g[3] or '', num(g[4]), g[5] or '', untold}
             end
             local function chunks(b, c, f) for i = 0, c - 1 do f(K..'b:'..b..':'..i) end end
+            local function hold(b)
+              redis.call('INCR', K..'r:'..b)
+              redis.call('EXPIRE', K..'r:'..b, 600)
+            end
             local function freebody(b, c)
               if redis.call('EXISTS', K..'r:'..b) == 1 then
                 chunks(b, c, function(k) redis.call('EXPIRE', k, 600) end)
@@ -146,7 +156,11 @@
               ask('ZREM', K..'k:'..string.sub(id, 1, 32), id)
               if ask('SREM', K..'pins', id) == 1 then add('pinned', -z) end
               untag(id, h[4])
-              if h[1] and h[1] ~= '' then freebody(h[1], num(h[2])) end
+              -- An entry that was lost cannot say which body it had.
+              local b, c = h[1], h[2]
+              if not b then b, c = string.match(ask('HGET', K..'bodies', id) or '', '^(%w+) (%d+)$') end
+              if b and b ~= '' then freebody(b, num(c)) end
+              ask('HDEL', K..'bodies', id)
               return h[3] and 1 or 0
             end
             local function dead(id)

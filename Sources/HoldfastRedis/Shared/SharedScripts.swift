@@ -100,7 +100,8 @@
         )
 
         /// ARGV writer, id, metadata, useless, tags, length, size, inline bytes, capacity, now, when it was requested (0:
-        /// unknown). Returns {"stored", version, pinned}, "superseded" or "full".
+        /// unknown), whether it is followed. Returns {"stored", version, pinned}, "superseded" or "full". A body in chunks is
+        /// kept for its followers, as for one reader.
         static let commit = SharedScript(
             """
             local w = K..'w:'..ARGV[1]
@@ -124,6 +125,10 @@
             if count == 0 then body = '' end
             redis.call('HSET', K..'e:'..id, 'k', h[2], 'v', h[3], 'd', ARGV[3], 'u', ARGV[4], 't', ARGV[5], 'n', n, 'l', ARGV[6],
               's', ARGV[10], 'b', body, 'c', count, 'i', ARGV[8], 'e', E)
+            if count > 0 then
+              if not ask('HSET', K..'bodies', id, body..' '..count) then redis.call('UNLINK', K..'bodies') end
+              if ARGV[12] == '1' then hold(body) end
+            end
             unbook(ARGV[1])
             redis.call('HSET', K..'z', id, bytes)
             add('used', bytes)
@@ -261,8 +266,7 @@
             if h[1] ~= ARGV[2] or dead(ARGV[1]) then return answer('gone') end
             if h[2] ~= '' then
               force()
-              redis.call('INCR', K..'r:'..h[2])
-              redis.call('EXPIRE', K..'r:'..h[2], 600)
+              hold(h[2])
             end
             return answer({h[2], num(h[3]), h[4]})
             """
@@ -284,10 +288,10 @@
             """
         )
 
-        /// ARGV body, number. Returns a chunk, and keeps the following ones for the reader.
+        /// ARGV body, number. Returns a chunk, and keeps the following ones for the reader; a replica can only do the former.
         static let read = SharedScript(
             """
-            if redis.call('EXPIRE', K..'r:'..ARGV[1], 600) == 1 and redis.call('EXISTS', K..'o:'..ARGV[1]) == 1 then
+            if ask('EXPIRE', K..'r:'..ARGV[1], 600) == 1 and redis.call('EXISTS', K..'o:'..ARGV[1]) == 1 then
               redis.call('EXPIRE', K..'o:'..ARGV[1], 600)
               for i = num(ARGV[2]), num(ARGV[2]) + 8 do redis.call('EXPIRE', K..'b:'..ARGV[1]..':'..i, 600) end
             end

@@ -179,7 +179,7 @@
 
         /// The bytes that an entry counts against the capacity; nil if the number would overflow.
         static func size(_ key: StoreKey, variant: StoreKey, description: EntryDescription, body: Int) -> Int? {
-            let marks = kept(description.tags).reduce(0) { $0 + 3 * $1.utf8.count + 192 }
+            let marks = EntryDescription.kept(description.tags).reduce(0) { $0 + 3 * $1.utf8.count + 192 }
             let (sum, overflow) =
                 (overhead + key.bytes.count + variant.bytes.count + description.metadata.count + marks)
                 .addingReportingOverflow(max(0, body))
@@ -228,17 +228,13 @@
         /// The description as it is stored.
         static func bounded(_ description: EntryDescription) -> EntryDescription {
             var bounded = description
-            bounded.tags = kept(description.tags)
+            bounded.tags = EntryDescription.kept(description.tags)
             if instant(description.uselessAfter) == never { bounded.uselessAfter = .distantFuture }
             return bounded
         }
 
-        private static func kept(_ tags: Set<String>) -> Set<String> {
-            Set(tags.filter { $0.utf8.count <= 1_024 }.sorted().prefix(64))
-        }
-
         private static func tags(_ tags: Set<String>) -> [UInt8] {
-            let kept = kept(tags).sorted()
+            let kept = EntryDescription.kept(tags).sorted()
             if kept.isEmpty { return Array("[]".utf8) }
             return (try? JSONEncoder().encode(kept)).map { Array($0) } ?? Array("[]".utf8)
         }

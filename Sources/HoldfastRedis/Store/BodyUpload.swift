@@ -20,8 +20,11 @@
             var tail: [UInt8] = []
             var tailStart = 0
             var sent = 0
+            var isFollowed = false
             var isOwned = false
             var isReleased = false
+            /// The chunks as the entry's, open until nobody uses the upload any more.
+            var opened: ChunkedBody?
         }
 
         let writer: String
@@ -53,6 +56,8 @@
         var count: Int { state.withLock { $0.tailStart + $0.tail.count } }
         /// The bytes that are not in a chunk.
         var tail: [UInt8] { state.withLock { $0.tail } }
+        /// Whether anyone may be reading it.
+        var isFollowed: Bool { state.withLock { $0.isFollowed } }
 
         var length: Int? { progress.wholeLength }
         var bytesInMemory: ByteChunk? {
@@ -74,6 +79,9 @@
                 if let held {
                     onRead(held.count)
                     return held
+                }
+                if let opened = state.withLock({ $0.opened }) {
+                    return try await opened.read(from: offset, upTo: limit)
                 }
                 let number = offset / BodyUpload.chunkLength
                 let reply = try await space.client.send(RedisCommand("GET", space.root + "b:\(name):\(number)"))
@@ -122,9 +130,20 @@
             }
         }
 
+        /// Notes a follower: the commit must open the body for it.
+        func noteFollower() {
+            state.withLock { $0.isFollowed = true }
+        }
+
         /// The entry now owns the chunks, and the body is complete.
-        func handOver() {
-            state.withLock { $0.isOwned = true }
+        ///
+        /// - Parameter isOpen: whether the commit has opened the body, so that followers can read on without the entry.
+        func handOver(isOpen: Bool) {
+            state.withLock { state in
+                state.isOwned = true
+                guard isOpen, state.sent > 0 else { return }
+                state.opened = ChunkedBody(name, length: state.tailStart, in: space, onRead: onRead)
+            }
             progress.end(.whole)
         }
 

@@ -100,6 +100,8 @@
             case .done(let writer): return writer
             // Others cannot invalidate what memory holds, so it is used only while the server cannot be reached.
             case .refused(let error): throw error
+            case .away where memory.statistics.capacity == 0:
+                throw StoreError(.temporarilyUnavailable, "Redis cannot be used at the moment. It is tried again soon.")
             case .away: break
             }
             return try await memory.write(

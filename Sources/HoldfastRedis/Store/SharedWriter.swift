@@ -67,8 +67,16 @@
                 } else {
                     try await upload.finish(send)
                 }
-                let entry = try await publish(kept, length: length, size: size, inline: inline, now: now)
-                upload.handOver()
+                let isFollowed = upload.isFollowed
+                let entry = try await publish(
+                    kept,
+                    length: length,
+                    size: size,
+                    inline: inline,
+                    isFollowed: isFollowed,
+                    now: now
+                )
+                upload.handOver(isOpen: isFollowed)
                 store.forget(upload)
                 store.counted.withLock { counted in
                     counted.entriesWritten += 1
@@ -93,7 +101,11 @@
             store.forget(upload)
         }
 
-        func follow() -> any StoredBody { upload }
+        /// A follower that begins after the commit can read only while the entry is there.
+        func follow() -> any StoredBody {
+            upload.noteFollower()
+            return upload
+        }
 
         private func check() throws(StoreError) {
             try store.checkOpen()
@@ -118,6 +130,7 @@
             length: Int,
             size: Int,
             inline: [UInt8],
+            isFollowed: Bool,
             now: StoreInstant
         ) async throws(StoreError) -> StoredEntry {
             await store.releases.settle()
@@ -126,7 +139,7 @@
                 [Array(upload.writer.utf8), Array(SharedSpace.name(of: key, variant).utf8)]
                 + EntryWords.words(of: description) + [Array("\(length)".utf8), Array("\(size)".utf8), inline]
                 + [
-                    "\(store.capacity)", "\(now.milliseconds)", "\(max(0, askedFor ?? 0))",
+                    "\(store.capacity)", "\(now.milliseconds)", "\(max(0, askedFor ?? 0))", "\(isFollowed ? 1 : 0)",
                 ]
                 .map { Array($0.utf8) }
             let answer = try await space.run(.commit, with: words)

@@ -75,9 +75,9 @@ package struct Redirection: Sendable, Hashable {
 
     /// The fields of the next request, derived from those of this one.
     ///
-    /// Across origins, this removes the credentials, the idempotency key, the caller's conditions and Host. With the method, the
-    /// conditions and Range lose their meaning. If the content is dropped, every field that describes it is dropped too (RFC 9110
-    /// §15.4 step 5).
+    /// Across origins, this removes the credentials, the idempotency key, the caller's conditions, Host and Origin. With the
+    /// method, the conditions and Range lose their meaning. If the content is dropped, every field that describes it is dropped too
+    /// (RFC 9110 §15.4 step 5).
     ///
     /// - Parameter fields: the fields of the request that was redirected.
     /// - Returns: the remaining lines in order.
@@ -98,7 +98,7 @@ package struct Redirection: Sendable, Hashable {
     }
 
     private static let originBound: Set<FieldName> = [
-        .authorization, .cookie, .proxyAuthorization, .idempotencyKey, .host,
+        .authorization, .cookie, .proxyAuthorization, .idempotencyKey, .host, "Origin",
     ]
 
     private static let contentBound: Set<FieldName> = [

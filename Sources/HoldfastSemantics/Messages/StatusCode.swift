@@ -192,6 +192,7 @@ extension StatusCode {
     private static let phrases: [Int: String] = [
         100: "Continue",
         101: "Switching Protocols",
+        102: "Processing",
         103: "Early Hints",
         200: "OK",
         201: "Created",

@@ -100,33 +100,24 @@ public enum AttemptOutcome: Sendable, Hashable {
     ///
     /// An answer that would be the same again does not count, because the server did its work. Nor does a request that never left
     /// this machine because of a rule here or because there is no network.
-    package var isServerTrouble: Bool { sign == .trouble }
+    package var isServerTrouble: Bool { serverSucceeded == false }
 
-    /// What the end of an attempt says about the server. Budgets, circuits and hedges use it, each in its own way.
-    package enum Sign: Sendable, Hashable {
-        /// The server did its work, whatever its answer.
-        case success
-        /// The server, or the path to it, has a problem.
-        case trouble
-        /// Nothing: the reason was on this side.
-        case nothing
-    }
-
-    /// What it says about the server.
-    package var sign: Sign {
+    /// Whether the server did its work, whatever its answer; false: it, or the path to it, has a problem; nil: the reason was on
+    /// this side. Budgets, circuits and hedges use it, each in its own way.
+    package var serverSucceeded: Bool? {
         switch self {
         case .response(let head):
             switch head.status {
-            case .requestTimeout, .tooManyRequests: .trouble
+            case .requestTimeout, .tooManyRequests: false
             case .notImplemented, .httpVersionNotSupported, .variantAlsoNegotiates, .insufficientStorage,
                 .loopDetected, 510, .networkAuthenticationRequired:
-                .success
-            default: head.status.isServerError ? .trouble : .success
+                true
+            default: !head.status.isServerError
             }
         case .failure(let failure):
             switch failure.kind {
-            case .cancelled, .badRequest, .tooLarge, .certificate, .offline, .throttled, .heldBack: .nothing
-            default: .trouble
+            case .cancelled, .badRequest, .tooLarge, .certificate, .offline, .throttled, .heldBack: nil
+            default: false
             }
         }
     }

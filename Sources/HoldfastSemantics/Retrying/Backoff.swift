@@ -331,35 +331,14 @@ package struct BinaryBackoff: Sendable, Hashable {
     ///
     /// A request that may have taken effect is not sent twice: if it is not idempotent, an ambiguous failure ends the call here as
     /// everywhere.
-    ///
-    /// - Parameters:
-    ///   - outcome: how the attempt ended.
-    ///   - method: the request's method.
-    ///   - attempt: the number of the attempt that ended; the first is 1.
-    ///   - bodyIsReplayable: whether the content can be sent from its start again; true for no content.
-    ///   - declaredIdempotent: the caller's word on idempotency; nil leaves it to the method.
-    ///   - timeLeft: what remains of the call's time; nil for no limit.
-    package func decide(
-        outcome: AttemptOutcome,
-        method: RequestMethod,
-        attempt: Int,
-        bodyIsReplayable: Bool,
-        declaredIdempotent: Bool? = nil,
-        timeLeft: Duration? = nil
-    ) -> RetryDecision {
-        guard BinaryBackoff.retries(outcome) else { return .stop(.notRetryable) }
+    package func decide(_ failed: FailedExchange) -> RetryDecision {
+        guard BinaryBackoff.retries(failed.outcome) else { return .stop(.notRetryable) }
+        var failed = failed
         // A 429 says that the server did not act, so the method does not matter.
-        var isSafeToRepeat = declaredIdempotent
-        if case .response = outcome { isSafeToRepeat = true }
-        let retryClass = Retryability.classify(
-            method: method,
-            outcome: outcome,
-            bodyIsReplayable: bodyIsReplayable,
-            declaredIdempotent: isSafeToRepeat
-        )
-        if case .never(let reason) = retryClass { return .stop(reason) }
-        guard let wait = delay(retry: attempt - 1) else { return .stop(.attemptsExhausted) }
-        if let timeLeft, wait >= timeLeft { return .stop(.deadline) }
+        if case .response = failed.outcome { failed.declaredIdempotent = true }
+        if case .never(let reason) = RetryRules.default.classify(failed) { return .stop(reason) }
+        guard let wait = delay(retry: failed.attempt - 1) else { return .stop(.attemptsExhausted) }
+        if let timeLeft = failed.timeLeft, wait >= timeLeft { return .stop(.deadline) }
         return .retry(after: wait)
     }
 }

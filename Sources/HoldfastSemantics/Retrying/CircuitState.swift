@@ -161,11 +161,7 @@ public struct CircuitRules: Sendable, Hashable {
         if case .response(let head) = outcome, head.status == .requestTimeout || head.status == .tooManyRequests {
             return false
         }
-        return switch outcome.sign {
-        case .success: false
-        case .trouble: true
-        case .nothing: nil
-        }
+        return outcome.serverSucceeded.map { !$0 }
     }
 }
 

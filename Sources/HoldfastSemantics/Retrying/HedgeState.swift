@@ -181,10 +181,7 @@ package struct HedgePlan: Sendable, Hashable {
 struct RecentShare: Sendable {
     private var bits: UInt64 = 0
 
-    /// How many events are remembered; 64 at most.
-    private(set) var count = 0
-
-    /// The most events that are remembered.
+    /// How many events are remembered.
     static let capacity = 64
 
     /// How many of them had the property.
@@ -192,7 +189,6 @@ struct RecentShare: Sendable {
 
     mutating func record(_ hit: Bool) {
         bits = bits << 1 | (hit ? 1 : 0)
-        count = min(count + 1, RecentShare.capacity)
     }
 }
 

@@ -21,12 +21,8 @@ package enum RetryAfter {
         let lines = fields.values(of: .retryAfter)
         guard !lines.isEmpty else { return nil }
         let clock = SenderClock(fields, receivedAt: receivedAt)
-        var longest: Int64?
-        for line in lines {
-            guard let wait = wait(of: line, clock: clock, receivedAt: receivedAt) else { continue }
-            longest = max(longest ?? 0, wait)
-        }
-        return longest.map { .milliseconds($0) }
+        let waits = lines.compactMap { wait(of: $0, clock: clock, receivedAt: receivedAt) }
+        return waits.max().map { .milliseconds($0) }
     }
 
     /// The longest wait of a line in milliseconds, which a client may have joined from several lines (RFC 9110 §5.2); nil if a part

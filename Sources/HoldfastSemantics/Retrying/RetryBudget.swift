@@ -163,7 +163,7 @@ package struct RetryBudgetState: Sendable, Hashable {
         package let answer: Answer
     }
 
-    private enum Balance: Sendable, Hashable {
+    enum Balance: Sendable, Hashable {
         case unlimited
         case ratio(RatioBalance)
         case tokens(TokenBalance)
@@ -179,7 +179,7 @@ package struct RetryBudgetState: Sendable, Hashable {
 
     /// The pool; nil if the budget only counts. Separate from the balance, so that it is changed in place.
     package private(set) var pool: RetryPool?
-    private var balance: Balance
+    private(set) var balance: Balance
     /// First come, first served.
     private var waiters: [Waiter] = []
 
@@ -238,6 +238,7 @@ package struct RetryBudgetState: Sendable, Hashable {
         using generator: inout some RandomNumberGenerator
     ) -> Answer {
         var waiter = Waiter(ticket: ticket, cause: cause, turn: turn, until: now)
+        waiter.turn.since = now
         let answer = ask(&waiter, now: now, using: &generator)
         if case .wait(let until) = answer {
             waiter.until = until
@@ -305,9 +306,10 @@ package struct RetryBudgetState: Sendable, Hashable {
         using generator: inout some RandomNumberGenerator
     ) -> [Call] {
         if pool != nil {
-            // A hedge was paid for at its start, and the attempt that it belongs to shows the state of the server.
-            if let grant, grant.cause == .hedge {
-                return succeeded ? giveBack(grant, now: now, using: &generator) : []
+            // The attempt that a hedge belongs to shows the state of the server.
+            if grant?.cause == .hedge {
+                pool?.hedgeEnded(succeeded: succeeded, now: now)
+                return []
             }
             pool?.ended(started: grant?.started, succeeded: succeeded, now: now, using: &generator)
             // The failure of a first attempt changes nothing for waiting retries.
@@ -338,7 +340,7 @@ package struct RetryBudgetState: Sendable, Hashable {
         now: Duration,
         using generator: inout some RandomNumberGenerator
     ) -> [Call] {
-        if grant.cause == .hedge { pool?.giveBackHedge() } else { pool?.leave() }
+        if grant.cause == .hedge { pool?.hedgeEnded(succeeded: true, now: now) } else { pool?.leave() }
         switch balance {
         case .unlimited, .throttle:
             break
@@ -374,30 +376,13 @@ package struct RetryBudgetState: Sendable, Hashable {
         }
     }
 
-    /// The budget's own units, for comparison: tokens, thousandths of them, or retries by time.
-    package func units(now: Duration) -> Int {
-        switch balance {
-        case .unlimited: .max
-        case .ratio(let ratio): ratio.retries(now: now)
-        case .tokens(let tokens): tokens.tokens
-        case .throttle(let throttle): throttle.thousandths
-        }
-    }
-
     private mutating func ask(
         _ waiter: inout Waiter,
         now: Duration,
         using generator: inout some RandomNumberGenerator
     ) -> Answer {
-        if let answer = pool?.ask(&waiter.turn, now: now, using: &generator) {
-            return switch answer {
-            case .go: .go(RetryGrant(cause: waiter.cause, started: now))
-            case .wait(let until): .wait(until: until)
-            case .stop: .stop
-            }
-        }
+        if let answer = pool?.ask(&waiter.turn, cause: waiter.cause, now: now, using: &generator) { return answer }
         if let grant = permit(waiter.cause, now: now) { return .go(grant) }
-        waiter.turn.begin(now: now)
         let patient = waiter.turn.patientUntil
         guard now < patient else { return .stop }
         // Tokens come with the ends of attempts; deposits and withdrawals expire when slots end.

@@ -131,22 +131,17 @@ public struct RetryHistory: Sendable, Hashable {
 }
 
 /// The failures after which a request is sent once more at once, for free.
-package struct FreeResend: Sendable, Hashable {
-    private let name: String
-
+package enum FreeResend: Sendable, Hashable, CaseIterable {
     /// A reused connection was closed before any byte of an answer.
-    package static let staleSocket = FreeResend(name: "stale-socket")
+    case staleSocket
     /// The server did not process the request: REFUSED_STREAM, GOAWAY, H3_REQUEST_REJECTED.
-    package static let refused = FreeResend(name: "refused")
+    case refused
     /// 421: the connection was the wrong one.
-    package static let misdirected = FreeResend(name: "misdirected")
+    case misdirected
     /// 425: the request arrived as early data.
-    package static let tooEarly = FreeResend(name: "too-early")
+    case tooEarly
     /// 417: the server does not support the expectation.
-    package static let expectation = FreeResend(name: "expectation")
-
-    /// The number of kinds, and so the most that one call can have.
-    package static let kinds = 5
+    case expectation
 }
 
 extension RetryRules {
@@ -217,7 +212,7 @@ extension RetryRules {
     }
 
     /// A retry after the own wait, or after the longer one that was asked for, if that is allowed and leaves time for an attempt.
-    private func wait(
+    func wait(
         _ own: Duration,
         asked: Duration?,
         timeLeft: Duration?,
@@ -283,10 +278,10 @@ extension RetryRules {
         return mayBeRepeated ? nil : .notIdempotent
     }
 
-    /// How often a call may be sent, including all resends.
+    /// How often a call may be sent, including one free resend of each kind.
     package var mostSends: Int {
         guard maxAttempts > 1 else { return 1 }
-        let (sends, overflow) = maxAttempts.addingReportingOverflow(FreeResend.kinds)
+        let (sends, overflow) = maxAttempts.addingReportingOverflow(FreeResend.allCases.count)
         return overflow ? .max : sends
     }
 
@@ -316,7 +311,7 @@ extension RetryRules {
 
     /// A wait that a server asked for, with a random addition, limited to the time left so that no call that could have waited is
     /// given up.
-    func spreadOut(
+    private func spreadOut(
         _ wait: Duration,
         asked: Duration,
         timeLeft: Duration?,

@@ -189,8 +189,7 @@ package struct RetryGates: Sendable, Hashable {
             clear(now: now)
             return .open
         }
-        let rest = gate.opens - now
-        if admitsProbe, now >= gate.nextProbe, now + min(.seconds(1), rest) / 2 < gate.opens {
+        if admitsProbe, now >= gate.nextProbe {
             probes(place, now: now)
             return .probe
         }
@@ -212,31 +211,27 @@ package struct RetryGates: Sendable, Hashable {
         if let partition = notice.partition { partitions[place.resource] = partition }
         let asked = min(notice.asked, RetryGates.longestPause)
         if notice.kind != .answer(succeeded: true), notice.kind != .answer(succeeded: false) { lastNotice = now }
-        func closes(_ scope: Int, in gates: inout RetryGates) {
-            effect.hasClosed = gates.close(scope, asked: asked, now: now) || effect.hasClosed
-        }
-        func closes(resource: Int, _ gates: inout RetryGates) {
-            effect.hasClosed = gates.close(resource: resource, asked: asked, now: now) || effect.hasClosed
-        }
+        var resource: Int?
+        var scope: Int?
         switch notice.kind {
         case .throttled:
-            closes(resource: place.ownResource, &self)
+            resource = place.ownResource
             let isNarrow = now < scopes[place.credential]?.narrowUntil ?? .zero
-            if !isNarrow || isProbe { closes(place.credential, in: &self) }
+            if !isNarrow || isProbe { scope = place.credential }
             if isNarrow, gathers(place.credential, resource: place.resource) {
                 scopes[place.credential]?.narrowUntil = .zero
-                closes(place.credential, in: &self)
+                scope = place.credential
             }
         case .unavailable:
             strikes[place.resource, default: 0] += 1
-            if strikes[place.resource, default: 0] >= 2 { closes(resource: place.resource, &self) }
-            if gathers(RetryGates.everyone, resource: place.resource) { closes(RetryGates.everyone, in: &self) }
+            if strikes[place.resource, default: 0] >= 2 { resource = place.resource }
+            if gathers(RetryGates.everyone, resource: place.resource) { scope = RetryGates.everyone }
         case .quota:
             if let partition = notice.partition {
-                closes(partition, in: &self)
+                scope = partition
             } else {
-                closes(resource: place.ownResource, &self)
-                if gathers(place.credential, resource: place.resource) { closes(place.credential, in: &self) }
+                resource = place.ownResource
+                if gathers(place.credential, resource: place.resource) { scope = place.credential }
             }
         case .answer(let succeeded):
             strikes[place.resource] = nil
@@ -247,6 +242,13 @@ package struct RetryGates: Sendable, Hashable {
                 for key in keys { effect.opened[key] = opens(key, for: place, now: now) }
             }
             for key in keys where scopes[key]?.isOver(now) == true { scopes[key] = nil }
+        }
+        if let resource {
+            effect.hasClosed = RetryGates.close(&resources[resource], scope: nil, asked: asked, now: now)
+        }
+        if let scope {
+            let isClosed = RetryGates.close(&scopes[scope, default: Scope()].gate, scope: scope, asked: asked, now: now)
+            effect.hasClosed = effect.hasClosed || isClosed
         }
         return effect
     }
@@ -297,36 +299,23 @@ package struct RetryGates: Sendable, Hashable {
     /// Over how much time calls are spread that waited at a gate which was closed this long.
     private static func spread(after closed: Duration) -> Duration { min(closed / 2, .seconds(8)) }
 
-    private mutating func close(_ scope: Int, asked: Duration, now: Duration) -> Bool {
+    /// Closes a gate, or keeps it closed for longer; returns whether it did.
+    private static func close(_ gate: inout Gate?, scope: Int?, asked: Duration, now: Duration) -> Bool {
         guard asked > .zero else { return false }
-        let old = scopes[scope]?.gate
-        let gate = gate(after: old, scope: scope, asked: asked, now: now)
-        scopes[scope, default: Scope()].gate = gate
-        return gate != old
-    }
-
-    private mutating func close(resource: Int, asked: Duration, now: Duration) -> Bool {
-        guard asked > .zero else { return false }
-        let old = resources[resource]
-        let gate = gate(after: old, scope: nil, asked: asked, now: now)
-        resources[resource] = gate
-        return gate != old
-    }
-
-    /// A gate that is already closed for longer stays so.
-    private func gate(after old: Gate?, scope: Int?, asked: Duration, now: Duration) -> Gate {
         let opens = now + asked
         let interval = max(.seconds(1), asked / 60)
+        let old = gate
         if var old, old.opens > now {
-            guard opens > old.opens else { return old }
-            (old.opens, old.spread, old.interval) = (opens, RetryGates.spread(after: opens - old.since), interval)
-            return old
+            guard opens > old.opens else { return false }
+            (old.opens, old.spread, old.interval) = (opens, spread(after: opens - old.since), interval)
+            gate = old
+            return true
         }
         // If it closes again before all waiting calls have gone, it counts as closed all the time.
         let since = old.flatMap { $0.isPast(now) ? nil : $0.since } ?? now
-        return Gate(
+        gate = Gate(
             opens: opens,
-            spread: RetryGates.spread(after: opens - since),
+            spread: spread(after: opens - since),
             holdsUntil: scope == nil ? nil : now + .milliseconds(500),
             scope: scope,
             since: since,
@@ -334,6 +323,7 @@ package struct RetryGates: Sendable, Hashable {
             nextProbe: scope == nil ? now : now + .milliseconds(100),
             interval: interval
         )
+        return true
     }
 
     /// Forgets everything if nothing is closed and nothing was reported for a while, so that successful calls have no cost.
@@ -345,23 +335,22 @@ package struct RetryGates: Sendable, Hashable {
     }
 
     private mutating func makeRoom(now: Duration) {
-        if resources.count >= RetryGates.limit {
-            resources = resources.filter { $0.value.opens > now }
-            while resources.count >= RetryGates.limit,
-                let first = resources.min(by: { $0.value.opens < $1.value.opens })
-            {
-                resources[first.key] = nil
-            }
-        }
-        if scopes.count >= RetryGates.limit {
-            scopes = scopes.filter { !$0.value.isOver(now) }
-            while scopes.count >= RetryGates.limit,
-                let first = scopes.min(by: { $0.value.opens < $1.value.opens })
-            {
-                scopes[first.key] = nil
-            }
-        }
+        RetryGates.makeRoom(in: &resources, isNeeded: { $0.opens > now }, opens: \.opens)
+        RetryGates.makeRoom(in: &scopes, isNeeded: { !$0.isOver(now) }, opens: \.opens)
         if strikes.count >= RetryGates.limit { strikes = [:] }
         if partitions.count >= RetryGates.limit { partitions = [:] }
+    }
+
+    /// Removes what is not needed if there is no room for more, and then what opens first.
+    private static func makeRoom<Item>(
+        in items: inout [Int: Item],
+        isNeeded: (Item) -> Bool,
+        opens: (Item) -> Duration
+    ) {
+        guard items.count >= limit else { return }
+        items = items.filter { isNeeded($0.value) }
+        while items.count >= limit, let first = items.min(by: { opens($0.value) < opens($1.value) }) {
+            items[first.key] = nil
+        }
     }
 }

@@ -41,8 +41,8 @@ package struct RetryTurn: Sendable, Hashable {
     let patience: Duration
     /// When it must have permission; later there is no time for an attempt.
     let end: Duration
-    /// When it first asked.
-    fileprivate var since: Duration?
+    /// When it first asked; its patience lasts from then.
+    var since: Duration = .zero
     /// When it may go after an outage.
     fileprivate var release: Duration?
 
@@ -53,12 +53,7 @@ package struct RetryTurn: Sendable, Hashable {
     }
 
     /// Until when it waits while nothing succeeds.
-    var patientUntil: Duration { min((since ?? .zero) + patience, end) }
-
-    /// The first request starts the patience.
-    mutating func begin(now: Duration) {
-        if since == nil { since = now }
-    }
+    var patientUntil: Duration { min(since + patience, end) }
 }
 
 /// The retries that the calls to one origin share: tokens that successes earn and failed retries cost, a window of retries in
@@ -67,13 +62,6 @@ package struct RetryTurn: Sendable, Hashable {
 /// Permission is requested when a retry is due. After a temporary failure, a call may go at once. While retries fail, one at a time
 /// tests the server for all, and calls wait for its answer as long as their patience lasts.
 package struct RetryPool: Sendable, Hashable {
-    /// The reply to a due retry.
-    package enum Answer: Sendable, Hashable {
-        case go
-        case wait(until: Duration)
-        case stop
-    }
-
     private let rules: PoolRules
     /// Tokens per second.
     private let rate: Double
@@ -81,6 +69,8 @@ package struct RetryPool: Sendable, Hashable {
     package private(set) var tokens: Double
     private var window: Double
     package private(set) var inFlight = 0
+    /// How many hedges are in flight. They hold no token, since only failures cost one.
+    private var hedges = 0
     /// How many rounds of retries failed since the last success; 0: retries are not held back.
     package private(set) var level = 0
     /// When the next retry may go, while retries fail.
@@ -117,7 +107,7 @@ package struct RetryPool: Sendable, Hashable {
     func isRested(now: Duration) -> Bool {
         var copy = self
         copy.refill(now: now)
-        return copy.inFlight == 0 && copy.level == 0 && copy.tokens >= rules.start
+        return copy.inFlight == 0 && copy.hedges == 0 && copy.level == 0 && copy.tokens >= rules.start
     }
 
     /// Whether a retry due after `delay` would find the origin known to be down for longer than it waits.
@@ -129,13 +119,13 @@ package struct RetryPool: Sendable, Hashable {
     /// Asks for a due retry; one that may go takes a place.
     mutating func ask(
         _ turn: inout RetryTurn,
+        cause: RetryCause,
         now: Duration,
         using generator: inout some RandomNumberGenerator
-    ) -> Answer {
+    ) -> RetryBudgetState.Answer {
         refill(now: now)
-        turn.begin(now: now)
         let patient = turn.patientUntil
-        if level == 0, let calm, let since = turn.since, calm > since {
+        if level == 0, let calm, calm > turn.since {
             // It waited through an outage, like others, so they must not all go at once.
             let release = turn.release ?? min(patient, calm + .seconds(span * .random(in: 0..<1, using: &generator)))
             turn.release = release
@@ -153,15 +143,23 @@ package struct RetryPool: Sendable, Hashable {
             return refill <= patient ? .wait(until: refill) : .stop
         }
         inFlight += 1
-        return .go
+        return .go(RetryGrant(cause: cause, started: now))
     }
 
-    /// Takes a token for a hedge, which takes no place; false while retries fail or if no token is left.
+    /// Permits a hedge, which takes no place; false while retries fail, or if the failure of all hedges would leave no token for a
+    /// retry.
     mutating func hedge(now: Duration) -> Bool {
         refill(now: now)
-        guard level == 0, tokens >= 1 - RetryPool.tolerance else { return false }
-        tokens -= 1
+        guard level == 0, tokens >= Double(hedges + 2) - RetryPool.tolerance else { return false }
+        hedges += 1
         return true
+    }
+
+    /// Records the end of a hedge, which costs a token if it failed.
+    mutating func hedgeEnded(succeeded: Bool, now: Duration) {
+        refill(now: now)
+        hedges = max(0, hedges - 1)
+        if !succeeded { tokens = max(0, tokens - 1) }
     }
 
     /// Records the end of an attempt; `started` is nil for attempts that were not permitted here, such as a call's first one.
@@ -197,11 +195,6 @@ package struct RetryPool: Sendable, Hashable {
     /// Gives back the place of a retry that was not made, or whose end says nothing.
     mutating func leave() {
         inFlight = max(0, inFlight - 1)
-    }
-
-    /// Gives back the token of a hedge that was not made, or that succeeded.
-    mutating func giveBackHedge() {
-        tokens = min(rules.capacity, tokens + 1)
     }
 
     private mutating func refill(now: Duration) {

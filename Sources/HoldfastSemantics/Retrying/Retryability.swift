@@ -15,36 +15,8 @@ public enum RetryClass: Sendable, Hashable {
     case never(StopReason)
 }
 
-/// Sorts outcomes into retry classes.
-package enum Retryability {
-    /// The class of an outcome for one request, by the default rules.
-    ///
-    /// If the server may have acted, only idempotent requests are sent again. Content that cannot be replayed is sent again only if
-    /// none of it was read. ``RetryRules/classify(_:)`` also considers the request's fields and other rules.
-    ///
-    /// - Parameters:
-    ///   - method: the request's method.
-    ///   - outcome: how the attempt ended.
-    ///   - bodyIsReplayable: whether the content can be sent from its start again; true for no content.
-    ///   - declaredIdempotent: whether the caller declared it idempotent, for example by an Idempotency-Key; nil leaves it to the
-    ///     method.
-    package static func classify(
-        method: RequestMethod,
-        outcome: AttemptOutcome,
-        bodyIsReplayable: Bool,
-        declaredIdempotent: Bool?
-    ) -> RetryClass {
-        RetryRules.default.classify(
-            FailedExchange(
-                outcome,
-                method: method,
-                bodyIsReplayable: bodyIsReplayable,
-                declaredIdempotent: declaredIdempotent,
-                receivedAt: .distantPast
-            )
-        )
-    }
-
+/// Sorts outcomes into retry classes; ``RetryRules/classify(_:)`` also considers the request and the rules.
+enum Retryability {
     /// What an outcome proves, whatever the method, and no matter who may send it again.
     ///
     /// - Parameters:

@@ -106,10 +106,7 @@ extension RetryRules {
     ) -> RetryDecision {
         guard obeysRetryAfter, let asked = RetryAfter.delay(redirect.fields, receivedAt: receivedAt), asked > .zero
         else { return .retryNow }
-        guard asked <= maxServerDelay else { return .stop(.serverDelayTooLong) }
-        let wait = spreadOut(asked, asked: asked, timeLeft: timeLeft, using: &generator)
-        guard fits(wait, within: timeLeft) else { return .stop(.deadline) }
-        return .retry(after: wait)
+        return wait(.zero, asked: asked, timeLeft: timeLeft, using: &generator)
     }
 }
 

@@ -32,26 +32,25 @@ final class CallNotes<Value: Sendable>: Sendable {
     var refused: Response? { state.withLock { $0.refused } }
 
     /// Records that a request goes out; the result of the previous one no longer counts.
-    func sent(_ urlRequest: URLRequest) {
-        state.withLock { state in
-            guard !state.isOver else { return }
-            state = State(urlRequest: urlRequest)
-        }
-    }
+    func sent(_ urlRequest: URLRequest) { record { $0 = State(urlRequest: urlRequest) } }
 
     func decoded(_ value: Value, response: Response) {
-        state.withLock { state in
-            guard !state.isOver else { return }
+        record { state in
             state.decoded = (value, response)
             state.refused = nil
         }
     }
 
     func refused(_ response: Response) {
-        state.withLock { state in
-            guard !state.isOver else { return }
+        record { state in
             state.decoded = nil
             state.refused = response
+        }
+    }
+
+    private func record(_ change: (inout State) -> Void) {
+        state.withLock { state in
+            if !state.isOver { change(&state) }
         }
     }
 

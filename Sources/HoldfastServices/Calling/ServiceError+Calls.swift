@@ -20,20 +20,17 @@ extension ServiceError {
     ///
     /// Nil for errors that are not about a call, such as `CancellationError`, `EncodingError`, and errors of your own code.
     public init?(underlying error: any Error) {
-        switch error {
-        case let error as ServiceError: self = error
-        case let error as EndpointError: self = ServiceError(of: error)
-        case let error as WebServiceError:
-            guard let known = error.serviceError else { return nil }
-            self = known
-        case let error as DecodingError:
-            guard let known = error.serviceError else { return nil }
-            self = known
-        case let error as URLError:
-            guard let known = error.serviceError else { return nil }
-            self = known
-        default: return nil
-        }
+        let known: ServiceError? =
+            switch error {
+            case let error as ServiceError: error
+            case let error as EndpointError: ServiceError(of: error)
+            case let error as WebServiceError: error.serviceError
+            case let error as DecodingError: error.serviceError
+            case let error as URLError: error.serviceError
+            default: nil
+            }
+        guard let known else { return nil }
+        self = known
     }
 
     private init(of error: EndpointError) {

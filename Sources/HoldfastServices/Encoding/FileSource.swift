@@ -13,42 +13,36 @@ final class FileSource: ByteSource {
     private struct State {
         var file: SnapshotReader?
         var offset = 0
-        var isCancelled = false
-        var waiting: CheckedContinuation<ByteChunk?, any Error>?
     }
 
     private static let chunkSize = 256 << 10
     private let snapshot: FileSnapshot
+    private let handoff = ChunkHandoff()
     private let state = Mutex(State())
 
     init(_ snapshot: FileSnapshot) { self.snapshot = snapshot }
 
     func next() async throws -> ByteChunk? {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let isCancelled = state.withLock { state in
-                    if !state.isCancelled { state.waiting = continuation }
-                    return state.isCancelled
-                }
-                if isCancelled { return continuation.resume(throwing: CancellationError()) }
-                BlockingWork.enqueue {
-                    let result = Result { try self.read() }
-                    self.state.withLock { $0.waiting.take() }?.resume(with: result)
-                }
-            }
+            try await handoff.pull { BlockingWork.enqueue { self.deliver() } }
         } onCancel: {
             cancel()
         }
     }
 
     func cancel() {
-        let (file, waiting) = state.withLock { state in
-            state.isCancelled = true
-            return (state.file.take(), state.waiting.take())
-        }
-        waiting?.resume(throwing: CancellationError())
+        handoff.cancel()
         // Closes the file, once a read in progress has released it too.
+        let file = state.withLock { $0.file.take() }
         withExtendedLifetime(file) {}
+    }
+
+    private func deliver() {
+        do {
+            if let chunk = try read() { handoff.deliver(chunk) } else { handoff.end(nil) }
+        } catch {
+            handoff.end(error)
+        }
     }
 
     /// The next chunk; never called twice at a time, because a source has one reader.
@@ -56,14 +50,14 @@ final class FileSource: ByteSource {
         let (opened, offset) = state.withLock { ($0.file, $0.offset) }
         // The end was reached, and the file closed then.
         if opened == nil, offset > 0, offset == snapshot.size { return nil }
-        let file = try opened ?? snapshot.openFile()
+        let file = try opened ?? SnapshotReader(snapshot)
         let count = min(FileSource.chunkSize, snapshot.size - offset)
         let bytes = try file.bytes(from: offset, count: count)
         let isLast = offset + count == snapshot.size
         if isLast { try file.checkUnchanged() }
         state.withLock { state in
             state.offset = offset + count
-            state.file = isLast || state.isCancelled ? nil : file
+            state.file = isLast || handoff.isOver ? nil : file
         }
         return bytes.isEmpty ? nil : ByteChunk(bytes)
     }
@@ -100,42 +94,40 @@ struct FileSnapshot: Sendable, Hashable {
         changed = attributes[.modificationDate] as? Date ?? .distantPast
     }
 
-    /// Opens the file. Blocks.
-    ///
-    /// - Throws: ``ServiceError`` `.badRequest` if the file was replaced, removed or changed.
-    func openFile() throws -> SnapshotReader {
-        let reader: SnapshotReader
-        do {
-            reader = try SnapshotReader(self)
-        } catch {
-            throw FileSnapshot.unreadable(url, what: "no longer exists or cannot be opened")
-        }
-        try reader.checkUnchanged(isOpening: true)
-        return reader
-    }
-
     fileprivate static func unreadable(_ url: URL, what: String) -> ServiceError {
         ServiceError.badRequest(
-            "The file \(url.lastPathComponent) \(what); do not move or change it until the call has ended."
+            "The file \(url.lastPathComponent) \(what); do not move or change it until the call has ended and its content was "
+                + "read."
         )
     }
 }
 
 /// The opened file of a snapshot.
 final class SnapshotReader: Sendable {
-    private let file: ReadableFile
+    private let files = POSIXFileSystem()
+    private let file: OpenFile
     private let snapshot: FileSnapshot
 
-    fileprivate init(_ snapshot: FileSnapshot) throws {
+    /// Opens the file. Blocks.
+    ///
+    /// - Throws: ``ServiceError`` `.badRequest` if the file was replaced, removed or changed.
+    init(_ snapshot: FileSnapshot) throws {
         self.snapshot = snapshot
-        file = try ReadableFile(snapshot.url.resolvingSymlinksInPath().path)
+        do {
+            file = try files.open(snapshot.url.resolvingSymlinksInPath().path, .read)
+        } catch {
+            throw FileSnapshot.unreadable(snapshot.url, what: "no longer exists or cannot be opened")
+        }
+        try checkUnchanged(isOpening: true)
     }
+
+    deinit { files.close(file) }
 
     /// Reads `count` bytes from `offset`. Blocks.
     ///
     /// - Throws: ``ServiceError`` `.badRequest` if the file has fewer.
     func bytes(from offset: Int, count: Int) throws -> [UInt8] {
-        let bytes = (try? file.read(from: offset, count: count)) ?? []
+        let bytes = (try? files.read(file, from: offset, count: count)) ?? []
         guard bytes.count == count else {
             throw FileSnapshot.unreadable(snapshot.url, what: "cannot be read to its end")
         }
@@ -145,29 +137,11 @@ final class SnapshotReader: Sendable {
     /// Throws ``ServiceError`` `.badRequest` if the file was changed or replaced. Blocks.
     ///
     /// A file that was removed after it was opened can still be read, and is complete if it has its size.
-    fileprivate func checkUnchanged(isOpening: Bool = false) throws {
+    func checkUnchanged(isOpening: Bool = false) throws {
         let isRemoved = (try? snapshot.url.checkResourceIsReachable()) != true
-        if isRemoved, !isOpening, (try? file.size()) == snapshot.size { return }
+        if isRemoved, !isOpening, (try? files.size(of: file)) == snapshot.size { return }
         guard try FileSnapshot(of: snapshot.url) == snapshot else {
-            throw FileSnapshot.unreadable(snapshot.url, what: "was changed after the request was built")
+            throw FileSnapshot.unreadable(snapshot.url, what: "was changed meanwhile")
         }
-    }
-}
-
-/// An open file for reading, closed with its last reference. All its methods block: see ``BlockingWork``.
-final class ReadableFile: Sendable {
-    private let files = POSIXFileSystem()
-    private let file: OpenFile
-
-    init(_ path: String) throws { file = try files.open(path, .read) }
-
-    deinit { files.close(file) }
-
-    /// Its current size in bytes.
-    func size() throws -> Int { try files.size(of: file) }
-
-    /// Up to `count` bytes from `offset`; fewer at the end.
-    func read(from offset: Int, count: Int) throws -> [UInt8] {
-        try files.read(file, from: offset, count: count)
     }
 }

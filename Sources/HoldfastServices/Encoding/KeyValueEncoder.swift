@@ -123,6 +123,15 @@ extension KeyValueEncoder {
         public static let repeated = ArrayNaming(style: .repeated)
         /// `tags[0]`, `tags[1]`.
         public static let indexed = ArrayNaming(style: .indexed)
+
+        /// The name of an element.
+        func name(of index: Int, in name: String) -> String {
+            switch style {
+            case .brackets: "\(name)[]"
+            case .repeated: name
+            case .indexed: "\(name)[\(index)]"
+            }
+        }
     }
 
     /// How the properties of nested values are named.
@@ -145,5 +154,7 @@ extension KeyValueEncoder {
         public static let words = BooleanFormat(no: "false", yes: "true")
         /// `1` and `0`.
         public static let numbers = BooleanFormat(no: "0", yes: "1")
+
+        func text(of value: Bool) -> String { value ? yes : no }
     }
 }

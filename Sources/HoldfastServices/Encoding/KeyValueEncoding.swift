@@ -116,7 +116,7 @@ package final class KeyValueEncoding {
     }
 }
 
-/// The key of an element, or of a superclass.
+/// A key of any name: that of an element, of a superclass, or one that a program chose.
 struct KeyValueKey: CodingKey {
     let stringValue: String
     let intValue: Int?
@@ -152,10 +152,7 @@ struct KeyValuePlace: Encoder, SingleValueEncodingContainer {
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
     func encodeNil() throws { try encoding.fill(node, kind: .null, for: "null", at: codingPath) }
-    func encode(_ value: Bool) throws {
-        let words = encoding.encoder.booleans
-        try fill(value ? words.yes : words.no)
-    }
+    func encode(_ value: Bool) throws { try fill(encoding.encoder.booleans.text(of: value)) }
     func encode(_ value: String) throws { try fill(value) }
     func encode(_ value: Double) throws { try fill(value) { try KeyValueScalar.text(of: value) } }
     func encode(_ value: Float) throws { try fill(value) { try KeyValueScalar.text(of: value) } }

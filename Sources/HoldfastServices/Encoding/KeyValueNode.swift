@@ -163,10 +163,9 @@ struct KeyValueWriter {
     }
 
     private func elementName(_ element: KeyValueNode, index: Int, in name: String) -> String {
-        switch (element.kind, encoder.arrays.style) {
-        case (.list, _), (.fields, _), (_, .indexed): "\(name)[\(index)]"
-        case (_, .brackets): "\(name)[]"
-        case (_, .repeated): name
+        switch element.kind {
+        case .list, .fields: KeyValueEncoder.ArrayNaming.indexed.name(of: index, in: name)
+        case .vacant, .null, .text, .whole: encoder.arrays.name(of: index, in: name)
         }
     }
 

@@ -101,14 +101,12 @@ struct MultipartWriter {
     /// A part of the content.
     enum Section: Sendable {
         case bytes(ByteChunk)
-        case file(FileSnapshot)
         case stream(length: Int?, @Sendable () async throws -> any ByteSource)
 
         /// The length in bytes if known.
         var length: Int? {
             switch self {
             case .bytes(let bytes): bytes.count
-            case .file(let snapshot): snapshot.size
             case .stream(let length, _): length
             }
         }
@@ -129,7 +127,8 @@ struct MultipartWriter {
         case .bytes(let bytes):
             try append(part, content: .bytes(bytes))
         case .file(let url):
-            try append(part, content: .file(try FileSnapshot(of: url)))
+            let snapshot = try FileSnapshot(of: url)
+            try append(part, content: .stream(length: snapshot.size) { FileSource(snapshot) })
         case .stream(let length, let make):
             try append(part, content: .stream(length: length, make))
         }
@@ -180,18 +179,7 @@ struct MultipartWriter {
         pending = []
     }
 
-    private func escaped(_ name: String) -> String {
-        var escaped = String.UnicodeScalarView()
-        for scalar in name.unicodeScalars {
-            switch scalar {
-            case "\"": escaped.append(contentsOf: "%22".unicodeScalars)
-            case "\r": escaped.append(contentsOf: "%0D".unicodeScalars)
-            case "\n": escaped.append(contentsOf: "%0A".unicodeScalars)
-            default: escaped.append(scalar)
-            }
-        }
-        return String(escaped)
-    }
+    private func escaped(_ name: String) -> String { PercentCoding.encode(name, allowing: .partName) }
 }
 
 /// Reads the sections of a form one after the other.
@@ -209,6 +197,7 @@ final class MultipartSource: ByteSource {
         var missing: Int?
     }
 
+    private let reading = OneReader()
     private let state: Mutex<State>
 
     init(_ sections: [MultipartWriter.Section]) { state = Mutex(State(sections: sections[...])) }
@@ -216,6 +205,8 @@ final class MultipartSource: ByteSource {
     deinit { state.withLock { $0.current }?.source.cancel() }
 
     func next() async throws -> ByteChunk? {
+        try reading.begin()
+        defer { reading.end() }
         while true {
             let (isCancelled, current) = state.withLock { ($0.isCancelled, $0.current) }
             if isCancelled { throw CancellationError() }
@@ -226,7 +217,6 @@ final class MultipartSource: ByteSource {
             switch state.withLock({ $0.sections.popFirst() }) {
             case nil: return nil
             case .bytes(let bytes): if !bytes.isEmpty { return bytes }
-            case .file(let snapshot): try begin(FileSource(snapshot), length: snapshot.size)
             case .stream(let length, let make): try begin(try await make(), length: length)
             }
         }

@@ -13,6 +13,8 @@ enum PercentCoding {
         /// What application/x-www-form-urlencoded leaves: ASCII letters and digits and `*-._`; a space is "+" (WHATWG URL
         /// §5.2).
         case form
+        /// What stands between quotes in the head of a form's part: all but the quote and line ends (WHATWG HTML §4.10.21.8).
+        case partName
     }
 
     private static let digits = Array("0123456789ABCDEF".utf8)
@@ -33,8 +35,8 @@ enum PercentCoding {
     }
 
     /// Encodes what a path or a query cannot contain, and leaves what is already encoded.
-    static func repair(_ text: some StringProtocol) -> String {
-        let all = Array(text.utf8)
+    static func repair(_ text: some Sequence<UInt8>) -> String {
+        let all = Array(text)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(all.count)
         for (index, byte) in all.enumerated() {
@@ -53,8 +55,8 @@ enum PercentCoding {
     /// The decoded text; a "%" without two hexadecimal digits after it stays, and bytes that are not UTF-8 become U+FFFD.
     ///
     /// - Parameter plusIsSpace: whether "+" means a space, as in forms.
-    static func decode(_ text: some StringProtocol, plusIsSpace: Bool) -> String {
-        let all = Array(text.utf8)
+    static func decode(_ text: some Sequence<UInt8>, plusIsSpace: Bool) -> String {
+        let all = Array(text)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(all.count)
         var index = 0
@@ -84,7 +86,8 @@ enum PercentCoding {
     }
 
     private static func isAllowed(_ byte: UInt8, in part: Part) -> Bool {
-        switch byte {
+        if part == .partName { return !"\"\r\n".utf8.contains(byte) }
+        return switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):
             true

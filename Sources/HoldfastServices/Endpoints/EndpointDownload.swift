@@ -123,16 +123,18 @@ final class DownloadedFiles: Sendable {
     /// Writes the content to a file, which becomes the response's body; if that fails, the next attempt writes another one.
     func take(_ response: inout Response) async throws -> URL {
         let file = try await makeFile()
+        let snapshot: FileSnapshot
         do {
             for try await chunk in response.body { try await file.append(chunk) }
             try file.checkLength(by: response)
+            snapshot = try await BlockingWork.run { try FileSnapshot(of: file.url) }
         } catch {
             response.body.discard()
             await file.remove()
             state.withLock { state in state.urls.removeAll { $0 == file.url } }
             throw error
         }
-        response.body = ResponseBody(DownloadedBytes(file.url), length: file.count)
+        response.body = ResponseBody(FileSource(snapshot), length: snapshot.size)
         return file.url
     }
 
@@ -157,50 +159,5 @@ final class DownloadedFiles: Sendable {
             return state.urls
         }
         for url in urls where url != kept { try? FileManager.default.removeItem(at: url) }
-    }
-}
-
-/// The bytes of a downloaded file; opened when they are first read.
-final class DownloadedBytes: ByteSource {
-    private struct State {
-        var reader: ReadableFile?
-        var offset = 0
-        /// The file has been closed.
-        var isAtEnd = false
-        var isCancelled = false
-    }
-
-    private static let chunkSize = 64 << 10
-    private let path: String
-    private let state = Mutex(State())
-
-    init(_ url: URL) { path = url.path }
-
-    func next() async throws -> ByteChunk? {
-        try Task.checkCancellation()
-        let (known, offset, isAtEnd) = try state.withLock { state in
-            guard !state.isCancelled else { throw CancellationError() }
-            return (state.reader, state.offset, state.isAtEnd)
-        }
-        if isAtEnd { return nil }
-        let path = path
-        let (reader, bytes) = try await BlockingWork.run {
-            let reader = try known ?? ReadableFile(path)
-            return (reader, try reader.read(from: offset, count: DownloadedBytes.chunkSize))
-        }
-        return try state.withLock { state in
-            guard !state.isCancelled else { throw CancellationError() }
-            state.reader = bytes.isEmpty ? nil : reader
-            state.isAtEnd = bytes.isEmpty
-            state.offset = offset + bytes.count
-            return bytes.isEmpty ? nil : ByteChunk(bytes)
-        }
-    }
-
-    func cancel() {
-        state.withLock { state in
-            state.isCancelled = true
-            state.reader = nil
-        }
     }
 }

@@ -95,7 +95,7 @@ struct EndpointInput: Sendable {
             if let text = input as? String {
                 return EncodedInput(body: .data(Data(text.utf8), contentType: "text/plain; charset=utf-8"))
             }
-            guard format.takesScalars || !(Input.self is any BareScalar.Type) else {
+            guard format.takesScalars || !isBareScalar(Input.self) else {
                 throw ServiceError(
                     .encodingFailed,
                     "A bare \(Input.self) cannot be written as \(format): make the input a struct whose members have names, "
@@ -122,36 +122,34 @@ struct EndpointInput: Sendable {
 
 /// Encodes names and texts with a ``KeyValueEncoder``.
 struct KeyValueBody: BodyEncoder {
-    /// Where the encoded input goes.
-    enum Place {
-        case query
-        case form
-        case multipartForm
-    }
-
-    let place: Place
+    let make: @Sendable (_ encoder: KeyValueEncoder, _ input: any Encodable) throws -> EncodedInput
 
     func encode<Input: Encodable>(_ input: Input, for coding: EndpointCoding) throws -> EncodedInput {
         var encoder = KeyValueEncoder()
         try coding.configure(&encoder)
-        switch place {
-        case .query: return EncodedInput(query: try encoder.query(of: input))
-        case .form: return EncodedInput(body: try encoder.form(of: input))
-        case .multipartForm: return EncodedInput(body: .multipart(try encoder.multipartForm(of: input)))
-        }
+        return try make(encoder, input)
     }
 }
 
 extension InputFormat {
     /// Names and texts in the URL's query, from a ``KeyValueEncoder``, sorted by name; no content, whatever the method.
-    public static let urlQuery = InputFormat(name: "urlQuery", encoder: KeyValueBody(place: .query))
+    public static let urlQuery = InputFormat(
+        name: "urlQuery",
+        encoder: KeyValueBody { EncodedInput(query: try $0.query(of: $1)) }
+    )
 
     /// Names and texts in the content, as `application/x-www-form-urlencoded`, from a ``KeyValueEncoder``.
-    public static let formURLEncoded = InputFormat(name: "formURLEncoded", encoder: KeyValueBody(place: .form))
+    public static let formURLEncoded = InputFormat(
+        name: "formURLEncoded",
+        encoder: KeyValueBody { EncodedInput(body: try $0.form(of: $1)) }
+    )
 
     /// Parts of a form, as `multipart/form-data` (RFC 7578), from a ``KeyValueEncoder``; every ``File`` is a part with its own
     /// name and type.
-    public static let formData = InputFormat(name: "formData", encoder: KeyValueBody(place: .multipartForm))
+    public static let formData = InputFormat(
+        name: "formData",
+        encoder: KeyValueBody { EncodedInput(body: .multipart(try $0.multipartForm(of: $1))) }
+    )
 }
 
 extension EndpointCoding {
@@ -244,24 +242,20 @@ public struct File: Sendable, Hashable, Encodable {
     }
 }
 
-/// A type of single values, which only JSON can represent on their own.
-protocol BareScalar {}
+/// Whether values of a type have no parts, so that only JSON can represent them on their own.
+func isBareScalar(_ type: Any.Type) -> Bool {
+    switch type {
+    case is any FixedWidthInteger.Type, is any BinaryFloatingPoint.Type: true
+    case is Bool.Type, is Decimal.Type, is Date.Type, is URL.Type, is UUID.Type: true
+    case let optional as any OptionalValue.Type: isBareScalar(optional.wrapped)
+    default: false
+    }
+}
 
-extension Bool: BareScalar {}
-extension Int: BareScalar {}
-extension Int8: BareScalar {}
-extension Int16: BareScalar {}
-extension Int32: BareScalar {}
-extension Int64: BareScalar {}
-extension UInt: BareScalar {}
-extension UInt8: BareScalar {}
-extension UInt16: BareScalar {}
-extension UInt32: BareScalar {}
-extension UInt64: BareScalar {}
-extension Float: BareScalar {}
-extension Double: BareScalar {}
-extension Decimal: BareScalar {}
-extension Date: BareScalar {}
-extension URL: BareScalar {}
-extension UUID: BareScalar {}
-extension Optional: BareScalar where Wrapped: BareScalar {}
+private protocol OptionalValue {
+    static var wrapped: Any.Type { get }
+}
+
+extension Optional: OptionalValue {
+    fileprivate static var wrapped: Any.Type { Wrapped.self }
+}

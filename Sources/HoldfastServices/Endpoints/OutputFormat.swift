@@ -100,7 +100,7 @@ extension EndpointOutput where Output: Decodable {
 extension OutputFormat {
     /// Throws if this format cannot represent the output, before anything is sent.
     func check<Output>(_ output: Output.Type) throws {
-        guard takesScalars || !(output is any BareScalar.Type) else {
+        guard takesScalars || !isBareScalar(output) else {
             throw ServiceError(
                 .decodingFailed,
                 "A bare \(output) cannot be read as \(self): make the output a struct whose members have names, or ask for JSON.",

@@ -10,11 +10,6 @@ internal import Holdfast
 
 extension ServiceProtocol {
     /// A response with the URL and fields of another one, and this status.
-    public static func createResponse(_ statusCode: Http.StatusCode, response: HTTPURLResponse) -> HTTPURLResponse {
-        createResponse(statusCode, response: response, responseHeaders: nil)
-    }
-
-    /// A response with the URL and fields of another one, this status, and further fields.
     ///
     /// - Parameters:
     ///   - statusCode: the status.
@@ -23,43 +18,13 @@ extension ServiceProtocol {
     public static func createResponse(
         _ statusCode: Http.StatusCode,
         response: HTTPURLResponse,
-        responseHeaders responseHeadersOptional: [String: String]?
+        responseHeaders responseHeadersOptional: [String: String]? = nil
     ) -> HTTPURLResponse {
         let fields = HeaderFields(of: response).merging(HeaderFields(responseHeadersOptional ?? [:]))
         return HTTPURLResponse.made(response.url, status: statusCode.statusCode, fields: fields) ?? response
     }
 
-    // MARK: A status
-
-    /// Answers with a status and nothing else, and ends the call: no closure may be called after it.
-    ///
-    /// - Parameters:
-    ///   - statusCode: the status.
-    ///   - response: the template; its fields stay.
-    ///   - responseReturn: takes the response.
-    ///   - requestComplete: ends the call.
-    public static func respondWithErrorStatus(
-        _ statusCode: Http.StatusCode,
-        response: HTTPURLResponse,
-        responseReturn: responseReturnBlock,
-        requestComplete: requestCompleteBlock
-    ) {
-        respond(statusCode, from: response, by: responseReturn, end: requestComplete)
-    }
-
-    /// Answers with a status and nothing else, and ends the call: the same with positional parameters.
-    public static func respondWithErrorStatus(
-        _ statusCode: Http.StatusCode,
-        _ response: HTTPURLResponse,
-        _ responseReturn: responseReturnBlock,
-        _ requestComplete: requestCompleteBlock
-    ) {
-        respond(statusCode, from: response, by: responseReturn, end: requestComplete)
-    }
-
-    // MARK: A status and header fields
-
-    /// Answers with a status and further header fields, and ends the call: no closure may be called after it.
+    /// Answers with a status without content, and ends the call: no closure may be called after it.
     ///
     /// - Parameters:
     ///   - statusCode: the status.
@@ -72,59 +37,30 @@ extension ServiceProtocol {
         response: HTTPURLResponse,
         responseReturn: responseReturnBlock,
         requestComplete: requestCompleteBlock,
-        responseHeaders: [String: String]?
+        responseHeaders: [String: String]? = nil
     ) {
-        respond(statusCode, from: response, headers: responseHeaders, by: responseReturn, end: requestComplete)
+        responseReturn(createResponse(statusCode, response: response, responseHeaders: responseHeaders))
+        requestComplete()
     }
 
-    /// Answers with a status and further header fields, and ends the call: the same with positional parameters.
+    /// Answers with a status without content, and ends the call: the same with positional parameters.
     public static func respondWithErrorStatus(
         _ statusCode: Http.StatusCode,
         _ response: HTTPURLResponse,
         _ responseReturn: responseReturnBlock,
         _ requestComplete: requestCompleteBlock,
-        _ responseHeaders: [String: String]?
+        _ responseHeaders: [String: String]? = nil
     ) {
-        respond(statusCode, from: response, headers: responseHeaders, by: responseReturn, end: requestComplete)
+        respondWithErrorStatus(
+            statusCode,
+            response: response,
+            responseReturn: responseReturn,
+            requestComplete: requestComplete,
+            responseHeaders: responseHeaders
+        )
     }
-
-    // MARK: A status and a text
 
     /// Answers with a status and a text in UTF-8, and ends the call: no closure may be called after it.
-    ///
-    /// - Parameters:
-    ///   - statusCode: the status.
-    ///   - description: the content; its type is `text/plain; charset=utf-8` if the template has none.
-    ///   - dataReturn: takes the content.
-    ///   - response: the template; its fields stay.
-    ///   - responseReturn: takes the response.
-    ///   - requestComplete: ends the call.
-    public static func respondWithErrorStatus(
-        _ statusCode: Http.StatusCode,
-        description: String,
-        dataReturn: dataReturnBlock,
-        response: HTTPURLResponse,
-        responseReturn: responseReturnBlock,
-        requestComplete: requestCompleteBlock
-    ) {
-        respond(statusCode, text: description, to: dataReturn, from: response, by: responseReturn, end: requestComplete)
-    }
-
-    /// Answers with a status and a text in UTF-8, and ends the call: the same with positional parameters.
-    public static func respondWithErrorStatus(
-        _ statusCode: Http.StatusCode,
-        _ description: String,
-        _ dataReturn: dataReturnBlock,
-        _ response: HTTPURLResponse,
-        _ responseReturn: responseReturnBlock,
-        _ requestComplete: requestCompleteBlock
-    ) {
-        respond(statusCode, text: description, to: dataReturn, from: response, by: responseReturn, end: requestComplete)
-    }
-
-    // MARK: A status, a text and header fields
-
-    /// Answers with a status, a text in UTF-8 and further header fields, and ends the call.
     ///
     /// - Parameters:
     ///   - statusCode: the status.
@@ -142,20 +78,19 @@ extension ServiceProtocol {
         response: HTTPURLResponse,
         responseReturn: responseReturnBlock,
         requestComplete: requestCompleteBlock,
-        responseHeaders: [String: String]?
+        responseHeaders: [String: String]? = nil
     ) {
-        respond(
-            statusCode,
-            text: description,
-            to: dataReturn,
-            from: response,
-            headers: responseHeaders,
-            by: responseReturn,
-            end: requestComplete
-        )
+        var made = createResponse(statusCode, response: response, responseHeaders: responseHeaders)
+        if !HeaderFields(of: made).contains(.contentType) {
+            let type = ["Content-Type": "text/plain; charset=utf-8"]
+            made = createResponse(statusCode, response: made, responseHeaders: type)
+        }
+        responseReturn(made)
+        dataReturn(Data(description.utf8))
+        requestComplete()
     }
 
-    /// Answers with a status, a text in UTF-8 and further header fields: the same with positional parameters.
+    /// Answers with a status and a text in UTF-8, and ends the call: the same with positional parameters.
     public static func respondWithErrorStatus(
         _ statusCode: Http.StatusCode,
         _ description: String,
@@ -163,36 +98,17 @@ extension ServiceProtocol {
         _ response: HTTPURLResponse,
         _ responseReturn: responseReturnBlock,
         _ requestComplete: requestCompleteBlock,
-        _ responseHeaders: [String: String]?
+        _ responseHeaders: [String: String]? = nil
     ) {
-        respond(
+        respondWithErrorStatus(
             statusCode,
-            text: description,
-            to: dataReturn,
-            from: response,
-            headers: responseHeaders,
-            by: responseReturn,
-            end: requestComplete
+            description: description,
+            dataReturn: dataReturn,
+            response: response,
+            responseReturn: responseReturn,
+            requestComplete: requestComplete,
+            responseHeaders: responseHeaders
         )
-    }
-
-    private static func respond(
-        _ statusCode: Http.StatusCode,
-        text: String? = nil,
-        to dataReturn: dataReturnBlock = { _ in },
-        from template: HTTPURLResponse,
-        headers: [String: String]? = nil,
-        by responseReturn: responseReturnBlock,
-        end requestComplete: requestCompleteBlock
-    ) {
-        var response = createResponse(statusCode, response: template, responseHeaders: headers)
-        if text != nil, !HeaderFields(of: response).contains(.contentType) {
-            let type = ["Content-Type": "text/plain; charset=utf-8"]
-            response = createResponse(statusCode, response: response, responseHeaders: type)
-        }
-        responseReturn(response)
-        if let text { dataReturn(Data(text.utf8)) }
-        requestComplete()
     }
 }
 

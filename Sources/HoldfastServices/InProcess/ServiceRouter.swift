@@ -206,49 +206,22 @@ extension ServiceRouter {
         return try await send(request, body: .carried(by: request), context: CallContext())
     }
 
-    /// Sends a GET request to a service.
-    public func processRequest(serviceId: String, through pipeline: Pipeline? = nil) async throws -> Response {
-        try await processRequest(try request(serviceId, extraPath: nil), through: pipeline)
-    }
-
-    /// Sends a GET request to a service.
-    ///
-    /// - Parameters:
-    ///   - serviceId: the identifier that the service is registered under.
-    ///   - extraPath: what follows the identifier, as URL text: several segments, a query. A leading slash is not needed.
-    ///   - pipeline: sends the request; nil, the default: it goes straight to the service.
-    public func processRequest(
-        serviceId: String,
-        extraPath: String?,
-        through pipeline: Pipeline? = nil
-    ) async throws -> Response {
-        try await processRequest(try request(serviceId, extraPath: extraPath), through: pipeline)
-    }
-
     /// Sends a request to a service.
     ///
     /// - Parameters:
     ///   - serviceId: the identifier that the service is registered under.
     ///   - extraPath: what follows the identifier, as URL text: several segments, a query. A leading slash is not needed.
-    ///   - method: such as `.put`.
-    ///   - data: the content.
+    ///   - method: such as `.put`; GET by default.
+    ///   - data: the content; none by default.
     ///   - pipeline: sends the request; nil, the default: it goes straight to the service.
     public func processRequest(
         serviceId: String,
-        extraPath: String?,
-        method: HttpMethod,
-        data: Data?,
+        extraPath: String? = nil,
+        method: HttpMethod = .get,
+        data: Data? = nil,
         through pipeline: Pipeline? = nil
     ) async throws -> Response {
-        var request = try request(serviceId, extraPath: extraPath)
-        request.httpMethod = method.rawValue
-        request.httpBody = data
-        return try await processRequest(request, through: pipeline)
-    }
-
-    private func request(_ serviceIdentifier: String, extraPath: String?) throws -> URLRequest {
-        let allowed = CharacterSet.urlPathAllowed.subtracting(CharacterSet(charactersIn: "/"))
-        let segment = serviceIdentifier.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
+        let segment = PercentCoding.encode(serviceId, allowing: .pathSegment)
         let extra = (extraPath ?? "").drop { $0 == "/" }
         let slash = extra.isEmpty || extra.hasPrefix("?") ? "" : "/"
         guard !segment.isEmpty, let url = URL(string: "\(scheme)://\(apiHostname)/\(segment)\(slash)\(extra)") else {
@@ -256,7 +229,10 @@ extension ServiceRouter {
                 "The service's identifier and this path do not form a valid URL. Correct whichever of them is invalid."
             )
         }
-        return URLRequest(url: url)
+        var request = URLRequest(url: url)
+        request.httpMethod = method.rawValue
+        request.httpBody = data
+        return try await processRequest(request, through: pipeline)
     }
 }
 

@@ -74,6 +74,13 @@ public struct CallLogger: Sendable {
         }
     }
 
+    /// Writes a message with what `add` adds to it, if the call is to be logged.
+    private func log(_ message: CallMessage?, add: (inout CallMessage) -> Void) {
+        guard var message else { return }
+        add(&message)
+        write(message.text)
+    }
+
     /// A message to build; nil if the call is not to be logged.
     private func message(
         _ title: String,
@@ -89,31 +96,25 @@ public struct CallLogger: Sendable {
 
 extension CallLogger: ServiceHook {
     public func onSchedule(_ request: inout URLRequest, _ context: inout CallContext) async throws -> Response? {
-        guard var message = message(request, context: context) else { return nil }
-        message.addFields(of: request)
-        message.add(context.body, type: request.contentType)
-        write(message.text)
+        log(message(request, context: context)) { message in
+            message.addFields(of: request)
+            message.add(context.body, type: request.contentType)
+        }
         return nil
     }
 
     public func onSuccess(_ response: inout Response, _ request: URLRequest, _ context: inout CallContext) async throws
     {
-        guard var message = ending(request, context: context) else { return }
-        message.add(response)
-        write(message.text)
+        log(ending(request, context: context)) { $0.add(response) }
     }
 
     public func onFailure(_ error: any Error, _ request: URLRequest, _ context: inout CallContext) async -> Response? {
-        guard var message = ending(request, context: context) else { return nil }
-        message.add(error)
-        write(message.text)
+        log(ending(request, context: context)) { $0.add(error) }
         return nil
     }
 
     public func onCancel(_ request: URLRequest, _ context: CallContext) {
-        guard var message = ending(request, context: context) else { return }
-        message.addCancellation()
-        write(message.text)
+        log(ending(request, context: context)) { $0.addCancellation() }
     }
 
     private func message(_ request: URLRequest, context: CallContext) -> CallMessage? {
@@ -137,10 +138,10 @@ extension CallLogger: ServiceHook {
 
 extension CallLogger: RequestHook {
     public func onSchedule<R: Request>(_ request: R, _ urlRequest: URLRequest) async -> R.Result? {
-        guard var message = message(request, urlRequest: urlRequest) else { return nil }
-        message.addFields(of: urlRequest)
-        if let body = content(of: request, sentAs: urlRequest) { message.add(body.content, type: body.contentType) }
-        write(message.text)
+        log(message(request, urlRequest: urlRequest)) { message in
+            message.addFields(of: urlRequest)
+            if let body = content(of: request, sentAs: urlRequest) { message.add(body.content, type: body.contentType) }
+        }
         return nil
     }
 
@@ -150,27 +151,27 @@ extension CallLogger: RequestHook {
         result: R.Result,
         response: Response
     ) async {
-        guard var message = message(request, urlRequest: urlRequest) else { return }
-        if let body = content(of: request, sentAs: urlRequest) { message.meet(body.content, type: body.contentType) }
-        message.add(response)
-        write(message.text)
+        log(message(request, urlRequest: urlRequest)) { message in
+            if let body = content(of: request, sentAs: urlRequest) {
+                message.meet(body.content, type: body.contentType)
+            }
+            message.add(response)
+        }
     }
 
     public func onFailure<R: Request>(_ request: R, _ error: any Error) async {
         let name = CallLogger.operationName(of: request)
         let host = (error as? ServiceError)?.response?.url?.host
         let credentials = request.options.credentialFields
-        guard var message = message(name, host: host, operationName: name, credentials: credentials) else { return }
-        if let body = try? request.body.encode() { message.meet(body.content, type: body.contentType) }
-        message.add(error)
-        write(message.text)
+        log(message(name, host: host, operationName: name, credentials: credentials)) { message in
+            if let body = try? request.body.encode() { message.meet(body.content, type: body.contentType) }
+            message.add(error)
+        }
     }
 
     public func onCancel<R: Request>(_ request: R) {
         let name = CallLogger.operationName(of: request)
-        guard var message = message(name, host: nil, operationName: name, credentials: []) else { return }
-        message.addCancellation()
-        write(message.text)
+        log(message(name, host: nil, operationName: name, credentials: [])) { $0.addCancellation() }
     }
 
     private func message<R: Request>(_ request: R, urlRequest: URLRequest) -> CallMessage? {

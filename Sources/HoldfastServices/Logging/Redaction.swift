@@ -27,6 +27,7 @@ public struct Redaction: Sendable {
     /// requests and traces.
     public var shownFields: Set<FieldName>
     /// Arguments of queries and forms whose values are shown, in lower case; by default those for pages, sorting and formats.
+    /// What follows a `&` or `;` in such a value counts as another argument.
     public var shownArguments: Set<String>
     /// Changes each text last, before it is written; by default returns it unchanged.
     public var finally: @Sendable (String) -> String = { $0 }
@@ -186,9 +187,19 @@ struct Redactor {
             return shortened(plainValue, written: value).map { "\(name)=\($0)" } ?? pair
         case .hidden, .shortened, .shown:
             let plain = isArgument ? plainValue : value
-            let shown = text(plain)
+            var shown = text(plain)
+            if isArgument { shown = withFurtherArguments(shown) }
             return shown == plain ? pair : "\(name)=\(shown)"
         }
+    }
+
+    /// The value of a shown argument; a server may read what follows a `&` or `;` in it as further arguments.
+    private mutating func withFurtherArguments(_ value: String) -> String {
+        guard let place = value.firstIndex(where: { $0 == "&" || $0 == ";" }) else { return value }
+        depth += 1
+        defer { depth -= 1 }
+        let further = value[value.index(after: place)...].split(separator: ";", omittingEmptySubsequences: false)
+        return "\(value[...place])" + further.map { arguments(String($0)) }.joined(separator: ";")
     }
 
     /// The value of a header field; nil if it is a secret.
@@ -206,6 +217,8 @@ struct Redactor {
     /// A mark that is the same for equal values; nil if the value is short enough to be shown.
     private mutating func shortened(_ value: String, written: String) -> String? {
         guard value.count >= Redactor.shortestSecret else { return nil }
+        // It is a mark already if it is a part of a value that was searched.
+        if value.hasPrefix("<#"), value.hasSuffix(">"), value.count == 9 { return value }
         // What is a secret in it may be echoed by itself.
         _ = text(value)
         noteUnknown(value, written)
@@ -342,6 +355,8 @@ struct Redactor {
 
     /// The forms of a text in a JSON string: writers differ in whether they escape slashes, and what is not ASCII.
     private static func escaped(_ text: String) -> Set<String> {
+        let isEscapable = text.utf8.contains { $0 < 0x20 || $0 >= 0x80 || "/\\\"".utf8.contains($0) }
+        guard isEscapable else { return [text] }
         let choices = [(false, false), (false, true), (true, false), (true, true)]
         return Set(choices.map { escaped(text, slash: $0.0, nonASCII: $0.1) })
     }

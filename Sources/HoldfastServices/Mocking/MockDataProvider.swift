@@ -38,19 +38,12 @@ public struct MockDataProvider: Transport {
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         try Task.checkCancellation()
         if let mock = mock(for: request) { return try response(mock, to: request) }
-        guard passesUnmatched else {
-            throw ServiceError(
-                .resourceUnavailable,
-                "No mock matches \(described(request)). Add one, or set `passesUnmatched` to let requests through.",
-                progress: .notSent
-            )
-        }
-        guard let next else {
-            throw ServiceError(
-                .resourceUnavailable,
-                "No mock matches \(described(request)), and there is no transport to pass it to. Give the provider a `next`.",
-                progress: .notSent
-            )
+        guard passesUnmatched, let next else {
+            let advice =
+                passesUnmatched
+                ? ", and there is no transport to pass it to. Give the provider a `next`."
+                : ". Add one, or set `passesUnmatched` to let requests through."
+            throw unavailable("No mock matches \(described(request))" + advice)
         }
         return try await next.send(request, body: body, context: context)
     }
@@ -91,17 +84,19 @@ public struct MockDataProvider: Transport {
                 do {
                     body = ResponseBody(ByteChunk(copying: try Data(contentsOf: url)))
                 } catch {
-                    throw ServiceError(
-                        .resourceUnavailable,
+                    throw unavailable(
                         "The file with the content of the mock for \(described(request)) cannot be read: "
                             + "\(url.lastPathComponent); check its path and permissions.",
-                        cause: error,
-                        progress: .notSent
+                        cause: error
                     )
                 }
             }
         }
         return Response(status: mock.status, fields: mock.fields, body: body, url: request.url)
+    }
+
+    private func unavailable(_ message: String, cause: (any Error)? = nil) -> ServiceError {
+        ServiceError(.resourceUnavailable, message, cause: cause, progress: .notSent)
     }
 
     /// Method and URL for a log: without user information, and without the values of the query.

@@ -93,11 +93,11 @@ enum ProxyTarget {
         if !ownPath.isEmpty {
             let segments = try segments(of: ownPath)
             if result.utf8.last == UInt8(ascii: "/") { result.removeLast() }
-            result += "/" + segments.map { repaired($0) }.joined(separator: "/")
+            result += "/" + segments.map { PercentCoding.repair($0) }.joined(separator: "/")
         }
         let queries = [
             String(decoding: text[place.endIndex...].dropFirst(), as: UTF8.self),
-            repaired(ownQuery),
+            PercentCoding.repair(ownQuery),
         ].filter { !$0.isEmpty }
         return queries.isEmpty ? result : result + "?" + queries.joined(separator: "&")
     }
@@ -119,7 +119,7 @@ enum ProxyTarget {
         var kept: [ArraySlice<UInt8>] = []
         var endsInDots = false
         for segment in relative.split(separator: slash, omittingEmptySubsequences: false) {
-            let plain = decoded(segment)
+            let plain = PercentCoding.decode(segment, plusIsSpace: false)
             endsInDots = plain == "." || plain == ".."
             if !endsInDots {
                 guard !climbsWhenDecoded(plain) else { throw climbing }
@@ -157,14 +157,6 @@ enum ProxyTarget {
 
     private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
         isLetter(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "+-.".utf8.contains(byte)
-    }
-
-    private static func decoded(_ segment: ArraySlice<UInt8>) -> String {
-        PercentCoding.decode(String(decoding: segment, as: UTF8.self), plusIsSpace: false)
-    }
-
-    private static func repaired(_ part: ArraySlice<UInt8>) -> String {
-        PercentCoding.repair(String(decoding: part, as: UTF8.self))
     }
 }
 

@@ -55,10 +55,7 @@ extension HttpBody {
         _ value: some Encodable & Sendable,
         keys: JSONEncoder.KeyEncodingStrategy = .useDefaultKeys
     ) -> HttpBody {
-        HttpBody {
-            let json = try ServiceJSON.encoder(keys: keys).encode(value)
-            return Encoded(contentType: "application/json", content: .data(json))
-        }
+        json(value, encoder: ServiceJSON.encoder(keys: keys))
     }
 
     /// A value as JSON, written by your own encoder, which must not change afterwards.
@@ -68,7 +65,7 @@ extension HttpBody {
 
     /// An image that is already encoded.
     public static func image(_ data: Data, format: ImageFormat) -> HttpBody {
-        HttpBody { Encoded(contentType: format.contentType, content: .data(data)) }
+        .data(data, contentType: format.contentType)
     }
 
     /// A file, read again for each attempt; it must not change during the call.
@@ -83,14 +80,21 @@ extension HttpBody {
 
     /// Arguments as an HTML form sends them, sorted as in a URL (application/x-www-form-urlencoded, WHATWG URL §5).
     public static func formURLEncoded(_ arguments: HttpQuery, notation: FormNotation = FormNotation()) -> HttpBody {
-        HttpBody { try formURLEncoded(arguments.namedItems, notation: notation) }
+        formURLEncoded(items: arguments.items, notation: notation)
     }
 
     /// Arguments as an HTML form sends them, in this order.
     public static func formURLEncoded(items: [HttpQuery.Item], notation: FormNotation = FormNotation()) -> HttpBody {
         HttpBody {
             _ = try HttpQuery(items: items).namedItems
-            return try formURLEncoded(items, notation: notation)
+            let text = items.flatMap { notation.pairs($0) }.map { pair in
+                PercentCoding.encode(pair.name, allowing: .form) + "="
+                    + PercentCoding.encode(pair.value, allowing: .form)
+            }.joined(separator: "&")
+            return Encoded(
+                contentType: "application/x-www-form-urlencoded; charset=utf-8",
+                content: .bytes(ByteChunk(copying: text.utf8))
+            )
         }
     }
 
@@ -103,16 +107,6 @@ extension HttpBody {
             var generator = SystemRandomNumberGenerator()
             return try form.encoded(using: &generator)
         }
-    }
-
-    private static func formURLEncoded(_ items: [HttpQuery.Item], notation: FormNotation) throws -> Encoded {
-        let text = items.flatMap { notation.pairs($0) }.map { pair in
-            PercentCoding.encode(pair.name, allowing: .form) + "=" + PercentCoding.encode(pair.value, allowing: .form)
-        }.joined(separator: "&")
-        return Encoded(
-            contentType: "application/x-www-form-urlencoded; charset=utf-8",
-            content: .bytes(ByteChunk(copying: text.utf8))
-        )
     }
 }
 
@@ -127,12 +121,8 @@ extension RequestBody {
         case .none: return ByteChunk()
         case .bytes(let bytes): return bytes
         case .file(let url):
-            do {
-                return try await ResponseBody(try await FileContent.open(url)).collect(upTo: limit)
-            } catch  where !(error is ServiceError) {
-                let message = "The file with the request's content cannot be read; see the cause."
-                throw ServiceError.badRequest(message, cause: error)
-            }
+            let snapshot = try await BlockingWork.run { try FileSnapshot(of: url) }
+            return try await ResponseBody(FileSource(snapshot)).collect(upTo: limit)
         case .factory(let length, let make):
             return try await ResponseBody(try await make(), length: length).collect(upTo: limit)
         case .oneShot(let length, let source):
@@ -158,39 +148,23 @@ extension RequestBody {
 
 /// How a form writes arrays and Booleans, on which servers differ.
 public struct FormNotation: Sendable, Hashable {
-    /// How the values of an array are named; closed.
-    public enum Arrays: Sendable, Hashable {
-        /// `k[]=1&k[]=2`.
-        case brackets
-        /// `k=1&k=2`, as in a query.
-        case noBrackets
-    }
-
-    /// How Booleans are written; closed.
-    public enum Booleans: Sendable, Hashable {
-        /// `true` and `false`, as in a query.
-        case literal
-        /// `1` and `0`.
-        case numeric
-    }
-
     /// How the values of an array are named.
-    public var arrays: Arrays
+    public var arrays: KeyValueEncoder.ArrayNaming
     /// How Booleans are written.
-    public var booleans: Booleans
+    public var booleans: KeyValueEncoder.BooleanFormat
 
     /// A notation; by default that of a query.
-    public init(arrays: Arrays = .noBrackets, booleans: Booleans = .literal) {
+    public init(arrays: KeyValueEncoder.ArrayNaming = .repeated, booleans: KeyValueEncoder.BooleanFormat = .words) {
         self.arrays = arrays
         self.booleans = booleans
     }
 
     /// The pairs that an argument is sent as, before percent-encoding.
     func pairs(_ item: HttpQuery.Item) -> [(name: String, value: String)] {
-        var name = item.name
-        if case .array = item.value, arrays == .brackets { name += "[]" }
-        return item.value.leaves.map { value in
-            if case .boolean(let value) = value, booleans == .numeric { return (name, value ? "1" : "0") }
+        let isArray = if case .array = item.value { true } else { false }
+        return item.value.leaves.enumerated().map { index, value in
+            let name = isArray ? arrays.name(of: index, in: item.name) : item.name
+            if case .boolean(let value) = value { return (name, booleans.text(of: value)) }
             return (name, value.text)
         }
     }

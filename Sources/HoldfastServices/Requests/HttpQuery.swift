@@ -43,11 +43,10 @@ public struct HttpQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     ///
     /// - Parameter encoded: a query without its question mark, or a form.
     public init(encoded: String) {
-        // By scalars: an accent behind a "=" makes one Character of both.
-        let items = encoded.unicodeScalars.split(separator: "&").map { pair in
-            let name = PercentCoding.decode(Substring(pair.prefix { $0 != "=" }), plusIsSpace: true)
-            guard let divider = pair.firstIndex(of: "=") else { return Item(name: name, value: .flag) }
-            let value = PercentCoding.decode(Substring(pair[pair.index(after: divider)...]), plusIsSpace: true)
+        let items = encoded.utf8.split(separator: UInt8(ascii: "&")).map { pair in
+            let name = PercentCoding.decode(pair.prefix { $0 != UInt8(ascii: "=") }, plusIsSpace: true)
+            guard let divider = pair.firstIndex(of: UInt8(ascii: "=")) else { return Item(name: name, value: .flag) }
+            let value = PercentCoding.decode(pair[pair.index(after: divider)...], plusIsSpace: true)
             return Item(name: name, value: .text(value))
         }
         self.init(items: items)

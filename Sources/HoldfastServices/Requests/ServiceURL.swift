@@ -28,9 +28,9 @@ enum ServiceURL {
         let afterScheme = withoutScheme(base)
         let rest = Substring(afterScheme.unicodeScalars.prefix { $0 != "#" })
         let place = Substring(rest.unicodeScalars.prefix { $0 != "?" })
-        var queries = [PercentCoding.repair(Substring(rest[place.endIndex...].unicodeScalars.dropFirst()))]
+        var queries = [PercentCoding.repair(rest[place.endIndex...].utf8.dropFirst())]
         let authority = Substring(place.unicodeScalars.prefix { $0 != "/" })
-        var path = PercentCoding.repair(place[authority.endIndex...])
+        var path = PercentCoding.repair(place[authority.endIndex...].utf8)
         let segments = try route.encodedSegments
         if !segments.isEmpty {
             if path.hasSuffix("/") { path.removeLast() }

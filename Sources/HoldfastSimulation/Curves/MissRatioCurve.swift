@@ -65,7 +65,8 @@ public struct MissRatioCurve: Sendable, Hashable {
     ///   - trace: the requests.
     ///   - sizes: one simulation each; ``CacheSize/curve`` by default.
     ///   - measure: what to count: requests, by default, or bytes.
-    ///   - rate: the share of all keys in the trace; the curve's sizes are those of the whole.
+    ///   - rate: the share of all keys in the trace; the curve's sizes are those of the whole. 1 by default; more than 1, and
+    ///     NaN, count as 1, and with 0 or less the curve has no points.
     ///   - seed: the source of the policy's random numbers, if it uses any.
     public init(
         _ strategy: EvictionStrategy,
@@ -75,6 +76,7 @@ public struct MissRatioCurve: Sendable, Hashable {
         rate: Double = 1,
         seed: UInt64 = 0
     ) {
+        let rate = CacheSize.share(rate)
         var simulator = HitRateSimulator()
         for size in sizes {
             simulator.add(strategy, capacity: size.bytes(uniqueBytes: trace.uniqueBytes, rate: rate), seed: seed)
@@ -134,8 +136,7 @@ public struct CacheSize: Sendable, Hashable, CustomStringConvertible {
             form = .share(percent / 100)
         } else {
             guard let unit = Self.units.first(where: { upper.hasSuffix($0.name) }),
-                let count = Self.number(upper.dropLast(unit.name.count)),
-                let bytes = Int(exactly: (count * unit.bytes).rounded()),
+                let bytes = Self.bytes(upper.dropLast(unit.name.count), unit: unit.bytes),
                 bytes > 0
             else { return nil }
             form = .bytes(bytes)
@@ -168,15 +169,29 @@ public struct CacheSize: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - uniqueBytes: the sum of the keys' bytes, each counted once.
     ///   - rate: the share of all keys in the trace, if it is a sample. A size in bytes is reduced by it, so that it represents the
-    ///     whole; a share of the unique bytes is the same for a sample. 1 by default.
+    ///     whole; a share of the unique bytes is the same for a sample. 1 by default; more than 1, and NaN, count as 1, and
+    ///     less than 0 as 0.
     public func bytes(uniqueBytes: Int, rate: Double = 1) -> Int {
+        let rate = Self.share(rate)
         let bytes: Double
         switch form {
         case .bytes(let count) where rate == 1: return count
-        case .bytes(let count): bytes = Double(count) * min(max(rate, 0), 1)
+        case .bytes(let count): bytes = Double(count) * rate
         case .share(let share): bytes = Double(uniqueBytes) * share
         }
         return Int(exactly: bytes.rounded(.down)) ?? .max
+    }
+
+    /// The rate of a sample as it counts.
+    fileprivate static func share(_ rate: Double) -> Double { rate < 1 ? max(rate, 0) : 1 }
+
+    /// This many units, in bytes; nil if it is not a number, or more than `Int.max`.
+    private static func bytes(_ text: Substring, unit: Double) -> Int? {
+        guard let count = number(text) else { return nil }
+        // A large whole number may be none that a Double can be.
+        guard let whole = Int(text) else { return Int(exactly: (count * unit).rounded()) }
+        let (bytes, overflows) = whole.multipliedReportingOverflow(by: Int(unit))
+        return overflows ? nil : bytes
     }
 
     /// A decimal number without sign or exponent.

@@ -336,6 +336,8 @@ extension RequestTrace {
 /// Parses the lines of a text trace, from bytes that arrive piece by piece.
 struct TraceLines: Sendable {
     private static let longestLine = 1 << 16
+    /// What some programs write before the first line of a text in UTF-8.
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     private let path: String
     private var rest: [UInt8] = []
@@ -380,7 +382,8 @@ struct TraceLines: Sendable {
     private mutating func take(_ bytes: ArraySlice<UInt8>, into trace: inout RequestTrace) throws(TraceError) {
         line += 1
         if bytes.count > Self.longestLine { throw malformed("is longer than 64 KiB; is this a text file?", at: line) }
-        let fields = Self.fields(of: bytes)
+        let isMarked = line == 1 && bytes.starts(with: Self.byteOrderMark)
+        let fields = Self.fields(of: isMarked ? bytes.dropFirst(Self.byteOrderMark.count) : bytes)
         guard let key = fields.first, key.first != UInt8(ascii: "#") else { return }
         guard fields.count >= 2, let size = Self.number(fields[1]) else {
             if mayBeHeader {

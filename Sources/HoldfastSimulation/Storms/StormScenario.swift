@@ -104,7 +104,7 @@ public struct StormScenario: Sendable, Hashable {
         public var at: Double
         /// How many.
         public var calls: Int
-        /// They begin within this many seconds.
+        /// They begin within this many seconds; 0.01 by default.
         public var spread: Double
 
         /// An arrival.
@@ -112,6 +112,14 @@ public struct StormScenario: Sendable, Hashable {
             self.at = at
             self.calls = calls
             self.spread = spread
+        }
+
+        /// Decodes an arrival; `spread` is optional.
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            at = try container.decode(Double.self, forKey: .at)
+            calls = try container.decode(Int.self, forKey: .calls)
+            spread = try container.decodeIfPresent(Double.self, forKey: .spread) ?? 0.01
         }
     }
 

@@ -88,7 +88,10 @@ final class DiskEngine: Sendable {
             }
         }
         for pin in found.sorted(by: { $0.order > $1.order }) where !pins.pin(pin.identity, weight: pin.weight) {
-            writer.unpin(pin.identity)
+            let (primary, variant) = (pin.identity.primary, pin.identity.variant)
+            index.shard(of: primary).state.withLock { shard in
+                _ = shard.table.change(ShardedIndex.fragment(of: primary), variant: variant) { $0.isPinned = false }
+            }
             health.counters.pinsReleased.add(1, ordering: .relaxed)
         }
     }
@@ -99,13 +102,13 @@ final class DiskEngine: Sendable {
     func close() async {
         guard health.close() else { return }
         // Writers in progress can no longer commit, and must leave nothing behind.
-        for shard in index.shards { shard.state.withLock { $0.writers.supersedeAll() } }
+        for shard in index.shards { shard.state.withLock { $0.writers.supersede { _ in true } } }
         // A caller's change that came after the last step below would write through closed descriptors.
         threads.refuseCallers(.changes)
         for lane in [IOThreads.Lane.writes, .changes, .reads, .syncs] { await threads.drain(lane) }
         await threads.drain(.changes) { [self] in
             remover.writePendingTombstones()
-            log.endPlaces()
+            log.change { $0.isClosed = true }
         }
         // Releases the directory's lock only when nobody writes there any more, including callers on their own threads.
         while log.ask({ $0.writesInFlight > 0 }) {

@@ -58,7 +58,7 @@ extension StorePage {
 extension Lookup {
     /// What a list shows for a row; nil if its entry is gone.
     fileprivate func listed(_ row: IndexRow, shard: Int) throws(StoreError) -> ListedEntry? {
-        guard let entry = try entry(of: row, shard: shard), let source = entry.source else { return nil }
+        guard let entry = try current(row, shard: shard)?.entry, let source = entry.source else { return nil }
         // The mark counts the put as one use.
         let weight = index.shards[shard].state.withLock { $0.frequencies.weight(row.mark) }
         let hits = max(0, DensityWeight.count(of: weight) - 1)
@@ -68,7 +68,7 @@ extension Lookup {
 
 extension DiskStore {
     /// Purges by the forms that take constant time; nothing is counted.
-    func purgeMarked(_ what: SequenceAllocator.Mark) async throws(StoreError) {
+    func purgeMarked(_ what: PurgeMarks.Mark) async throws(StoreError) {
         let engine = engine
         while true {
             let isMarked = try await engine.threads.run(.changes, isUrgent: true) { () throws(StoreError) in
@@ -105,7 +105,7 @@ extension DiskStore {
             let writers = shard.state.withLock { $0.writers.all }
             let ids = Set(writers.filter { predicate($0.entry(now: now)) }.map(\.id))
             if ids.isEmpty { continue }
-            shard.state.withLock { $0.writers.supersede(ids: ids) }
+            shard.state.withLock { $0.writers.supersede { ids.contains($0.id) } }
             // No tombstone would remove their records after a crash, so this waits until they are off the disk again.
             try await awaitPending(shard) { $0.writer.map(ids.contains) ?? false }
         }
@@ -276,7 +276,7 @@ extension Lookup {
         let damagedBefore = counters.entriesCorrupt.load(ordering: .relaxed)
         var key: StoreKey?
         do throws(StoreError) {
-            guard let entry = try self.entry(of: row, shard: number), let source = entry.source else {
+            guard let entry = try current(row, shard: number)?.entry, let source = entry.source else {
                 if counters.entriesCorrupt.load(ordering: .relaxed) > damagedBefore {
                     check.outcome = .damaged(nil, message)
                 } else if isSealed(row, shard: number) {

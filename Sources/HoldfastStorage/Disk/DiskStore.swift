@@ -104,18 +104,14 @@ public final class DiskStore: CacheStore {
             let message = "A capacity of \(capacity) bytes is too small; give at least \(minimumCapacity)."
             throw StoreError(.badConfiguration, message)
         }
-        let limits = SpaceLimits(
-            entry: maximumEntrySize,
-            uncommitted: options.maximumUncommittedBytes,
-            held: options.maximumHeldBytes
-        )
         let threads = try IOThreads()
         return try await threads.run(.changes) { () throws(StoreError) in
             let opening = StoreOpener(
                 layout: StoreLayout(root: directory),
                 files: fileSystem,
                 capacity: capacity,
-                limits: limits,
+                maximumEntrySize: maximumEntrySize,
+                options: options,
                 seal: seal,
                 threads: threads
             )
@@ -226,7 +222,7 @@ public final class DiskStore: CacheStore {
             return try await writer(of: draft, body: GrowingDiskBody(body, engine: engine), since: since)
                 .commit(nil, now: now)
         }
-        guard let stored = try await writer.store(draft, isPinned: nil, purpose: .put(since: since)) else {
+        guard let stored = try await writer.store(draft, purpose: .put(since: since)) else {
             throw writer.overtaken
         }
         return stored
@@ -288,7 +284,8 @@ public final class DiskStore: CacheStore {
         guard let source = try await lookup.source(of: entry, isUrgent: true) else { return false }
         if source.row.isPinned == pinned, source.header.isPinned == pinned { return true }
         // Asked only to write nothing in vain: the pin is registered with its row, if there still is room.
-        if pinned, !engine.pins.hasRoom(writer.pinWeight(source.header)) { return false }
+        let weight = writer.pinWeight(source.header)
+        if pinned, !engine.pins.hasRoom(for: EntryIdentity(source.header), weight: weight) { return false }
         guard let written = try await writer.rewrite(entry, description: nil, isPinned: pinned) else { return false }
         if written.isPinned == pinned { return true }
         // Another pin took the room meanwhile; the record must not say what does not hold, since the next opening believes it.

@@ -102,7 +102,7 @@ public final class DiskStoreReader: CacheStore {
         try engine.checkOpen()
         return try await engine.threads.run(.reads) { [engine] () throws(StoreError) -> any StoredBody in
             var source = entry.source
-            if source == nil { source = try engine.source(of: entry) }
+            if source == nil { source = try engine.look(entry.key).first { $0.isVersion(of: entry) }?.source }
             guard let source else { throw StoreError.gone }
             if source.header.hasBlob {
                 return BlobBody(host: engine, source: source, file: try engine.blob(of: source))
@@ -127,13 +127,6 @@ public final class DiskStoreReader: CacheStore {
     /// Ends its threads; open bodies can still be read. Idempotent.
     public func close() async {
         engine.close()
-    }
-}
-
-extension ReaderEngine {
-    /// The record of an entry that another store showed, or a copy of one.
-    fileprivate func source(of entry: StoredEntry) throws(StoreError) -> RecordSource? {
-        try look(entry.key).first { $0.version == entry.version && $0.variant == entry.variant }?.source
     }
 }
 
@@ -198,12 +191,7 @@ extension DiskStoreReader: InspectableStore {
         try engine.checkOpen()
         return try await StorePage.gathered(after: cursor, limit: limit) { [engine] place, wanted throws(StoreError) in
             try await engine.threads.run(.reads) { () throws(StoreError) in
-                try engine.page(from: place, limit: wanted) {
-                    row,
-                    snapshot,
-                    handles throws(StoreError) -> ListedEntry?? in
-                    try engine.listed(row, snapshot: snapshot, handles: handles)
-                }
+                try engine.page(from: place, limit: wanted, engine.listed)
             }
         }
     }
@@ -220,9 +208,7 @@ extension DiskStoreReader: InspectableStore {
         try await report.verify(bytes: engine.snapshot.bytesUsed, progress: progress) {
             [engine] place throws(StoreError) in
             try await engine.threads.run(.reads) { () throws(StoreError) in
-                try engine.page(from: place, limit: 32) { row, snapshot, handles throws(StoreError) -> EntryCheck? in
-                    try engine.check(row, snapshot: snapshot, handles: handles)
-                }
+                try engine.page(from: place, limit: 32, engine.check)
             }
         }
         return report

@@ -164,13 +164,8 @@ final class Lookup: Sendable {
     }
 
     /// Changes with every purge that takes effect at once.
-    private var purgeState: PurgeState {
-        PurgeState(epoch: log.epoch.load(ordering: .acquiring), mark: orders.newestMarkOrder)
-    }
-
-    private struct PurgeState: Equatable {
-        let epoch: UInt64
-        let mark: UInt64
+    private var purgeState: (epoch: UInt64, mark: UInt64) {
+        (log.epoch.load(ordering: .acquiring), orders.newestMarkOrder)
     }
 
     /// Several rows: nil if one has moved, so that all must be looked up again; an empty list if one is not cached.
@@ -284,7 +279,7 @@ final class Lookup: Sendable {
     /// - Parameter isUrgent: whether a change depends on it; see ``IOThreads/run(_:isUrgent:_:)``.
     func source(of entry: StoredEntry, isUrgent: Bool = false) async throws(StoreError) -> RecordSource? {
         func find(_ entries: [StoredEntry]) -> RecordSource? {
-            entries.first { $0.version == entry.version && $0.variant == entry.variant }?.source
+            entries.first { $0.isVersion(of: entry) }?.source
         }
         if let cached = try look(entry.key, waits: false, as: .none) { return find(cached) }
         return find(try await lookUpOnThread(entry.key, as: .none, isUrgent: isUrgent))
@@ -350,12 +345,9 @@ final class Lookup: Sendable {
         return isThere
     }
 
-    /// The current entry for a row, read without counting a hit; nil if it is gone, or is damaged, in which case it is removed.
-    func entry(of row: IndexRow, shard number: Int) throws(StoreError) -> StoredEntry? {
-        try current(row, shard: number)?.entry
-    }
-
     /// The current row for a row, even if freshened or pinned meanwhile, and its entry, nil if a mark has purged it.
+    ///
+    /// Counts no hit.
     ///
     /// - Returns: nil if it is gone, or is damaged, in which case it is removed.
     func current(_ row: IndexRow, shard number: Int) throws(StoreError) -> (row: IndexRow, entry: StoredEntry?)? {
@@ -437,7 +429,7 @@ extension RecordSource {
         if header.keyID != 0 {
             guard let seal else { return nil }
             do throws(StoreError) {
-                let context = SealedPart.detail(order: header.order).context
+                let context = SealedPart.detail(order: header.order)
                 bytes = ByteChunk(try seal.open(bytes, keyID: header.keyID, context: context))
             } catch {
                 // With an unknown key, the entry is unreadable, not wrong.
@@ -467,7 +459,7 @@ extension RecordSource {
         guard let seal else {
             throw StoreError(.sealed, "The body is sealed; open the store with the key it was sealed with.")
         }
-        let context = SealedPart.body(order: header.order).context
+        let context = SealedPart.body(order: header.order)
         return ByteChunk(try seal.open(stored, keyID: header.keyID, context: context))
     }
 }

@@ -189,14 +189,11 @@ extension ReaderEngine {
 
     /// Passes the next rows to `work`; a row for which it returns nil has moved, and is looked up again in a new snapshot.
     ///
-    /// - Parameters:
-    ///   - start: where to begin; only rows of its shard are visited.
-    ///   - giveUp: the result for a row that moves again and again.
-    /// - Returns: the results of `work`, and where the next page begins.
+    /// - Parameter start: where to begin; only rows of its shard are visited.
+    /// - Returns: the results of `work`, and where the next page begins; none for a row that moves again and again.
     func page<Value: Sendable>(
         from start: IndexPosition,
         limit: Int,
-        giveUp: Value? = nil,
         _ work: (IndexRow, StoreSnapshot, SegmentHandles) throws(StoreError) -> Value?
     ) throws(StoreError) -> (values: [Value], next: IndexPosition) {
         var values: [Value] = []
@@ -215,7 +212,7 @@ extension ReaderEngine {
                     continue again
                 }
                 tries = Self.tries
-                if let value = value ?? giveUp { values.append(value) }
+                if let value { values.append(value) }
                 place.pass(row)
                 if place.shard != start.shard { return (values, place) }
             }
@@ -288,12 +285,8 @@ final class StoreSnapshot: Sendable {
         hashing = KeyHashing(seed: format.hashSeed)
         suspectBefore = found.suspectBefore
         damage = found.damage
-        bytesUsed = found.segments.reduce(SpaceBudget.overhead(rows: found.segments.count) + found.blobBlocks) {
-            sum,
-            segment in
-            let (bytes, overflow) = sum.addingReportingOverflow(SpaceQuota.blocks(segment.fileSize))
-            return overflow ? .max : bytes
-        }
+        let begun = found.blobBlocks.addingSaturated(SpaceBudget.overhead(rows: found.segments.count))
+        bytesUsed = found.segments.reduce(begun) { $0.addingSaturated(SpaceQuota.blocks($1.content.fileSize)) }
     }
 
     /// The number of the segment of a row's record; nil for a row of another snapshot.

@@ -101,11 +101,11 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
     fileprivate static let lowMask: UInt64 = 1 << UInt64(lowBits) - 1
 
     /// The high part of the key.
-    private let high: UInt64
+    private var high: UInt64 = 0
     /// 48 bits of order, 11 of the key's low part, shadows, blob, pinned, the low 2 of the mark.
-    private var state: UInt64
+    private var state: UInt64 = 0
     /// The high 6 bits of the mark, 58 of place.
-    private var location: UInt64
+    private var location: UInt64 = 0
 
     /// The row's bits; numbers that are too large are clamped.
     init(_ row: IndexRow) {
@@ -122,11 +122,7 @@ struct PackedRow: BitwiseCopyable, Sendable, Hashable {
         location = row.place.packed | UInt64(row.mark >> 2) << 58
     }
 
-    private init() {
-        high = 0
-        state = 0
-        location = 0
-    }
+    private init() {}
 
     /// An empty slot, as in fresh pages.
     static let empty = PackedRow()

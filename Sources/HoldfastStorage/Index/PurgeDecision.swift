@@ -7,18 +7,19 @@
 /// purge is atomic; otherwise it releases the lock, calls ``decide(_:)`` and tries again. The number of rounds is limited: what
 /// still arrives after several of them was written after the purge began.
 struct PurgeDecision: Sendable {
-    /// Entries that only the predicate can decide about; those being written are under their writer's number.
-    struct Unknown: Sendable {
-        var committed: [StoredEntry] = []
-        var written: [UInt64: StoredEntry] = [:]
-        var isEmpty: Bool { committed.isEmpty && written.isEmpty }
+    /// What is decided about: an entry, or one that is being written, by its writer's number.
+    enum Subject: Sendable, Hashable {
+        case committed(StoredEntry.Version)
+        case written(UInt64)
     }
+
+    /// What only the predicate can decide about.
+    typealias Unknown = (subject: Subject, entry: StoredEntry)
 
     private static let maximumRounds = 8
 
     private let selection: PurgeSelection
-    private var committed: [StoredEntry.Version: Bool] = [:]
-    private var written: [UInt64: Bool] = [:]
+    private var decisions: [Subject: Bool] = [:]
     private var rounds = 0
 
     init(_ selection: PurgeSelection) { self.selection = selection }
@@ -30,46 +31,42 @@ struct PurgeDecision: Sendable {
     }
 
     /// Which of the entries must be decided first; empty for every form except a predicate.
-    func unknown(in entries: [StoredEntry], _ writers: WritersInFlight, now: StoreInstant) -> Unknown {
-        var unknown = Unknown()
-        guard asks else { return unknown }
-        unknown.committed = entries.filter { committed[$0.version] == nil }
-        for writer in writers.all where written[writer.id] == nil {
-            unknown.written[writer.id] = writer.entry(now: now)
-        }
-        return unknown
+    func unknown(in entries: [StoredEntry], _ writers: WritersInFlight, now: StoreInstant) -> [Unknown] {
+        guard asks else { return [] }
+        var shown = entries.map { (subject: Subject.committed($0.version), entry: $0) }
+        shown += writers.all.map { (subject: Subject.written($0.id), entry: $0.entry(now: now)) }
+        return shown.filter { decisions[$0.subject] == nil }
     }
 
     /// Asks the caller's predicate; never under a lock.
-    mutating func decide(_ unknown: Unknown) {
+    mutating func decide(_ unknown: [Unknown]) {
         guard case .matching(let predicate) = selection.form else { return }
         rounds += 1
-        for entry in unknown.committed { committed[entry.version] = predicate(entry) }
-        for (id, entry) in unknown.written { written[id] = predicate(entry) }
+        for (subject, entry) in unknown { decisions[subject] = predicate(entry) }
     }
 
     /// Whether the purge removes a committed entry.
     func takes(_ entry: StoredEntry) -> Bool {
-        selection.takes(entry.key, description: entry.description) ?? committed[entry.version] ?? false
+        selection.takes(entry.key, description: entry.description) ?? decisions[.committed(entry.version)] ?? false
     }
 
-    /// The writers whose entries the purge removes.
-    func superseded(in writers: WritersInFlight) -> Set<UInt64> {
-        let superseded = writers.all.filter { writer in
-            selection.takes(writer.key, description: writer.description) ?? written[writer.id] ?? false
-        }
-        return Set(superseded.map(\.id))
+    /// Whether the purge removes the entry that a writer writes.
+    func takes(_ writer: WritersInFlight.Writer) -> Bool {
+        selection.takes(writer.key, description: writer.description) ?? decisions[.written(writer.id)] ?? false
     }
 }
 
 extension EntryDescription {
     /// The description in the form that stores keep: tags within their limits, metadata in its own storage.
-    ///
-    /// If there are too many tags, the first 64 in byte order stay, so that every store keeps the same ones.
     var kept: EntryDescription {
-        var tags = tags.filter { $0.utf8.count <= 1_024 }
-        if tags.count > 64 { tags = Set(tags.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.prefix(64)) }
-        return EntryDescription(metadata: metadata.compacted(), uselessAfter: uselessAfter, tags: tags)
+        EntryDescription(metadata: metadata.compacted(), uselessAfter: uselessAfter, tags: Self.kept(tags))
+    }
+
+    /// The tags within their limits: of too many, the first 64 in byte order, so that every store keeps the same ones.
+    package static func kept(_ tags: Set<String>) -> Set<String> {
+        let short = tags.filter { $0.utf8.count <= 1_024 }
+        if short.count <= 64 { return short }
+        return Set(short.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.prefix(64))
     }
 
     /// Whether it has a tag with the same UTF-8 bytes; strings are equal if they only look the same.
@@ -91,20 +88,15 @@ extension StoredEntry {
         isPinned: Bool? = nil,
         held: ResidentBody? = nil
     ) -> StoredEntry {
-        StoredEntry(
-            Content(
-                key: key,
-                variant: variant,
-                version: version ?? self.version,
-                description: description ?? self.description,
-                bodyLength: bodyLength,
-                storedAt: storedAt,
-                isPinned: isPinned ?? self.isPinned,
-                // Only an origin's response clears it, and that comes as a new description.
-                needsValidation: description == nil && needsValidation,
-                held: held
-            )
-        )
+        var parts = content.parts
+        if let version { parts.version = version }
+        if let isPinned { parts.isPinned = isPinned }
+        if let description {
+            parts.description = description
+            // Only an origin's response clears it, and that comes as a new description.
+            parts.needsValidation = false
+        }
+        return StoredEntry(Content(parts, held: held))
     }
 }
 

@@ -117,7 +117,12 @@ struct RowTable: ~Copyable {
     @discardableResult
     mutating func change(_ fragment: UInt64, variant: UInt32, change: (inout IndexRow) -> Void) -> Bool {
         guard let slot = slot(fragment, variant: variant) else { return false }
-        replace(slot, change: change)
+        let old = pages[slot].row
+        var row = old
+        change(&row)
+        row.fragment = old.fragment
+        row.variant = old.variant
+        pages[slot] = PackedRow(row)
         return true
     }
 
@@ -145,10 +150,7 @@ struct RowTable: ~Copyable {
 
     /// Removes every row and releases all memory.
     mutating func removeAll() {
-        pages = RowPages()
-        count = 0
-        growsAt = 0
-        shrinksBelow = 0
+        self = RowTable(limit: limit)
     }
 
     /// Makes room for `rows` rows in total, so that they can be inserted without growing.
@@ -239,15 +241,6 @@ extension RowTable {
             slot += 1
         }
         return .many(rows)
-    }
-
-    private mutating func replace(_ slot: Int, change: (inout IndexRow) -> Void) {
-        let old = pages[slot].row
-        var row = old
-        change(&row)
-        row.fragment = old.fragment
-        row.variant = old.variant
-        pages[slot] = PackedRow(row)
     }
 
     /// The bytes in which `rows` rows fill `fullness` percent of the slots; nil on overflow.

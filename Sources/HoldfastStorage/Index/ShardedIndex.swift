@@ -96,11 +96,6 @@ final class ShardedIndex: Sendable {
     var count: Int {
         shards.reduce(0) { sum, shard in sum + shard.state.withLock { $0.table.count } }
     }
-
-    /// The bytes of memory of rows and frequencies.
-    var bytes: Int {
-        shards.reduce(0) { sum, shard in sum + shard.state.withLock { $0.table.bytes + $0.frequencies.bytes } }
-    }
 }
 
 /// The primary keys for which a failed write may have left a record on the disk, although the index knows none.
@@ -116,9 +111,6 @@ struct UncertainWrites: Sendable {
 
     /// Whether a key did not fit, so that every key counts as uncertain.
     private(set) var isOverfull = false
-
-    /// No keys.
-    init() {}
 
     /// Whether a record of the key with this hash may be on the disk without the index knowing it.
     func contains(_ primary: UInt64) -> Bool {
@@ -217,19 +209,9 @@ struct WritersInFlight: Sendable {
     /// Whether an entry of `key` is being written.
     func hasWriters(of key: StoreKey) -> Bool { all.contains { $0.key == key } }
 
-    /// Ensures that no writer commits.
-    mutating func supersedeAll() {
-        for place in all.indices { all[place].isSuperseded = true }
-    }
-
-    /// Ensures that no writer of `key` commits.
-    mutating func supersede(_ key: StoreKey) {
-        for place in all.indices where all[place].key == key { all[place].isSuperseded = true }
-    }
-
-    /// Ensures that none of these writers commits.
-    mutating func supersede(ids: Set<UInt64>) {
-        for place in all.indices where ids.contains(all[place].id) { all[place].isSuperseded = true }
+    /// Ensures that none of the writers for which `isMeant` is true commits.
+    mutating func supersede(where isMeant: (Writer) -> Bool) {
+        for place in all.indices where isMeant(all[place]) { all[place].isSuperseded = true }
     }
 
     private func place(of id: UInt64) -> Int? {

@@ -24,8 +24,8 @@ struct HotEntryCacheState: Sendable {
     private var copies = [Copy?](repeating: nil, count: Self.size)
     /// Hashes of keys whose shard's lock was found taken, each at its place.
     private var met = [UInt64](repeating: 0, count: Self.size)
-    private var buffer = ReadBuffer()
-    private var latestNow: StoreInstant?
+    /// The uses that were not passed on yet.
+    var buffer = ReadBuffer()
     private(set) var lookups = 0
 
     /// What a lookup finds here; nil if nothing here is as good as the shard's table.
@@ -34,7 +34,7 @@ struct HotEntryCacheState: Sendable {
         guard copies[place]?.hash == hash, copies[place]?.change == change, let copy = copies[place],
             GroupTable.areEqual(copy.key, key)
         else { return nil }
-        latestNow = now
+        buffer.latestNow = now
         lookups &+= 1
         let isDue = copy.handle != .none && buffer.note(copy.handle)
         return ShardState.Found(entries: copy.entries, isDue: isDue, isClosed: false)
@@ -70,13 +70,6 @@ struct HotEntryCacheState: Sendable {
             if isCurrent(copy.hash, copy.change) { isAnyLeft = true } else { copies[place] = nil }
         }
         return isAnyLeft
-    }
-
-    /// See ``ShardState/drain(_:)``.
-    mutating func drain(_ body: (SlotHandle) -> Void) -> StoreInstant? {
-        defer { latestNow = nil }
-        buffer.drain(body)
-        return latestNow
     }
 
     private static func place(_ hash: UInt64) -> Int { Int(truncatingIfNeeded: hash >> 16) & (size - 1) }

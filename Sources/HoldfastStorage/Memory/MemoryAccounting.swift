@@ -41,9 +41,7 @@ struct MemoryAccounting: Sendable {
     var free: [Slot] = []
     var probation = SlotList()
     var probationBytes = 0
-    var probationCount = 0
     var pinnedBytes = 0
-    var pinnedCount = 0
     var expiries = ExpiryQueue()
     var headroom: Headroom
     var writers = WritersInFlight()
@@ -66,7 +64,7 @@ struct MemoryAccounting: Sendable {
     /// All bytes held.
     var used: Int { policy.used + probationBytes + pinnedBytes + writers.reserved }
     /// The entries held, without those being written.
-    var count: Int { policy.count + probationCount + pinnedCount }
+    var count: Int { owners.count - free.count }
 
     /// The owner of a handle's slot, unless the handle is from an earlier life.
     func owner(of handle: SlotHandle) -> Owner? {
@@ -97,7 +95,7 @@ struct MemoryAccounting: Sendable {
         return SlotHandle(slot: slot, life: life)
     }
 
-    /// Changes the size of an entry, for which there is room; counts as a use.
+    /// Changes the size of an entry, for which there is room, and whether it is pinned; counts as a use.
     mutating func change(
         _ handle: SlotHandle,
         cost: Int,
@@ -118,17 +116,6 @@ struct MemoryAccounting: Sendable {
         policy.resize(slot, to: cost, victims: &victims)
         applyVictims(offered: slot)
         fit()
-    }
-
-    /// Pins or unpins an entry.
-    mutating func setPinned(
-        _ isPinned: Bool,
-        handle: SlotHandle,
-        uselessAfter: StoreInstant
-    ) {
-        guard owner(of: handle) != nil else { return }
-        lift(handle.slot)
-        place(handle.slot, isPinned: isPinned, uselessAfter: uselessAfter)
     }
 
     /// Removes an entry that the store gave up.
@@ -173,7 +160,6 @@ struct MemoryAccounting: Sendable {
         if isPinned {
             owners[Int(slot)].residence = .pinned
             pinnedBytes += owner.cost
-            pinnedCount += 1
             return fit()
         }
         fit()
@@ -192,7 +178,6 @@ struct MemoryAccounting: Sendable {
         case .probation: leaveProbation(slot)
         case .pinned:
             pinnedBytes -= owner.cost
-            pinnedCount -= 1
         case .free: break
         }
         owners[Int(slot)].residence = .free
@@ -211,7 +196,6 @@ struct MemoryAccounting: Sendable {
     private mutating func leaveProbation(_ slot: Slot) {
         probation.remove(slot)
         probationBytes -= owners[Int(slot)].cost
-        probationCount -= 1
     }
 
     /// Handles ``victims``: they leave, except the entry that was offered, which is then on probation.
@@ -221,7 +205,6 @@ struct MemoryAccounting: Sendable {
                 owners[Int(slot)].residence = .probation
                 probation.prepend(slot)
                 probationBytes += owners[Int(slot)].cost
-                probationCount += 1
             } else {
                 // The policy has already dropped it.
                 evict(slot)

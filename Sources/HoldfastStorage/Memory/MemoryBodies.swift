@@ -154,7 +154,7 @@ final class MemoryWriter: EntryWriter {
     init(store: MemoryStore, id: UInt64) {
         self.store = store
         self.id = id
-        body = GrowingBody { [weak store] in store?.countFollowed($0) }
+        body = GrowingBody { [weak store] in store?.bytesRead.add($0) }
     }
 
     deinit {

@@ -116,7 +116,7 @@ final class MemoryShards: Sendable {
         case .shard(let number): return place(number).pointee.drainReads(&handles)
         case .stripe(let stripe):
             guard copies(stripe).pointee.mayHold else { return nil }
-            return copies(stripe).pointee.withLock { state in state.drain { handles.append($0) } }
+            return copies(stripe).pointee.withLock { state in state.buffer.drain { handles.append($0) } }
         }
     }
 
@@ -159,12 +159,11 @@ struct ShardState: Sendable {
     var buffer = ReadBuffer()
     private(set) var lookups = 0
     private(set) var lookupsFound = 0
-    private var latestNow: StoreInstant?
     private(set) var isClosed = false
 
     /// The variants of a key; a hit of an only variant counts as its use.
     mutating func lookUp(_ key: StoreKey, hash: UInt64, now: StoreInstant) -> Found {
-        latestNow = now
+        buffer.latestNow = now
         lookups &+= 1
         guard let place = table.place(of: key, hash) else {
             return Found(entries: [], isDue: false, isClosed: isClosed)
@@ -191,15 +190,6 @@ struct ShardState: Sendable {
             return gone
         }
         return nil
-    }
-
-    /// Passes the noted handles to `body`.
-    ///
-    /// - Returns: the instant of the latest lookup since the last call.
-    mutating func drain(_ body: (SlotHandle) -> Void) -> StoreInstant? {
-        defer { latestNow = nil }
-        buffer.drain(body)
-        return latestNow
     }
 
     /// Drops everything permanently.
@@ -273,7 +263,7 @@ struct MemoryShard: ~Copyable, Sendable {
     func drainReads(_ handles: inout [SlotHandle]) -> StoreInstant? {
         guard hasReads.load(ordering: .relaxed) else { return nil }
         hasReads.store(false, ordering: .relaxed)
-        return withLock { state in state.drain { handles.append($0) } }
+        return withLock { state in state.buffer.drain { handles.append($0) } }
     }
 }
 

@@ -41,7 +41,7 @@ public final class MemoryStore: CacheStore {
     let shards = MemoryShards()
     /// Taken before any shard's lock, and by every change.
     private let shared: Mutex<SharedMemoryState>
-    private let bytesRead = StripedCounter()
+    let bytesRead = StripedCounter()
 
     /// An empty store.
     ///
@@ -169,10 +169,6 @@ public final class MemoryStore: CacheStore {
             for shard in 0..<MemoryShards.count { shards.changing(shard) { $0.close() } }
             shards.dropCopies()
         }
-    }
-
-    func countFollowed(_ count: Int) {
-        bytesRead.add(count)
     }
 
     // MARK: Locks
@@ -307,10 +303,11 @@ extension MemoryStore {
             guard let old = record(of: entry, hash) else { return false }
             if old.entry.isPinned == pinned { return true }
             if pinned, shared.accounting.pinnedBytes + MemoryLimits.cost(old.entry) > limits.pins { return false }
-            shared.accounting.setPinned(
-                pinned,
-                handle: old.handle,
-                uselessAfter: old.entry.description.uselessAfter
+            shared.accounting.change(
+                old.handle,
+                cost: MemoryLimits.cost(old.entry),
+                uselessAfter: old.entry.description.uselessAfter,
+                isPinned: pinned
             )
             let changed = old.entry.changed(isPinned: pinned)
             applyEvictions(&shared)
@@ -337,7 +334,7 @@ extension MemoryStore {
     public func invalidate(_ key: StoreKey) async throws(StoreError) {
         let hash = hash(of: key)
         try change { shared throws(StoreError) in
-            shared.accounting.writers.supersede(key)
+            shared.accounting.writers.supersede { $0.key == key }
             let records = changeShard(of: hash) { state in
                 let records = state.table.records(of: key, hash)
                 state.table.replace(key, hash: hash, with: [])
@@ -478,24 +475,12 @@ extension MemoryStore {
                 // While the shared state is locked, entries do not change, so they can be examined shard by shard.
                 let unknown = current.unknown(in: current.asks ? entries : [], shared.accounting.writers, now: now)
                 if !unknown.isEmpty { return (0, unknown) }
-                shared.accounting.writers.supersede(ids: current.superseded(in: shared.accounting.writers))
+                shared.accounting.writers.supersede { current.takes($0) }
                 return (take(cuts { current.takes($0) }, shared: &shared), unknown)
             }
             if unknown.isEmpty { return removed }
             // The caller's predicate runs here, outside the lock.
             decision.decide(unknown)
-        }
-    }
-
-    /// What is held, as a verification that found no damage, and its total bytes.
-    func held() throws(StoreError) -> (VerificationReport, bytes: Int) {
-        try change { shared throws(StoreError) in
-            var report = VerificationReport()
-            for entry in entries {
-                report.entriesChecked += 1
-                report.bodyBytesChecked += entry.bodyLength
-            }
-            return (report, shared.accounting.used)
         }
     }
 
@@ -551,14 +536,21 @@ extension MemoryStore: InspectableStore {
     public func verify(
         _ progress: @escaping @Sendable (VerificationProgress) -> Void
     ) async throws(StoreError) -> VerificationReport {
-        let (report, bytes) = try held()
+        let (report, bytes) = try change { shared throws(StoreError) in
+            var report = VerificationReport()
+            for entry in entries {
+                report.entriesChecked += 1
+                report.bodyBytesChecked += entry.bodyLength
+            }
+            return (report, shared.accounting.used)
+        }
         progress(VerificationProgress(entries: report.entriesChecked, bytesRead: bytes, bytesTotal: bytes))
         return report
     }
 
     @discardableResult
     public func compact() async throws(StoreError) -> CompactionReport {
-        let (_, bytes) = try held()
+        let bytes = try change { shared throws(StoreError) in shared.accounting.used }
         return CompactionReport(bytesBefore: bytes, bytesAfter: bytes)
     }
 }

@@ -53,6 +53,9 @@ struct ReadBuffer: Sendable {
 
     private var handles = [SlotHandle](repeating: .none, count: Self.size)
 
+    /// The instant of the latest lookup since the last ``drain(_:)``.
+    var latestNow: StoreInstant?
+
     /// The hits held.
     private(set) var count = 0
 
@@ -67,9 +70,14 @@ struct ReadBuffer: Sendable {
     }
 
     /// Passes the hits to `body` in order, and clears them.
-    mutating func drain(_ body: (SlotHandle) -> Void) {
+    ///
+    /// - Returns: ``latestNow``.
+    @discardableResult
+    mutating func drain(_ body: (SlotHandle) -> Void) -> StoreInstant? {
         for index in 0..<count { body(handles[index]) }
         count = 0
+        defer { latestNow = nil }
+        return latestNow
     }
 }
 

@@ -47,11 +47,6 @@ struct PromotedEntry: Sendable {
 }
 
 extension PromotedEntry {
-    init(_ entry: StoredEntry, group: UInt64, generation: UInt64, index: Int, count: Int, hasBody: Bool) {
-        (self.entry, self.group, self.generation) = (entry, group, generation)
-        (self.index, self.count, self.hasBody) = (index, count, hasBody)
-    }
-
     /// The entry that an entry of the upper tier stands for; nil if no promotion wrote it. The metadata is not copied.
     init?(_ upper: StoredEntry) {
         let metadata = upper.description.metadata

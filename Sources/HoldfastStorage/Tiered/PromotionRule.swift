@@ -79,12 +79,8 @@ struct HitSketch: Sendable {
         let place = Int(truncatingIfNeeded: hash) & mask
         // Never 0, so that an empty place matches nothing.
         let fingerprint = UInt16(truncatingIfNeeded: hash >> 48) | 4
-        let before = min(
-            HitSketch.maximumCount,
-            HitSketch.count(current[place], fingerprint: fingerprint)
-                + HitSketch.count(previous[place], fingerprint: fingerprint)
-        )
         let here = HitSketch.count(current[place], fingerprint: fingerprint)
+        let before = min(HitSketch.maximumCount, here + HitSketch.count(previous[place], fingerprint: fingerprint))
         current[place] = (fingerprint & ~3) | min(HitSketch.maximumCount, here + 1)
         noted += 1
         if noted >= window {

@@ -285,10 +285,12 @@ extension TieredStore {
         if case .matching(let predicate) = selection.form {
             let results = PurgeResults(predicate)
             await purgeAbove(results.noting, now: now)
-            outcome = await purgeBelow(results.recording, now: now)
+            outcome = await result { () async throws(StoreError) in
+                try await lower.purge(results.recording, now: now)
+            }
             await purgeAbove(results.applying, now: now)
         } else {
-            outcome = await purgeBelow(selection, now: now)
+            outcome = await result { () async throws(StoreError) in try await lower.purge(selection, now: now) }
             await purgeAbove(selection, now: now)
         }
         endChange(nil)
@@ -302,12 +304,7 @@ extension TieredStore {
         _ step: () async throws(StoreError) -> Outcome
     ) async throws(StoreError) -> Outcome {
         beginChange(of: key)
-        let outcome: Result<Outcome, StoreError>
-        do throws(StoreError) {
-            outcome = .success(try await step())
-        } catch {
-            outcome = .failure(error)
-        }
+        let outcome = await result(of: step)
         await forget(key)
         endChange(key)
         return try outcome.get()
@@ -322,12 +319,9 @@ extension TieredStore {
         }
     }
 
-    private func purgeBelow(_ selection: PurgeSelection, now: StoreInstant) async -> Result<Int?, StoreError> {
-        do throws(StoreError) {
-            return .success(try await lower.purge(selection, now: now))
-        } catch {
-            return .failure(error)
-        }
+    /// The outcome of a change in the lower tier, which the upper one must follow whatever it is.
+    private func result<Value>(of step: () async throws(StoreError) -> Value) async -> Result<Value, StoreError> {
+        do throws(StoreError) { return .success(try await step()) } catch { return .failure(error) }
     }
 
     private func purgeAbove(_ selection: PurgeSelection, now: StoreInstant) async {
@@ -481,7 +475,7 @@ extension TieredStore {
             below = try await lower.entries(for: entry.key, now: now)
         }
         guard below.count <= TieredStore.maximumVariants,
-            below.contains(where: { $0.version == entry.version && $0.variant == entry.variant }),
+            below.contains(where: { $0.isVersion(of: entry) }),
             let bytes = try await whole(entry, captured: captured, body: body)
         else { return false }
         let held = PromotedEntry.group(upper.peek(entry.key, now: now) ?? [], generation: life)
@@ -493,7 +487,7 @@ extension TieredStore {
         for (index, variant) in below.enumerated() where !isHeld || variant.version == entry.version {
             let hasBody = variant.version == entry.version
             let promoted = PromotedEntry(
-                variant,
+                entry: variant,
                 group: number,
                 generation: life,
                 index: index,

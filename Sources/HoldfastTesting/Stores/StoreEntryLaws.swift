@@ -8,6 +8,7 @@ extension StoreConformance {
         Law("A committed entry is found with its description and its body") { run in
             try await run.with { store in
                 run.check(try await store.get("a").isEmpty, or: "an empty store has an entry")
+                let secret = store.secret
                 let description = EntryDescription("head", uselessAfter: .at(99), tags: ["t", "u"])
                 let put = try await store.put("a", variant: "v", Array("hello".utf8), description, now: .at(7))
                 run.equal(try await store.get("a"), to: [put], for: "the lookup")
@@ -19,7 +20,8 @@ extension StoreConformance {
                 run.check(!put.isPinned && !put.needsValidation, or: "pinned or in need of validation from the start")
                 run.equal(try await store.wholeBody(of: put), to: Array("hello".utf8), for: "body")
                 run.check(try await store.get("b").isEmpty, or: "another key has an entry")
-                run.check(store.secret.count >= 16, or: "the secret is shorter than 16 bytes")
+                run.check(secret.count >= 16, or: "the secret is shorter than 16 bytes")
+                run.equal(store.secret, to: secret, for: "the secret")
             }
         },
         Law("A lookup that does not suspend returns what the other one returns, or nothing") { run in
@@ -194,10 +196,11 @@ extension StoreConformance {
                 run.equal(try await store.wholeBody(of: new), to: [1, 2, 3], for: "body")
                 let late = try await store.replaceDescription(of: old, with: EntryDescription("late"), now: .at(6))
                 run.check(late == nil, or: "an outdated version was freshened")
+                run.check(try await !store.setPinned(true, old), or: "an outdated version was pinned")
                 run.equal(
                     try await store.get("a"),
                     to: [new, other],
-                    for: "after an outdated version was not freshened"
+                    for: "after an outdated version was neither freshened nor pinned"
                 )
             }
         },
@@ -206,6 +209,7 @@ extension StoreConformance {
                 let first = try await store.put("a", variant: "1", [1])
                 let second = try await store.put("a", variant: "2", [2])
                 let newer = try await store.put("a", variant: "1", [11])
+                let writer = try await store.writer("a", variant: "1")
                 try await store.remove(first)
                 run.equal(try await store.get("a"), to: [newer, second], for: "after an old version was removed")
                 try await store.remove(newer)
@@ -214,6 +218,8 @@ extension StoreConformance {
                 run.equal(try await store.get("a"), to: [], for: "after both were removed")
                 run.equal(store.statistics.entriesRemoved, to: 2, for: "entries removed")
                 run.equal(store.statistics.entryCount, to: 0, for: "entries held")
+                let written = try await writer.commit(nil, now: .at(1))
+                run.equal(try await store.get("a"), to: [written], for: "the entry that was being written meanwhile")
             }
         },
         Law("Tags within the limits are kept") { run in
@@ -274,7 +280,7 @@ extension StoreConformance {
 }
 
 /// A change that ends a version.
-private enum BodyChange: CaseIterable {
+enum BodyChange: CaseIterable {
     case removed, replaced, freshened, invalidated, purged, closed
 
     /// Whether other variants of the key remain.

@@ -192,6 +192,26 @@ extension StoreConformance {
                 run.equal(waiting.length, to: nil, for: "the length")
             }
         },
+        Law("A follower reads on although its entry is gone after the commit") { run in
+            var generator = SeededGenerator(seed: run.seed)
+            try await run.with { store in
+                // A store may keep the first with its description, the second elsewhere, and the third in several parts.
+                for length in [1_000, 20_000, 300_000] {
+                    let bytes = ByteChunk(generator.bytes(length))
+                    for change in BodyChange.allCases where change != .closed {
+                        let writer = try await store.writer("a")
+                        let body = writer.follow()
+                        for start in stride(from: 0, to: length, by: length / 4) {
+                            try await writer.append(bytes[start..<(start + length / 4)])
+                        }
+                        _ = try await body.read(from: 0, upTo: 10)
+                        let entry = try await writer.commit(nil, now: .at(0))
+                        _ = try await change.make(of: entry, in: store)
+                        run.equal(try await body.whole(), to: bytes.array, for: "\(length) bytes, the entry \(change)")
+                    }
+                }
+            }
+        },
     ]
 }
 
@@ -207,13 +227,21 @@ extension StoreConformance {
                 var open: [any EntryWriter] = []
                 for step in 0..<200 {
                     try await crowd(store, step: step, open: &open, generator: &generator, run: run)
-                    let used = store.statistics.bytesUsed
-                    run.check(used <= capacity, or: "step \(step): \(used) of \(capacity) bytes are used")
-                    if let held = subject.heldBytes?() {
-                        run.check(held <= capacity, or: "step \(step): \(held) of \(capacity) bytes are held")
-                    }
+                    checkCapacity(of: subject, after: "step \(step)", run: run)
                 }
                 run.check(store.statistics.entriesEvicted > 0, or: "nothing was counted as evicted")
+            }
+            // A full store, in which only descriptions grow.
+            try await run.with(capacity: capacity) { store, subject in
+                let body = [UInt8](repeating: 1, count: 100_000)
+                let description = EntryDescription(String(repeating: "d", count: body.count))
+                for number in 0..<50 { try await store.put("k\(number)", body) }
+                for number in 0..<50 {
+                    for entry in try await store.get("k\(number)") {
+                        _ = try? await store.replaceDescription(of: entry, with: description, now: .at(1))
+                    }
+                    checkCapacity(of: subject, after: "the longer description of k\(number)", run: run)
+                }
             }
         },
         Law("Pinned entries stay, and take at most half of the capacity") { run in
@@ -254,6 +282,7 @@ extension StoreConformance {
                 let first = try await store.put("a", [1])
                 run.check(try await store.setPinned(true, first), or: "the pin was refused")
                 run.check(try await store.put("a", [2]).isPinned, or: "the newer version is not pinned")
+                run.check(try await !store.setPinned(false, first), or: "a version that is gone was unpinned")
                 guard let entry = try await store.get("a").first else { return run.report("it is gone") }
                 let fresh = try await store.replaceDescription(of: entry, with: EntryDescription("n"), now: .at(1))
                 run.equal(fresh?.isPinned, to: true, for: "the pin after freshening")
@@ -299,6 +328,14 @@ extension StoreConformance {
             }
         },
     ]
+
+    private static func checkCapacity(of subject: StoreSubject, after step: String, run: LawRun) {
+        let used = subject.store.statistics.bytesUsed
+        run.check(used <= capacity, or: "\(used) of \(capacity) bytes are used after \(step)")
+        if let held = subject.heldBytes?() {
+            run.check(held <= capacity, or: "\(held) of \(capacity) bytes are held after \(step)")
+        }
+    }
 
     /// One of many random steps that need more space than there is.
     private static func crowd(

@@ -83,8 +83,6 @@
             return milliseconds == 0 ? "0s" : "\(milliseconds)ms"
         }
 
-        var defaultValueDescription: String { description }
-
         private static let units: [String: Double] = ["": 1, "ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400]
     }
 
@@ -149,8 +147,13 @@
             if isSocket { return host }
             return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
         }
+    }
 
-        var defaultValueDescription: String { description }
+    /// For whom a cache stores.
+    enum CacheKind: String, ExpressibleByArgument, CaseIterable, Sendable {
+        case `private`, shared
+
+        var mode: CacheOptions.Mode { self == .shared ? .shared : .private }
     }
 
     extension CacheRules {

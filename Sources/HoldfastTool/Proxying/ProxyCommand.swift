@@ -86,7 +86,7 @@
         var openForwardProxy = false
 
         @Option(help: "Whether the cache is for one user or shared by many.")
-        var mode = Mode.shared
+        var mode = CacheKind.shared
 
         @Option(help: ArgumentHelp("Memory for stored responses; 0 for none.", valueName: "size"))
         var memory = ByteCount(64_000_000)
@@ -207,11 +207,6 @@
                 reloading: Signals.hangUps(),
                 output: .standardOutput
             )
-        }
-
-        /// Whether the cache is for one user or shared.
-        enum Mode: String, ExpressibleByArgument, CaseIterable {
-            case `private`, shared
         }
 
         /// What is logged for each request.

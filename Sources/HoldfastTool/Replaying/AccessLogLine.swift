@@ -143,11 +143,7 @@
 
         /// The instant in UTC, for people: `2026-01-31 12:55:36`.
         static func text(_ instant: Timestamp) -> String {
-            let (days, second) = CivilDay.split(seconds: instant.secondsSinceEpoch)
-            let date = CivilDay.date(of: days)
-            func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
-            return "\(date.year)-\(two(Int64(date.month)))-\(two(Int64(date.day))) "
-                + "\(two(second / 3600)):\(two(second / 60 % 60)):\(two(second % 60))"
+            ReadableText.instant(instant).replacing("T", with: " ").replacing("Z", with: "")
         }
 
         private static func instant(

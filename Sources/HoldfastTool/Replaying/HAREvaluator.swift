@@ -176,36 +176,22 @@
                 )
             }
             guard let response else { return nil }
-            let head =
-                exchange.response.status == .notModified
-                ? response.head : exchange.response
-            guard let scope = scope(exchange.request, response: head) else { return nil }
+            let head = exchange.response.status == .notModified ? response.head : exchange.response
+            guard case .store(let scope) = verdict(exchange.request, response: head) else { return nil }
             return Entry(
                 key: options.mode == .shared && scope == .shared ? place.shared : place.own,
                 response: response
             )
         }
 
-        private func scope(_ request: RequestHead, response: ResponseHead) -> Storability.Scope? {
-            guard
-                case .store(let scope) = Storability.decide(
-                    request: request,
-                    response: response,
-                    directive: .default,
-                    options: options
-                )
-            else { return nil }
-            return scope
+        private func verdict(_ request: RequestHead, response: ResponseHead) -> Storability {
+            Storability.decide(request: request, response: response, directive: .default, options: options)
         }
 
         private func unstoredReason(_ exchange: RecordedExchange) -> String {
-            let verdict = Storability.decide(
-                request: exchange.request,
-                response: exchange.response,
-                directive: .default,
-                options: options
-            )
-            guard case .doNotStore(let reason) = verdict else { return "\(CacheReason.varyStar)" }
+            guard case .doNotStore(let reason) = verdict(exchange.request, response: exchange.response) else {
+                return "\(CacheReason.varyStar)"
+            }
             return reason.section.isEmpty || exchange.response.status == .ok
                 ? "\(reason)" : "\(reason), status \(exchange.response.status)"
         }

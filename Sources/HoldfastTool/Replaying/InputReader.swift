@@ -17,8 +17,6 @@
             let trace: RequestTrace
             /// The share of all objects in the trace.
             let rate: Double
-            /// Requests offered to the trace, kept or not.
-            let offered: Int
             /// Requests at the end, for objects in the trace, that were read but are not in it, because memory was full.
             let cut: Int
         }
@@ -78,13 +76,11 @@
             guard let known, var requests else { throw .usage("give a file, or - for standard input") }
             evaluate(entries, account: &account, requests: &requests)
             try check(account, format: known)
-            let (rate, offered, cut) = (requests.rate, requests.seen, requests.cut)
+            let (rate, cut) = (requests.rate, requests.cut)
             let (trace, unsized) = requests.trace()
-            account.addUnstored(
-                times: Int((Double(unsized) / rate).rounded()),
-                "\(CacheReason.notModified), of unknown size"
-            )
-            return Input(format: known, account: account, trace: trace, rate: rate, offered: offered, cut: cut)
+            let unkept = Int((Double(unsized) / rate).rounded())
+            account.unstored.add("\(CacheReason.notModified), of unknown size", count: unkept)
+            return Input(format: known, account: account, trace: trace, rate: rate, cut: cut)
         }
 
         private func readLog(
@@ -104,7 +100,7 @@
                     account.complain(
                         source.name,
                         place: "line \(lines.number)",
-                        text: "\(error): \(Self.printable(start))"
+                        text: "\(error): \(HeadText.printable(start))"
                     )
                 }
                 if lines.number % 4_096 == 0 {
@@ -197,15 +193,6 @@
             let form = format == .har ? "a HAR file" : "an access log in the common or combined format"
             throw CommandFailure("\(name): nothing could be read as \(form); \(first)")
         }
-
-        /// Text from others, made safe for a terminal.
-        private static func printable(_ text: String) -> String {
-            String(
-                String.UnicodeScalarView(
-                    text.unicodeScalars.map { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) ? "?" : $0 }
-                )
-            )
-        }
     }
 
     /// What was read, and what happened to it.
@@ -253,10 +240,6 @@
             let (sum, overflow) = unstoredBytes.addingReportingOverflow(max(0, bytes))
             unstoredBytes = overflow ? .max : sum
         }
-
-        mutating func addUnstored(times count: Int, _ word: String) {
-            unstored.add(word, count: count)
-        }
     }
 
     /// How often each of a few words occurred; beyond the limit they are counted together.
@@ -273,8 +256,6 @@
             total += count
             counts[counts[word] != nil || counts.count < Self.maximumWords ? word : "others", default: 0] += count
         }
-
-        subscript(_ word: String) -> Int { counts[word] ?? 0 }
 
         var isEmpty: Bool { counts.isEmpty }
 

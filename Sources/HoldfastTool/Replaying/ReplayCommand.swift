@@ -57,7 +57,7 @@
         var assumeErrorsFreshFor = TimeSpan(.zero)
 
         @Option(help: "The kind of cache for a HAR file: private (for one user) or shared.")
-        var mode: ReplayMode = .private
+        var mode: CacheKind = .private
 
         @Flag(
             help:
@@ -108,7 +108,7 @@
             let assumptions = ReplayAssumptions(
                 lifetime: assumeFreshFor.duration,
                 errorLifetime: assumeErrorsFreshFor.duration,
-                mode: mode == .shared ? .shared : .private,
+                mode: mode.mode,
                 ignoresReloads: ignoreReloads,
                 keptRequests: keep,
                 rules: try rules.map { file throws(CommandFailure) in try CacheRules(ofOption: file) } ?? CacheRules()
@@ -159,11 +159,6 @@
             }
             return sizes
         }
-    }
-
-    /// The kind of cache.
-    enum ReplayMode: String, ExpressibleByArgument, CaseIterable, Sendable {
-        case `private`, shared
     }
 
     /// What a plot shows.

@@ -78,7 +78,7 @@
                 result =
                     bound?.replay(rule, capacity: capacity) ?? HitRateResult(policy: policy.name, capacity: capacity)
                 meter.advance(by: trace.requests.count)
-            case .policy:
+            case .policy(let strategy):
                 if let stack, policy == Self.lru, scale.rate == 1, capacity >= stack.exactFrom {
                     meter.advance(by: trace.requests.count)
                     return ReplayCell(
@@ -90,15 +90,12 @@
                         expiredRatio: 0
                     )
                 }
-                result = try replay(policy, capacity: capacity, meter: meter)
+                result = try replay(strategy, capacity: capacity, meter: meter)
             }
             return scale.cell(policy, size: size, capacity: whole, result: result)
         }
 
-        private func replay(_ policy: ReplayPolicy, capacity: Int, meter: ProgressMeter) throws -> HitRateResult {
-            guard case .policy(let strategy) = policy.form else {
-                return HitRateResult(policy: policy.name, capacity: capacity)
-            }
+        private func replay(_ strategy: EvictionStrategy, capacity: Int, meter: ProgressMeter) throws -> HitRateResult {
             var simulator = HitRateSimulator()
             simulator.add(strategy, capacity: capacity, seed: seed)
             var before = 0
@@ -107,7 +104,7 @@
                 meter.advance(by: done - before)
                 before = done
             }
-            return simulator.results.first ?? HitRateResult(policy: policy.name, capacity: capacity)
+            return simulator.results.first ?? HitRateResult(policy: strategy.description, capacity: capacity)
         }
 
         private func ceiling(_ meter: ProgressMeter) throws -> ReplayCell {
@@ -116,7 +113,7 @@
                 Self.unbounded,
                 size: size,
                 capacity: .max,
-                result: try replay(Self.unbounded, capacity: .max / 2, meter: meter)
+                result: try replay(.lru, capacity: .max / 2, meter: meter)
             )
         }
     }

@@ -36,11 +36,6 @@
 
     /// The cache, and the rules for freshness.
     struct CacheLocation: ParsableArguments {
-        enum Mode: String, ExpressibleByArgument, CaseIterable {
-            case `private`
-            case shared
-        }
-
         @Option(
             name: [.customShort("d"), .long],
             help: ArgumentHelp("The cache's directory, as given to `holdfast proxy --disk`.", valueName: "dir")
@@ -48,12 +43,12 @@
         var directory: String
 
         @Option(help: "Determine freshness for this kind of cache; a shared one uses s-maxage.")
-        var mode: Mode = .private
+        var mode: CacheKind = .private
 
         /// The full path of the directory.
         var url: URL { URL(fileURLWithPath: directory, isDirectory: true).standardizedFileURL }
 
-        var options: CacheOptions { CacheOptions(mode: mode == .shared ? .shared : .private) }
+        var options: CacheOptions { CacheOptions(mode: mode.mode) }
 
         /// Opens the cache for reading only.
         func read() async throws -> ReadCache {

@@ -126,14 +126,12 @@
 
         mutating func add(_ info: CacheEntryInfo) {
             entries.append(info)
-            if entries.count >= limit.multipliedReportingOverflow(by: 2).partialValue, entries.count > limit { trim() }
+            if entries.count >= limit.multipliedReportingOverflow(by: 2).partialValue, entries.count > limit {
+                entries = all
+            }
         }
 
         var all: [CacheEntryInfo] { Array(entries.sorted(by: order.precedes).prefix(limit)) }
-
-        private mutating func trim() {
-            entries = all
-        }
     }
 
     /// Prints entries one by one: rows of tables, or elements of an array.

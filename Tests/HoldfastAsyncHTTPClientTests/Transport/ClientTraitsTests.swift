@@ -5,7 +5,9 @@
     import AsyncHTTPClient
     import Foundation
     import Holdfast
+    import InMemoryTracing
     import Testing
+    import Tracing
 
     @testable import HoldfastAsyncHTTPClient
 
@@ -27,6 +29,19 @@
             #expect(ClientTraits(of: plain).undoesCodings == false)
             try await plain.shutdown()
             #expect(ClientTraits(of: .shared).undoesCodings == true)
+        }
+
+        @Test("An own client does not trace with the bootstrapped tracer, but with one that the configuration names")
+        func tracer() async throws {
+            let transport = AsyncHTTPClientTransport()
+            #expect(transport.client.tracer == nil)
+            try await transport.shutdown()
+            var configuration = HTTPClient.Configuration()
+            configuration.tracing.tracer = InMemoryTracer()
+            configuration.removeDefaultTracer(NoOpTracer())
+            #expect(configuration.tracing.tracer is InMemoryTracer)
+            configuration.removeDefaultTracer(InMemoryTracer())
+            #expect(configuration.tracing.tracer == nil)
         }
 
         @Test(

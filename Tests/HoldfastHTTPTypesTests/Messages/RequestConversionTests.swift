@@ -69,6 +69,22 @@
         }
 
         @Test(
+            "A refusal names the part that is at fault",
+            arguments: [
+                ("http", "[::bad", "/", "authority"), ("http", "h:-1", "/", "authority"),
+                ("http", "h:80:80", "/", "authority"), ("http", "ü.example", "/", "authority"),
+                ("http", "h", "/100%", "path"), ("http", "h:80", "/a?b=%zz", "path"), ("1http", "h", "/", "scheme"),
+            ]
+        )
+        func fault(_ scheme: String, _ authority: String, _ path: String, _ part: String) {
+            let error = #expect(throws: ServiceError.self) {
+                try URLRequest(Self.request(scheme, authority, path))
+            }
+            let message = error?.message ?? ""
+            #expect(["authority", "path", "scheme"].filter { message.contains($0) } == [part])
+        }
+
+        @Test(
             "With a base URL the path is appended to the base's path",
             arguments: [
                 ("https://h", "/a", "https://h/a"), ("https://h/", "/a", "https://h/a"),

@@ -16,6 +16,7 @@
                 ("Cookie:sid=abc; other=d", "Cookie: REDACTED"),
                 ("key=abc page=2 failed", "key=REDACTED page=2 failed"),
                 ("page=2&token=s3cr3t page=2;sid=a page=1,page=2", "page=REDACTED page=REDACTED page=1,page=2"),
+                ("page=1%3Btoken=s3cr3t page=1%26a=b page=a%20b", "page=REDACTED page=REDACTED page=a%20b"),
                 ("cannot load https://u:p@example.com/a?b=c now", "cannot load https://example.com now"),
                 ("(url: \"https://example.com/tok\")", "(url: https://example.com"),
                 ("eyJabc.def.ghi expired", "REDACTED expired"),

@@ -2,11 +2,14 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Observability
+    import CoreMetrics
     import Foundation
     import Holdfast
     import HoldfastObservability
+    import HoldfastStorage
     import HoldfastTesting
     import MetricsTestKit
+    import Synchronization
     import Testing
 
     #if canImport(FoundationNetworking)
@@ -32,6 +35,26 @@
             #expect(try metrics.expectGauge("holdfast.store.capacity", labels).lastValue == Double(1 << 20))
             #expect(try metrics.expectGauge("holdfast.cache.hit_ratio", labels).lastValue == 0.75)
             #expect(metrics.counters(label: "holdfast.store.evictions").isEmpty)
+        }
+
+        @Test("Overlapping collections count everything once, and a backend may collect while it is called")
+        func overlapping() throws {
+            let cache = HTTPCache.inMemory()
+            let metrics = InterruptingMetrics()
+            let reporter = MetricsReporter(caches: ["main": cache], metrics: metrics, clock: ManualClock())
+            let lookUp: @Sendable () -> Void = {
+                _ = cache.store.peek(StoreKey([1]), now: StoreInstant(milliseconds: 0))
+            }
+            lookUp()
+            // Between the reading of the totals and the report of their growth.
+            metrics.interrupt {
+                lookUp()
+                reporter.collect()
+            }
+            reporter.collect()
+            reporter.collect()
+            let lookups = try metrics.kept.expectCounter("holdfast.store.lookups", [("cache", "main")])
+            #expect(lookups.totalValue == 2)
         }
 
         @Test("Budget balance and gate are reported for the origins that were named")
@@ -74,5 +97,34 @@
             let gauge = try metrics.expectGauge("holdfast.store.capacity", [("cache", "main")])
             #expect(gauge.values.count == 2)
         }
+    }
+
+    /// Keeps what is reported, and runs a closure once, when the next gauge is made.
+    private final class InterruptingMetrics: MetricsFactory {
+        let kept = TestMetrics()
+        private let next = Mutex<(@Sendable () -> Void)?>(nil)
+
+        func interrupt(_ body: @escaping @Sendable () -> Void) { next.withLock { $0 = body } }
+
+        func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+            let interruption = next.withLock { next in
+                defer { next = nil }
+                return next
+            }
+            interruption?()
+            return kept.makeRecorder(label: label, dimensions: dimensions, aggregate: aggregate)
+        }
+
+        func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+            kept.makeCounter(label: label, dimensions: dimensions)
+        }
+
+        func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+            kept.makeTimer(label: label, dimensions: dimensions)
+        }
+
+        func destroyRecorder(_ handler: any RecorderHandler) {}
+        func destroyCounter(_ handler: any CounterHandler) {}
+        func destroyTimer(_ handler: any TimerHandler) {}
     }
 #endif

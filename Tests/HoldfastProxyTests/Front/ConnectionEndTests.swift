@@ -44,6 +44,20 @@
             }
         }
 
+        @Test("A client that goes while an endless response is sent to it ends that")
+        func goesWithinResponse() async throws {
+            let source = CountingSource(chunk: 1_000)
+            try await withServer { _ in
+                Response(status: 200, body: ResponseBody(source))
+            } _: { server in
+                let client = try await RawClient.connect(to: server)
+                try await client.send(Self.get)
+                try await source.pulls.wait(for: 1)
+                client.bytes.close()
+                try await source.cancellations.wait(for: 1)
+            }
+        }
+
         @Test("A client that disconnects during its content fails the reader of that content")
         func leavingWithinContent() async throws {
             let outcome = CountWatch()

@@ -30,4 +30,14 @@
             #expect(FieldText.bytes("aé→") == [0x61, 0xE9, 0xE2, 0x86, 0x92])
         }
     }
+
+    extension FieldText {
+        /// The bytes of a text as they are sent.
+        static func bytes(_ text: String) -> [UInt8] {
+            [UInt8](unsafeUninitializedCapacity: text.utf8.count) { target, count in
+                guard let base = target.baseAddress else { return }
+                count = write(text, to: UnsafeMutableRawPointer(base))
+            }
+        }
+    }
 #endif

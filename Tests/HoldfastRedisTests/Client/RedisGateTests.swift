@@ -46,6 +46,18 @@
             }
         }
 
+        @Test("An answer to a command sent before the gate closed does not open it")
+        func lateAnswer() {
+            var gate = RedisGate(firstRest: .milliseconds(100), longestRest: .seconds(1))
+            gate.noteFailure(now: start, share: 1)
+            gate.noteSuccess()
+            #expect(!gate.isOpen)
+            let answer12 = gate.admits(now: start + .milliseconds(100))
+            gate.noteSuccess()
+            #expect(answer12)
+            #expect(gate.isOpen)
+        }
+
         @Test("If the caller that was to find out leaves before it has asked, the next one finds out")
         func left() {
             var gate = RedisGate(firstRest: .milliseconds(100), longestRest: .seconds(1))

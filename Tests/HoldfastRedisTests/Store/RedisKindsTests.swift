@@ -385,6 +385,157 @@
             for store in stores { await store.close() }
         }
 
+        @Test(
+            "Followers read on when their entry is removed or replaced, and nothing is left when they are done",
+            arguments: ["invalidate", "remove", "replace", "purge"],
+            [0, 8 << 20]
+        )
+        func followedEntry(_ change: String, _ memory: Int) async throws {
+            let server = try RedisServer()
+            let options = RedisConformanceTests.options("pair", capacity: 64 << 20, memory: memory)
+            let store = try await RedisStore.connect(server.address, options: options)
+            let bytes = (0..<600_000).map { UInt8(truncatingIfNeeded: $0 / 1_000) }
+            func follow() async throws {
+                let writer = try await Self.writer(store, of: "a")
+                let body = writer.follow()
+                try await writer.append(ByteChunk(bytes))
+                let entry = try await writer.commit(nil, now: Self.start)
+                #expect(try await body.read(from: 0, upTo: 10).array == Array(bytes[..<10]))
+                switch change {
+                case "invalidate": try await store.invalidate(Self.key("a"))
+                case "remove": try await store.remove(entry)
+                case "replace": try await RedisFleetStoreTests.write(store, "a", [1])
+                default: try await store.purge(.all, now: Self.start)
+                }
+                #expect(try await body.whole() == bytes)
+            }
+            try await follow()
+            try await RedisFleetStoreTests.until("the body is removed") {
+                ["b:*", "r:*", "o:*", "bodies"].allSatisfy { Self.keys(server, "holdfast:2:{pair}:" + $0).isEmpty }
+            }
+            await store.close()
+        }
+
+        @Test("A body that nobody follows has no reader, and is removed with its entry")
+        func unfollowedEntry() async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            let writer = try await Self.writer(stores[0], of: "a")
+            try await writer.append(ByteChunk([UInt8](repeating: 1, count: 600_000)))
+            try await writer.commit(nil, now: Self.start)
+            #expect(Self.keys(server, "holdfast:2:{pair}:r:*").isEmpty)
+            try await stores[1].invalidate(Self.key("a"))
+            #expect(Self.keys(server, "holdfast:2:{pair}:b:*").isEmpty)
+            withExtendedLifetime(writer) {}
+            for store in stores { await store.close() }
+        }
+
+        @Test("The body of an entry that the server has lost is removed", arguments: ["lookup", "replace", "purge"])
+        func lostEntry(_ change: String) async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            try await RedisFleetStoreTests.write(stores[0], "a", [UInt8](repeating: 1, count: 600_000))
+            for name in Self.keys(server, "holdfast:2:{pair}:e:*") { server.ask("DEL", name) }
+            #expect(Self.keys(server, "holdfast:2:{pair}:b:*").count == 3)
+            switch change {
+            case "lookup": #expect(try await stores[1].entries(for: Self.key("a"), now: Self.start).isEmpty)
+            case "replace": try await RedisFleetStoreTests.write(stores[1], "a", [1])
+            default: try await stores[1].purge(.all, now: Self.start)
+            }
+            #expect(Self.keys(server, "holdfast:2:{pair}:b:*").isEmpty)
+            #expect(server.ask("EXISTS", "holdfast:2:{pair}:bodies") == .number(0))
+            for store in stores { await store.close() }
+        }
+
+        @Test("After two losses of the index, writes remove what is left from before the first one")
+        func indexLostTwice() async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            let body = [UInt8](repeating: 1, count: 20_000)
+            // More than one write removes.
+            for number in 0..<40 { try await RedisFleetStoreTests.write(stores[0], "k\(number)", body) }
+            for name in ["a", "b"] {
+                server.ask("DEL", "holdfast:2:{pair}:age")
+                try await RedisFleetStoreTests.write(stores[0], name, [1])
+            }
+            try await RedisFleetStoreTests.write(stores[0], "c", [1])
+            #expect(Self.keys(server, "holdfast:2:{pair}:b:*").isEmpty)
+            #expect(Self.keys(server, "holdfast:2:{pair}:e:*").count == 2)
+            for store in stores { await store.close() }
+        }
+
+        @Test(
+            "A server that became a replica is left alone for a while, an open body can be read, and lookups are misses"
+        )
+        func becameReplica() async throws {
+            let server = try RedisServer()
+            let store = try await Self.pair(server)[0]
+            let bytes = [UInt8](repeating: 1, count: 600_000)
+            try await RedisFleetStoreTests.write(store, "a", bytes)
+            let entry = try #require(try await store.entries(for: Self.key("a"), now: Self.start).first)
+            let body = try await store.body(of: entry)
+            #expect(try await body.read(from: 0, upTo: 10).count == 10)
+            server.ask("REPLICAOF", "127.0.0.1", "1")
+            #expect(try await body.whole() == bytes)
+            server.ask("CONFIG", "RESETSTAT")
+            for number in 0..<1_000 {
+                _ = try? await Self.writer(store, of: "k\(number)")
+                _ = try await store.entries(for: Self.key("none"), now: Self.start)
+            }
+            // The test's own connections are among them.
+            #expect(server.info("total_connections_received") ?? .max < 200)
+            server.ask("REPLICAOF", "NO", "ONE")
+            try await RedisFleetStoreTests.until("it is used again") {
+                try? await RedisFleetStoreTests.write(store, "b", [1])
+                return try await RedisFleetStoreTests.read(store, "b") == [1]
+            }
+            await store.close()
+        }
+
+        @Test("Without memory, a write that cannot reach the server is refused for the moment, not for its size")
+        func unreachableWithoutMemory() async throws {
+            let server = try RedisServer()
+            let store = try await Self.pair(server)[0]
+            server.kill()
+            for _ in 0..<2 {
+                do throws(StoreError) {
+                    _ = try await store.write(
+                        Self.key("a"),
+                        variant: StoreKey([]),
+                        description: EntryDescription(metadata: ByteChunk([1])),
+                        expectedLength: nil,
+                        now: Self.start
+                    )
+                    Issue.record("a write was begun")
+                } catch {
+                    #expect(error.code == .temporarilyUnavailable)
+                }
+            }
+            await store.close()
+        }
+
+        @Test("Of too many tags, the same ones are kept as in a store in memory")
+        func manyTags() async throws {
+            // The last two come in one order by their bytes and in the other one as texts.
+            let tags = Set((0..<63).map { "a\($0)" }).union(["\u{100}", "\u{212B}"])
+            let server = try RedisServer()
+            let shared = try await Self.pair(server)[0]
+            let stores: [any CacheStore] = [shared, MemoryStore(capacity: 1 << 20)]
+            for store in stores {
+                let writer = try await store.write(
+                    Self.key("a"),
+                    variant: StoreKey([]),
+                    description: EntryDescription(metadata: ByteChunk([1]), tags: tags),
+                    expectedLength: nil,
+                    now: Self.start
+                )
+                try await writer.commit(nil, now: Self.start)
+                let found = try await store.entries(for: Self.key("a"), now: Self.start)
+                #expect(found.first?.description.tags == tags.subtracting(["\u{212B}"]))
+                await store.close()
+            }
+        }
+
         @Test("A writer that the server no longer knows stores nothing more")
         func unknownWriter() async throws {
             let server = try RedisServer()
@@ -686,7 +837,7 @@
             }
             let closed = try RedisServer("--requirepass", "open")
             #expect(await reason(closed.address).contains("password"))
-            #expect(await reason("redis://:wrong@127.0.0.1:\(closed.port)").contains("password"))
+            #expect(await reason("redis://:wrong@127.0.0.1:\(closed.port)").contains("rejected the user or password"))
             let replica = try RedisServer()
             replica.ask("REPLICAOF", "127.0.0.1", "1")
             #expect(await reason(replica.address).contains("replica"))
@@ -721,6 +872,11 @@
             )
             #expect(await reason("redis://least:p@127.0.0.1:\(limited.port)") == "taken")
             #expect(await reason("rediss://127.0.0.1").contains("TLS"))
+            #expect(
+                await reason("redis://nobody:p@127.0.0.1:\(limited.port)").contains("rejected the user or password")
+            )
+            let wrongType = RedisReply.refusal(for: "WRONGTYPE Operation against a key holding the wrong kind of value")
+            #expect(wrongType.code == .corrupt && wrongType.message.contains("another prefix"))
         }
 
         @Test("A revoked permission shows in the status, blocks nothing, and is used again once granted")

@@ -93,7 +93,8 @@ import Testing
         #expect(redirection.crossesOrigin == crosses)
         let fields: HeaderFields = [
             "Authorization": "a", "Cookie": "b", "Proxy-Authorization": "c", "Idempotency-Key": "d",
-            "If-None-Match": "e", "If-Range": "f", "Host": "g", "Accept": "h", "Content-Type": "i",
+            "If-None-Match": "e", "If-Range": "f", "Host": "g", "Origin": "k", "Accept": "h",
+            "Content-Type": "i",
         ]
         let kept = redirection.fields(from: fields).map(\.name.canonicalName)
         #expect(kept == (crosses ? ["accept", "content-type"] : fields.map(\.name.canonicalName)))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import Dispatch
 import Foundation
 import Holdfast
 import HoldfastStorage
@@ -174,6 +175,48 @@ struct FileSourceTests {
         }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    /// The outcomes of two reads at the same time, in the order in which they end.
+    private func twoReads(of source: any ByteSource) async -> [Result<ByteChunk?, any Error>] {
+        // All threads for files are taken, so no read of a file ends before both have begun.
+        let gate = DispatchSemaphore(value: 0)
+        for _ in 0..<4 { BlockingWork.enqueue { gate.wait() } }
+        return await withTaskGroup(of: Result<ByteChunk?, any Error>.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    do {
+                        return .success(try await source.next())
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            var outcomes: [Result<ByteChunk?, any Error>] = []
+            while let outcome = await group.next() {
+                if outcomes.isEmpty { for _ in 0..<4 { gate.signal() } }
+                outcomes.append(outcome)
+            }
+            return outcomes
+        }
+    }
+
+    @Test(
+        "Of two readers at the same time the second is refused, and the first gets its bytes",
+        arguments: [false, true]
+    )
+    func secondReader(isForm: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let url = try folder.file("a", Array(repeating: 7, count: 600_000))
+        var source: any ByteSource = FileSource(try FileSnapshot(of: url))
+        if isForm, case .factory(_, let make) = try HttpBody.multipart([.file("f", at: url)]).encode().content.form {
+            source = try await make()
+        }
+        _ = try await source.next()
+        let outcomes = await twoReads(of: source)
+        let error = #expect(throws: ServiceError.self) { try outcomes[0].get() }
+        #expect(error?.message == ServiceError.secondReader.message)
+        #expect(try outcomes[1].get()?.count == 262_144)
     }
 
     @Test("Cancelling a form's stream closes its file, and ends a part's stream")

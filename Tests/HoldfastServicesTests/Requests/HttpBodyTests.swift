@@ -110,7 +110,8 @@ struct HttpBodyTests {
         let texts: [(FormNotation, String)] = [
             (FormNotation(), "b=true&k=1&k=2&s=true&t=true&t=false"),
             (FormNotation(arrays: .brackets), "b=true&k%5B%5D=1&k%5B%5D=2&s=true&t%5B%5D=true&t%5B%5D=false"),
-            (FormNotation(booleans: .numeric), "b=1&k=1&k=2&s=true&t=1&t=0"),
+            (FormNotation(arrays: .indexed), "b=true&k%5B0%5D=1&k%5B1%5D=2&s=true&t%5B0%5D=true&t%5B1%5D=false"),
+            (FormNotation(booleans: .numbers), "b=1&k=1&k=2&s=true&t=1&t=0"),
         ]
         for (notation, text) in texts {
             #expect(try await sent(.formURLEncoded(arguments, notation: notation)).text == text)

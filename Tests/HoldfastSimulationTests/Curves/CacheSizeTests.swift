@@ -37,6 +37,21 @@ struct CacheSizeTests {
         #expect(CacheSize(text) == nil)
     }
 
+    @Test("Whole bytes are exact up to the largest number of them")
+    func largest() throws {
+        #expect(try #require(CacheSize("9223372036854775807")).bytes(uniqueBytes: 1) == .max)
+        #expect(try #require(CacheSize("9007199254740993B")).bytes(uniqueBytes: 1) == 9_007_199_254_740_993)
+        #expect(CacheSize("9223372036854775808") == nil)
+        #expect(CacheSize("9223372036854775807KB") == nil)
+    }
+
+    @Test("A rate is between 0 and 1; what is no number counts as 1")
+    func rates() throws {
+        let size = try #require(CacheSize("100"))
+        for rate: Double in [1, 2, .infinity, .nan] { #expect(size.bytes(uniqueBytes: 1_000, rate: rate) == 100) }
+        for rate: Double in [0, -1] { #expect(size.bytes(uniqueBytes: 1_000, rate: rate) == 0) }
+    }
+
     @Test("Lists in which 'curve' stands for twenty sizes; each size counts once")
     func lists() throws {
         #expect(try #require(CacheSize.list("1%,64MB,1%")).map(\.description) == ["1%", "64MB"])

@@ -55,4 +55,14 @@ struct MissRatioCurveTests {
         #expect(curve.points.map(\.size) == [100, 200])
         #expect(curve.points.map(\.missRatio) == [1, 0.5])
     }
+
+    @Test("A rate above 1, and none that is a number, is that of all keys", arguments: [2, Double.infinity, .nan])
+    func ofAllKeys(_ rate: Double) throws {
+        var trace = RequestTrace()
+        for key: UInt64 in [1, 2, 1, 2] { trace.append(key: key, size: 10) }
+        let sizes = try #require(CacheSize.list("10,20"))
+        let whole = MissRatioCurve(.lru, trace: trace, sizes: sizes)
+        #expect(MissRatioCurve(.lru, trace: trace, sizes: sizes, rate: rate) == whole)
+        #expect(MissRatioCurve(.lru, trace: trace, sizes: sizes, rate: 0).points.isEmpty)
+    }
 }

@@ -38,6 +38,12 @@ struct TraceLinesTests {
         #expect(try read(text, pieces: pieces, limit: 2).requests.count == 2)
     }
 
+    @Test("A byte order mark is no part of the first key", arguments: [1, 3, 1_000])
+    func byteOrderMark(_ pieces: Int) throws {
+        let trace = try read("\u{FEFF}/a 10\n/b 20\n/a 10\n", pieces: pieces)
+        #expect(trace.requests.map(\.key) == [0, 1, 0])
+    }
+
     @Test("A key may have commas if spaces separate, and spaces if tabs do")
     func keysWithSeparators() throws {
         #expect(try read("/a,1 10\n/a,2 10\n").keyCount == 2)

@@ -51,6 +51,13 @@ struct StormScenarioTests {
         #expect(scenario.seeds == [1, 2, 3] && scenario.attemptTimeout == 1 && scenario.deadline == 10)
     }
 
+    @Test("An arrival in a file needs a time and a number of calls")
+    func arrivals() throws {
+        let data = Data(#"{"name": "x", "arrivals": [{"at": 2, "calls": 3}, {"at": 4, "calls": 5, "spread": 1}]}"#.utf8)
+        let scenario = try JSONDecoder().decode(StormScenario.self, from: data)
+        #expect(scenario.arrivals == [.init(at: 2, calls: 3), .init(at: 4, calls: 5, spread: 1)])
+    }
+
     @Test("The example of the documentation is a valid scenario")
     func example() throws {
         var root = URL(filePath: #filePath)

@@ -34,6 +34,14 @@ final class BrokenStore: CacheStore {
         case answersWhenClosed = "A closed store refuses"
         case forgetsPinsAtRestart = "Entries survive a restart"
         case changesSecret = "The secret survives"
+        case changesSecretAtEachAccess = "A committed entry is found"
+        case pinsNewerVersion = "A freshened entry keeps its body"
+        case removesWhatIsBeingWritten = "one version of one variant"
+        case ignoresEmptyPrefix = "and spares entries written afterward"
+        case purgesEqualTags = "what its selection names, returns how many"
+        case invalidatesOneByOne = "An invalidation is atomic"
+        case growsWithoutRoom = "The capacity is never exceeded"
+        case endsFollowersWithEntry = "A follower reads on although"
 
         var testDescription: String { "\(self)" }
     }
@@ -43,6 +51,7 @@ final class BrokenStore: CacheStore {
     private let isReopened: Bool
     private let isClosed = Atomic(false)
     private let extraLookups = Atomic(0)
+    private let extraBytes = Atomic(0)
     /// The bodies that were opened, whatever became of their entries.
     private let opened = Mutex<[StoredEntry.Version: [UInt8]]>([:])
 
@@ -52,11 +61,15 @@ final class BrokenStore: CacheStore {
         self.isReopened = isReopened
     }
 
-    var secret: [UInt8] { inner.secret + (defect == .changesSecret && isReopened ? [1] : []) }
+    var secret: [UInt8] {
+        if defect == .changesSecretAtEachAccess { return (0..<32).map { _ in UInt8.random(in: .min ... .max) } }
+        return inner.secret + (defect == .changesSecret && isReopened ? [1] : [])
+    }
 
     var statistics: StoreStatistics {
         var statistics = inner.statistics
         statistics.lookups += extraLookups.load(ordering: .relaxed)
+        statistics.bytesUsed += extraBytes.load(ordering: .relaxed)
         return statistics
     }
 
@@ -101,7 +114,7 @@ final class BrokenStore: CacheStore {
         if defect == .forgetsTags { description.tags = [] }
         if defect == .commitsSuperseded || defect == .commitsAbandoned
             || defect == .losesPinWhenReplaced
-            || defect == .hidesLength
+            || defect == .hidesLength || defect == .endsFollowersWithEntry
         {
             return BrokenWriter(self, key, variant, description)
         }
@@ -119,11 +132,18 @@ final class BrokenStore: CacheStore {
         with description: EntryDescription,
         now: StoreInstant
     ) async throws(StoreError) -> StoredEntry? {
+        if defect == .growsWithoutRoom {
+            extraBytes.add(description.metadata.count - entry.description.metadata.count, ordering: .relaxed)
+            return try await inner.replaceDescription(of: entry, with: entry.description, now: now)
+        }
         let changed = try await inner.replaceDescription(of: entry, with: description, now: now)
         return defect == .freshensStorageTime ? changed?.with(storedAt: now) : changed
     }
 
     func remove(_ entry: StoredEntry) async throws(StoreError) {
+        if defect == .removesWhatIsBeingWritten {
+            try await inner.purge(.matching { $0.key == entry.key && $0.version == .beingWritten }, now: .at(0))
+        }
         guard defect == .removesByVariant else { return try await inner.remove(entry) }
         for found in try await inner.entries(for: entry.key, now: .at(0))
         where found.variant == entry.variant {
@@ -132,6 +152,13 @@ final class BrokenStore: CacheStore {
     }
 
     func invalidate(_ key: StoreKey) async throws(StoreError) {
+        if defect == .invalidatesOneByOne {
+            for entry in try await inner.entries(for: key, now: .at(0)) {
+                try await inner.remove(entry)
+                await Task.yield()
+            }
+            return
+        }
         guard defect == .invalidatesOneVariant else { return try await inner.invalidate(key) }
         if let first = try await inner.entries(for: key, now: .at(0)).first {
             try await inner.remove(first)
@@ -143,12 +170,23 @@ final class BrokenStore: CacheStore {
         if defect == .purgesByPrefixOfOwn, case .keyPrefix(let prefix) = selection.form {
             return try await inner.purge(.keyPrefix(Array(prefix.dropLast(2))), now: now)
         }
+        if defect == .ignoresEmptyPrefix, case .keyPrefix(let prefix) = selection.form, prefix.isEmpty { return 0 }
+        if defect == .purgesEqualTags, case .tag(let tag) = selection.form {
+            return try await inner.purge(.matching { $0.description.tags.contains(tag) }, now: now)
+        }
         let count = try await inner.purge(selection, now: now)
         return defect == .countsPurgesWrong ? (count ?? 0) + 7 : count
     }
 
     func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
         if defect == .pinsNothing { return false }
+        if defect == .pinsNewerVersion,
+            let newer = try await inner.entries(for: entry.key, now: .at(0)).first(where: {
+                $0.variant == entry.variant
+            })
+        {
+            return try await inner.setPinned(pinned, newer)
+        }
         let isDone = try await inner.setPinned(pinned, entry)
         return isDone || defect == .pinsEverything
     }
@@ -180,6 +218,7 @@ private final class BrokenWriter: EntryWriter {
     private let variant: StoreKey
     private let description: EntryDescription
     private let body = Mutex<[UInt8]>([])
+    private let committed = Mutex<StoredEntry?>(nil)
     private let hasEnded = Atomic(false)
     private let shadow: Mutex<(any EntryWriter)?>
 
@@ -218,7 +257,9 @@ private final class BrokenWriter: EntryWriter {
             now: now
         )
         try await writer.append(ByteChunk(body.withLock { $0 }))
-        return try await writer.commit(nil, now: now)
+        let entry = try await writer.commit(nil, now: now)
+        committed.withLock { $0 = entry }
+        return entry
     }
 
     func abandon() {
@@ -237,8 +278,25 @@ private final class BrokenWriter: EntryWriter {
 
     /// Shows what is there, as if it were whole.
     func follow() -> any StoredBody {
+        if store.defect == .endsFollowersWithEntry { return DependentBody(writer: self) }
         let bytes = body.withLock { $0 }
         return EarlyBody(bytes: ByteChunk(bytes))
+    }
+
+    /// What there is to read: the entry's body once there is an entry.
+    func current() async throws(StoreError) -> any StoredBody {
+        if let entry = committed.withLock({ $0 }) { return try await store.inner.body(of: entry) }
+        return EarlyBody(bytes: ByteChunk(body.withLock { $0 }))
+    }
+}
+
+private struct DependentBody: StoredBody {
+    let writer: BrokenWriter
+    var length: Int? { nil }
+    var bytesInMemory: ByteChunk? { nil }
+
+    func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+        try await writer.current().read(from: offset, upTo: count)
     }
 }
 

@@ -90,15 +90,11 @@ struct DiskChangesTests {
 
         /// Reserves an entry's place in a segment that is open already.
         init(_ draft: EntryDraft, in store: DiskStore, isPinned: Bool? = nil, purpose: Writer.Purpose) throws {
+            var draft = draft
             var purpose = purpose
+            draft.isPinned = isPinned
             bytes = RecordBytes(draft, isSealed: false)
-            let reserved = try store.engine.writer.reserve(
-                draft,
-                bytes: bytes,
-                tags: [],
-                isPinned: isPinned,
-                purpose: &purpose
-            )
+            let reserved = try store.engine.writer.reserve(draft, bytes: bytes, purpose: &purpose)
             guard case .done(let record?) = reserved else { throw StoreError(.noSpace, "\(reserved)") }
             (self.record, self.purpose) = (record, purpose)
         }
@@ -136,7 +132,7 @@ struct DiskChangesTests {
         try await store.purge(.keyPrefix(Array("x/".utf8)), now: .at(1))
         let last = engine.orders.last
         engine.orders.withMarks { marks in
-            for tag in 0..<UInt64(PurgeMarks.bound) { marks.add(tag: tag, order: last, horizon: .max) }
+            for tag in 0..<UInt64(PurgeMarks.bound) { marks.add(.tag(tag), order: last, horizon: .max) }
         }
         let isPurged = Flag()
         let purging = Task {

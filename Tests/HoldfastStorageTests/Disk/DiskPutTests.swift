@@ -99,7 +99,7 @@ struct DiskPutTests {
         // The first place in a log makes its segment.
         _ = try await Self.put(store, "other", 10)
         let bytes = RecordBytes(draft, isSealed: false)
-        let reserved = try engine.writer.reserve(draft, bytes: bytes, tags: [], isPinned: nil, purpose: &purpose)
+        let reserved = try engine.writer.reserve(draft, bytes: bytes, purpose: &purpose)
         guard case .done(let record?) = reserved else {
             Issue.record("\(reserved)")
             return
@@ -122,6 +122,39 @@ struct DiskPutTests {
         let again = try await DiskStore.open(directory: "/store", capacity: 8 << 20, fileSystem: files, now: .at(0))
         #expect(try await again.entries(for: key, now: .at(1)).isEmpty)
         await again.close()
+    }
+
+    @Test("A put that a newer one has overtaken is counted, like any that succeeds")
+    func overtakenPut() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await DiskStore.open(directory: "/store", capacity: 8 << 20, fileSystem: files, now: .at(0))
+        let engine = store.engine
+        // The first place in a log makes its segment.
+        _ = try await Self.put(store, "other", 10)
+        let key = StoreKey("k")
+        let draft = EntryDraft(
+            key: key,
+            variant: StoreKey(""),
+            identity: engine.identity(key, variant: StoreKey("")),
+            description: EntryDescription("older"),
+            body: .inline(ByteChunk([1, 2, 3])),
+            storedAt: .at(0)
+        )
+        var purpose = Writer.Purpose.put(since: engine.orders.last)
+        let bytes = RecordBytes(draft, isSealed: false)
+        let reserved = try engine.writer.reserve(draft, bytes: bytes, purpose: &purpose)
+        guard case .done(let record?) = reserved else {
+            Issue.record("\(reserved)")
+            return
+        }
+        try engine.writer.write(record, bytes: bytes)
+        _ = try await Self.put(store, "k", 20)
+        let finished = try engine.writer.finish(record, failure: nil, draft: draft, body: nil, purpose: purpose)
+        #expect(finished.entry != nil)
+        #expect(try await store.entries(for: key, now: .at(0)).map(\.bodyLength) == [20])
+        #expect(store.statistics.entriesWritten == 3)
+        #expect(store.statistics.bytesWritten == 10 + 3 + 20)
+        await store.close()
     }
 
     @Test("An entry that waits for room has a writer that represents it, and leaves none behind")
@@ -161,7 +194,7 @@ struct DiskPutTests {
         )
         var purpose = Writer.Purpose.put(since: engine.orders.last)
         let bytes = RecordBytes(draft, isSealed: false)
-        let reserved = try engine.writer.reserve(draft, bytes: bytes, tags: [], isPinned: nil, purpose: &purpose)
+        let reserved = try engine.writer.reserve(draft, bytes: bytes, purpose: &purpose)
         guard case .done(let record?) = reserved else {
             Issue.record("\(reserved)")
             return

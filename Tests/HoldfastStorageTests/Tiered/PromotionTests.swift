@@ -104,7 +104,7 @@ struct PromotionTests {
 
     @Test("An entry is decoded from its promoted form unchanged")
     func roundTrip() throws {
-        let promoted = PromotedEntry(Self.entry, group: 7, generation: 3, index: 1, count: 2, hasBody: true)
+        let promoted = PromotedEntry(entry: Self.entry, group: 7, generation: 3, index: 1, count: 2, hasBody: true)
         let read = try #require(PromotedEntry(Self.upper(promoted.description)))
         #expect(read.entry == Self.entry)
         #expect(read.group == 7 && read.generation == 3 && read.index == 1 && read.count == 2 && read.hasBody)
@@ -113,7 +113,7 @@ struct PromotionTests {
     @Test("Bytes that are not a promoted entry decode to nothing, and never trap", arguments: [1, 2, 3] as [UInt64])
     func damage(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
-        let whole = PromotedEntry(Self.entry, group: 7, generation: 3, index: 0, count: 1, hasBody: true)
+        let whole = PromotedEntry(entry: Self.entry, group: 7, generation: 3, index: 0, count: 1, hasBody: true)
             .description.metadata.array
         for length in 0..<whole.count {
             #expect(
@@ -132,7 +132,7 @@ struct PromotionTests {
     func groups() {
         func variant(_ name: String, group: UInt64, index: Int, count: Int, generation: UInt64 = 1) -> StoredEntry {
             let promoted = PromotedEntry(
-                Self.entry,
+                entry: Self.entry,
                 group: group,
                 generation: generation,
                 index: index,

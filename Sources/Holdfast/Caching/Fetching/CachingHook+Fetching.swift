@@ -24,24 +24,11 @@ extension CachingHook {
         if mayShare(fetchRequest, context: context) {
             let names = fetchRequest.nominated + lookup.history.nominated.sorted()
             let terms = terms(lookup, nominated: names, tags: context.options.tags)
-            let joinRequest = FetchCoalescer.JoinRequest(
-                deadline: context.deadline,
-                path: context.fetchPath,
-                completions: lookup.completions,
-                history: lookup.history,
-                leases: mayLease(fetchRequest, context: context),
-                asksValidation: lookup.asksValidation,
-                newestOrder: lookup.newestOrder
-            )
-            guard let membership = cache.fetches.membership(for: lookup.key, terms: terms, joinRequest: joinRequest)
+            let leases = mayLease(fetchRequest, context: context)
+            guard let membership = cache.fetches.membership(for: lookup, terms: terms, leases: leases, context: context)
             else { return .lookAgain(lookup.history.further()) }
             if membership.isFirst {
-                start(
-                    membership.fetch,
-                    fetchRequest: fetchRequest,
-                    context: context,
-                    leases: joinRequest.leases
-                )
+                start(membership.fetch, fetchRequest: fetchRequest, context: context, leases: leases)
             }
             if let result = try await result(in: membership, fetchRequest: fetchRequest, context: &context) {
                 return result
@@ -344,16 +331,7 @@ extension CachingHook {
                 context.emit(.backgroundRevalidationStarted)
             }
             leave(membership, fetchRequest: fetchRequest)
-            return .answer(
-                answerHit(
-                    loaded,
-                    to: fetchRequest.lookup,
-                    request: fetchRequest.request,
-                    reason: .patience,
-                    kind: .onError,
-                    context: context
-                )
-            )
+            return .answer(answerStale(loaded, to: fetchRequest, reason: .patience, context: context))
         case .ended(.failed(let failure)):
             if membership.isFirst {
                 (context.exchange, context.attempt) = (failure.exchange, failure.attempt)
@@ -409,7 +387,7 @@ extension CachingHook {
             return .answer(stale)
         }
         return .answer(
-            membership.isFirst
+            await membership.isFirst
                 ? first(answer, fetchRequest: fetchRequest, context: context)
                 : collapsed(answer, fetchRequest: fetchRequest, context: context)
         )
@@ -516,9 +494,16 @@ extension CachingHook {
         return context.deadline.map { context.clock.now < $0 } ?? true
     }
 
-    private func first(_ answer: Fetch.Answer, fetchRequest: FetchRequest, context: CallContext) -> Response {
+    private func first(_ answer: Fetch.Answer, fetchRequest: FetchRequest, context: CallContext) async -> Response {
         var response = answer.response
-        if let body = answer.body { response.body = ResponseBody(body.reader { _ in }, length: body.length) }
+        if let body = answer.body { response.body = ResponseBody(body.reader(), length: body.length) }
+        response.body = await counted(
+            response.body,
+            interval: answer.outcome.networkInterval,
+            as: .network,
+            by: fetchRequest.lookup.metrics,
+            context: context
+        )
         let decision: CacheDecision
         if let loaded = answer.outcome.loaded {
             decision = self.decision(
@@ -539,52 +524,75 @@ extension CachingHook {
         return response
     }
 
-    private func collapsed(_ answer: Fetch.Answer, fetchRequest: FetchRequest, context: CallContext) -> Response {
-        let delivered: @Sendable (Int) -> Void = { [metrics = fetchRequest.lookup.metrics] in
-            metrics.count($0, bodySource: .collapsed)
-        }
-        var response: Response
-        let decision: CacheDecision
+    private func collapsed(_ answer: Fetch.Answer, fetchRequest: FetchRequest, context: CallContext) async -> Response {
         if let loaded = answer.outcome.loaded {
-            response = self.answer(
+            var response = answerCollapsed(
                 loaded,
                 to: fetchRequest.lookup,
                 request: fetchRequest.request,
-                source: .collapsed,
-                context: context,
-                counted: .collapsed
+                reason: fetchRequest.reason,
+                leader: answer.leader,
+                context: context
             )
-            decision = self.decision(.collapsed, reason: fetchRequest.reason, loaded: loaded, context: context)
-        } else {
-            response = answer.response
-            response.source = .collapsed
-            response.storedOrigin = nil
-            // As from the store: fields that may not be stored are for the client that they were sent to (RFC 9111 §5.2.2.7).
-            if let stored = answer.outcome.storable {
-                response.fields.removeAll { $0.name != .age && !stored.head.fields.contains($0.name) }
-            }
-            response.fields = cache.options.ignoredCookies(for: fetchRequest.lookup.head.target)
-                .withoutSetCookies(response.fields)
-            if answer.outcome.storable == nil, isForItsClientAlone(answer) {
-                // All waiting calls learn that the origin failed, so that they do not all try again; only the client that asked
-                // learns the details.
-                response.fields.removeAll { ![.retryAfter, .date, .age].contains($0.name) }
-                // A place that nobody takes would keep the transfer open.
-                answer.body?.releaseReader()
-                response.body = ResponseBody()
-            } else if let body = answer.body {
-                response.body = ResponseBody(body.reader(delivered: delivered), length: body.length)
-            } else {
-                delivered(response.body.length ?? 0)
-            }
-            decision = CacheDecision(.collapsed, reason: fetchRequest.reason, storage: answer.outcome.storage)
+            response.url = fetchRequest.request.url
+            return response
         }
+        var response = answer.response
+        response.source = .collapsed
+        response.storedOrigin = nil
+        // As from the store: fields that may not be stored are for the client that they were sent to (RFC 9111 §5.2.2.7).
+        if let stored = answer.outcome.storable {
+            response.fields.removeAll { $0.name != .age && !stored.head.fields.contains($0.name) }
+        }
+        response.fields = cache.options.ignoredCookies(for: fetchRequest.lookup.head.target)
+            .withoutSetCookies(response.fields)
+        if answer.outcome.storable == nil, isForItsClientAlone(answer) {
+            // All waiting calls learn that the origin failed, so that they do not all try again; only the client that asked
+            // learns the details.
+            response.fields.removeAll { ![.retryAfter, .date, .age].contains($0.name) }
+            // A place that nobody takes would keep the transfer open.
+            answer.body?.releaseReader()
+            response.body = ResponseBody()
+        } else if let body = answer.body {
+            response.body = ResponseBody(body.reader(), length: body.length)
+        }
+        response.body = await counted(
+            response.body,
+            interval: 0..<Int.max,
+            as: .collapsed,
+            by: fetchRequest.lookup.metrics,
+            context: context
+        )
+        let decision = CacheDecision(.collapsed, reason: fetchRequest.reason, storage: answer.outcome.storage)
         fetchRequest.lookup.metrics.count(decision) { $0.collapsed += 1 }
         record(answer.outcome, response: &response)
         response.url = fetchRequest.request.url
         response.cacheDecision = decision
         explain(decision, context: context, leader: answer.leader)
         return response
+    }
+
+    /// The body of a response that a call gets. Bytes in the interval are counted when they are read, those of a body in memory
+    /// when the call accepts the response.
+    private func counted(
+        _ body: ResponseBody,
+        interval: Range<Int>,
+        as bodySource: BodySource,
+        by metrics: CallMetrics,
+        context: CallContext
+    ) async -> ResponseBody {
+        guard !interval.isEmpty else { return body }
+        let delivered: @Sendable (Int) -> Void = { metrics.count($0, bodySource: bodySource) }
+        if let source = body.source {
+            return ResponseBody(CountedBody(source, interval: interval, delivered: delivered), length: body.length)
+        }
+        let count = body.length ?? 0
+        if let verdict = context.verdict {
+            await verdict.whenDecided { if $0 { delivered(count) } }
+        } else {
+            delivered(count)
+        }
+        return body
     }
 
     /// Whether the response of a failure is for one client only (RFC 9111 §3, §4.1, §5.2.2.5, §5.2.2.7); in private mode there is
@@ -644,7 +652,18 @@ extension CachingHook {
             reason = .patience
         }
         guard let reason, let loaded = await loaded(fetchRequest, reason: reason, context: context) else { return nil }
-        var response = answerHit(
+        var response = answerStale(loaded, to: fetchRequest, reason: reason, context: context)
+        response.cacheDecision?.originStatus = answer.status
+        return response
+    }
+
+    private func answerStale(
+        _ loaded: LoadedResponse,
+        to fetchRequest: FetchRequest,
+        reason: CacheReason,
+        context: CallContext
+    ) -> Response {
+        answerHit(
             loaded,
             to: fetchRequest.lookup,
             request: fetchRequest.request,
@@ -652,8 +671,6 @@ extension CachingHook {
             kind: .onError,
             context: context
         )
-        response.cacheDecision?.originStatus = answer.status
-        return response
     }
 
     /// The answer in place of a failure, or of a response that did not arrive in time; nil: the failure is reported.
@@ -678,29 +695,19 @@ extension CachingHook {
         if let reason = fetchRequest.staleAllowance.reason(after: failure, isImpatient: isImpatient),
             let loaded = await loaded(fetchRequest, reason: reason, context: context)
         {
-            return answerHit(
-                loaded,
-                to: fetchRequest.lookup,
-                request: fetchRequest.request,
-                reason: reason,
-                kind: .onError,
-                context: context
-            )
+            return answerStale(loaded, to: fetchRequest, reason: reason, context: context)
         }
         // With a fixed lifetime, the response's own directives do not count, and the failure says more.
         guard failure.isDisconnection, let stored = fetchRequest.staleCandidate?.stored,
             !stored.hasFixedLifetime(cache.options), stored.forbidsStale(cache.options)
         else { return nil }
-        return gatewayTimeout(after: error, fetchRequest: fetchRequest, context: context)
-    }
-
-    /// The error response of a cache that is disconnected and has something stored that it must not use (RFC 9111 §5.2.2.2).
-    private func gatewayTimeout(after error: any Error, fetchRequest: FetchRequest, context: CallContext) -> Response {
-        let decision = CacheDecision(.unsatisfiable, reason: .mustValidate)
-        fetchRequest.lookup.metrics.count(decision) { $0.misses += 1 }
-        explain(decision, context: context)
-        var response = Response(status: .gatewayTimeout, url: fetchRequest.request.url, source: .synthesized)
-        response.cacheDecision = decision
+        // It is disconnected, and must not use what is stored (RFC 9111 §5.2.2.2).
+        var response = gatewayTimeout(
+            .mustValidate,
+            to: fetchRequest.request,
+            lookup: fetchRequest.lookup,
+            context: context
+        )
         response.attempts = (error as? ServiceError)?.attempts ?? []
         return response
     }

@@ -23,22 +23,6 @@ final class FetchCoalescer: Sendable {
         var isLate: Bool { if case .joined(_, let isLate) = self { isLate } else { false } }
     }
 
-    /// What a call that may join or start a fetch brings.
-    struct JoinRequest: Sendable {
-        let deadline: MonotonicInstant?
-        /// The fetches that the call itself is part of, which wait for it.
-        let path: [ObjectIdentifier]
-        /// How many fetches had ended when the call looked for a stored response.
-        let completions: UInt64
-        let history: LookupHistory
-        /// Whether other processes may be fetching the same.
-        let leases: Bool
-        /// Whether the call needs an answer from the origin from now on, which an earlier request does not give.
-        let asksValidation: Bool
-        /// When the newest response stored for the call was requested: an older one must not answer it (RFC 9111 §4).
-        let newestOrder: HybridTimestamp?
-    }
-
     private struct State {
         var fetches: [CacheKey: [Fetch]] = [:]
         var background = 0
@@ -58,20 +42,24 @@ final class FetchCoalescer: Sendable {
 
     /// Joins a fetch with the same terms, or opens one.
     ///
+    /// - Parameters:
+    ///   - lookup: of the call, which needs an answer from the origin from then on if it asks for validation.
+    ///   - leases: whether other processes may be fetching the same.
+    ///   - context: of the call, which must not wait for fetches that wait for it.
     /// - Returns: nil if such a fetch ended after the call's lookup: its response may be stored by now, so look again.
-    func membership(for key: CacheKey, terms: FetchTerms, joinRequest: JoinRequest) -> Membership? {
+    func membership(for lookup: CacheLookup, terms: FetchTerms, leases: Bool, context: CallContext) -> Membership? {
+        let (key, history, deadline, path) = (lookup.key, lookup.history, context.deadline, context.fetchPath)
         let (membership, wakes): (Membership?, [Fetch.Waiter]) = state.withLock { state in
             let known = state.fetches[key] ?? []
             var hasEnded = false
-            for fetch in known where fetch.terms == terms && !joinRequest.path.contains(ObjectIdentifier(fetch)) {
+            for fetch in known where fetch.terms == terms && !path.contains(ObjectIdentifier(fetch)) {
                 if fetch.isExclusive { continue }
-                if joinRequest.asksValidation, fetch.isSent { continue }
-                let history = joinRequest.history
+                if lookup.asksValidation, fetch.isSent { continue }
                 let joining = fetch.join(
-                    until: joinRequest.deadline,
+                    until: deadline,
                     late: !history.refusesFinished,
                     yielding: history.mayYield,
-                    newestOrder: joinRequest.newestOrder
+                    newestOrder: lookup.newestOrder
                 )
                 switch joining {
                 case .joined(let wakes): return (.joined(fetch, isLate: false), wakes)
@@ -80,11 +68,11 @@ final class FetchCoalescer: Sendable {
                 case .refused: break
                 }
             }
-            if joinRequest.history.goesOn, hasEnded || hasCompleted(key, since: joinRequest.completions, state: state) {
+            if history.goesOn, hasEnded || hasCompleted(key, since: lookup.completions, state: state) {
                 return (nil, [])
             }
-            let mayYield = joinRequest.leases && joinRequest.history.mayYield
-            let fetch = Fetch(terms, deadline: joinRequest.deadline, isBackground: false, mayYield: mayYield)
+            let mayYield = leases && history.mayYield
+            let fetch = Fetch(terms, deadline: deadline, isBackground: false, mayYield: mayYield)
             if known.count < FetchCoalescer.mostPerKey { state.fetches[key, default: []].append(fetch) }
             return (.opened(fetch), [])
         }
@@ -148,9 +136,11 @@ final class FetchCoalescer: Sendable {
         if fetch.end() { state.withLock { $0.background -= 1 } }
     }
 
-    /// Prevents further joins of a fetch; its response has been stored by then, if it is stored at all.
+    /// Prevents further joins of a fetch; its response has been stored by then, if it is stored at all. Idempotent: a fetch counts
+    /// once as completed.
     func close(_ fetch: Fetch, for key: CacheKey) {
         state.withLock { state in
+            guard fetch.close() else { return }
             state.fetches[key]?.removeAll { $0 === fetch }
             if state.fetches[key]?.isEmpty ?? false { state.fetches[key] = nil }
             noteCompletion(key, state: &state)

@@ -174,11 +174,16 @@ extension CachingHook {
 
     // MARK: Waiting calls
 
-    /// A response that another process stored while the call waited for it: not a hit, since it waited for the origin.
-    func answerFilled(
+    /// A stored response that another exchange, or another process, confirmed or stored while the call waited for it: not a hit,
+    /// since it waited for the origin.
+    ///
+    /// - Parameter leader: the call whose exchange it was; nil: of another process.
+    func answerCollapsed(
         _ loaded: LoadedResponse,
         to lookup: CacheLookup,
         request: URLRequest,
+        reason: CacheReason,
+        leader: CallID? = nil,
         context: CallContext
     ) -> Response {
         var response = answer(
@@ -189,11 +194,11 @@ extension CachingHook {
             context: context,
             counted: .collapsed
         )
-        let decision = decision(.collapsed, reason: .filledElsewhere, loaded: loaded, context: context)
+        let decision = decision(.collapsed, reason: reason, loaded: loaded, context: context)
         response.cacheDecision = decision
         lookup.metrics.count(decision) { $0.collapsed += 1 }
         record(loaded)
-        explain(decision, context: context)
+        explain(decision, context: context, leader: leader)
         return response
     }
 }

@@ -99,10 +99,8 @@ final class SharedBody: Sendable {
     }
 
     /// Uses a reserved reader.
-    ///
-    /// - Parameter delivered: called with the number of bytes that were returned.
-    func reader(delivered: @escaping @Sendable (Int) -> Void) -> any ByteSource {
-        SharedBodyReader(self, id: state.withLock { $0.body.addReader() }, delivered: delivered)
+    func reader() -> any ByteSource {
+        SharedBodyReader(self, id: state.withLock { $0.body.addReader() })
     }
 
     // MARK: The pump
@@ -325,14 +323,12 @@ final class SharedBody: Sendable {
 final class SharedBodyReader: ByteSource {
     private let body: SharedBody
     private let id: Int
-    private let delivered: @Sendable (Int) -> Void
-    private let hasLeft = Mutex(false)
+    private let hasLeft = Atomic(false)
     private let reading = OneReader()
 
-    init(_ body: SharedBody, id: Int, delivered: @escaping @Sendable (Int) -> Void) {
+    init(_ body: SharedBody, id: Int) {
         self.body = body
         self.id = id
-        self.delivered = delivered
     }
 
     deinit {
@@ -342,24 +338,18 @@ final class SharedBodyReader: ByteSource {
     func next() async throws -> ByteChunk? {
         try reading.begin()
         defer { reading.end() }
-        if hasLeft.withLock({ $0 }) { throw CancellationError() }
+        if hasLeft.load(ordering: .acquiring) { throw CancellationError() }
         try Task.checkCancellation()
         do {
-            guard let chunk = try await body.next(id) else { return nil }
-            delivered(chunk.count)
-            return chunk
+            return try await body.next(id)
         } catch {
             // A reader that has left no longer has a place.
-            throw hasLeft.withLock { $0 } ? CancellationError() : error
+            throw hasLeft.load(ordering: .acquiring) ? CancellationError() : error
         }
     }
 
     func cancel() {
-        let leaves = hasLeft.withLock { hasLeft in
-            defer { hasLeft = true }
-            return !hasLeft
-        }
-        if leaves { body.leave(id) }
+        if !hasLeft.exchange(true, ordering: .acquiringAndReleasing) { body.leave(id) }
     }
 }
 

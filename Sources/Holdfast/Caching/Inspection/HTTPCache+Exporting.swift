@@ -54,7 +54,7 @@ extension StoredResponse {
     /// - Returns: nil if the body is not as long as its parts together.
     fileprivate func message(bodyLength: Int, now: Timestamp) -> (ResponseHead, [StoredBodySource.Piece])? {
         guard let ranges else { return (wholeHead(bodyLength: bodyLength, now: now), [.stored(0..<bodyLength)]) }
-        guard let offsets = offsets(of: ranges.intervals, bodyLength: bodyLength) else { return nil }
+        guard ranges.length == Int64(bodyLength) else { return nil }
         if let interval = ranges.intervals.first, ranges.intervals.count == 1 {
             guard let range = ContentRange(interval, completeLength: ranges.completeLength) else { return nil }
             return (PartialContent.head(of: self, range: range, now: now), [.stored(0..<bodyLength)])
@@ -65,13 +65,7 @@ extension StoredResponse {
             contentType: head.fields[.contentType],
             seed: .random(in: .min ... .max)
         )
-        let pieces: [StoredBodySource.Piece] = multipart.pieces.map { piece in
-            switch piece {
-            case .literal(let bytes): .literal(ByteChunk(bytes))
-            case .stored(let interval): .stored(offsets[interval] ?? 0..<0)
-            }
-        }
-        return (PartialContent.head(of: self, body: multipart, now: now), pieces)
+        return (PartialContent.head(of: self, body: multipart, now: now), pieces(of: multipart, bodyLength: bodyLength))
     }
 
     private func wholeHead(bodyLength: Int, now: Timestamp) -> ResponseHead {
@@ -81,20 +75,6 @@ extension StoredResponse {
         let hasNoContent = answer.status.isInformational || answer.status == 204 || answer.status == 304
         if !hasNoContent { answer.fields.append(.contentLength, String(bodyLength)) }
         return answer
-    }
-
-    /// The position of each interval in a body that contains them one after another; nil if they do not fill it exactly.
-    private func offsets(of intervals: [Range<Int64>], bodyLength: Int) -> [Range<Int64>: Range<Int>]? {
-        var offsets: [Range<Int64>: Range<Int>] = [:]
-        var offset = 0
-        for interval in intervals {
-            // Intervals begin at 0 or above, so their lengths cannot overflow.
-            guard let length = Int(exactly: interval.upperBound - interval.lowerBound), length <= bodyLength - offset
-            else { return nil }
-            offsets[interval] = offset..<offset + length
-            offset += length
-        }
-        return offset == bodyLength ? offsets : nil
     }
 }
 
@@ -114,22 +94,8 @@ public struct ExportedEntry: Sendable {
     /// How long it is fresh, counted from its creation, and by which rule (RFC 9111 §4.2.1).
     public let lifetime: FreshnessLifetime
 
-    private let pieces: [StoredBodySource.Piece]
-    private let stored: any StoredBody
-
-    init(
-        info: CacheEntryInfo,
-        head: ResponseHead,
-        lifetime: FreshnessLifetime,
-        pieces: [StoredBodySource.Piece],
-        stored: any StoredBody
-    ) {
-        self.info = info
-        self.head = head
-        self.lifetime = lifetime
-        self.pieces = pieces
-        self.stored = stored
-    }
+    fileprivate let pieces: [StoredBodySource.Piece]
+    fileprivate let stored: any StoredBody
 
     /// The content, read on demand; each use of this property starts from the beginning.
     public var body: ResponseBody {

@@ -134,9 +134,7 @@ public struct CacheEntries: AsyncSequence, Sendable {
         /// The information about an entry; nil if it is not selected, or not a response.
         private func info(of listed: ListedEntry) -> CacheEntryInfo? {
             let (entry, options) = (listed.entry, pages.cache.options)
-            // Bypasses the table of decoded responses, because a long listing would evict everything in use from it.
-            guard !SearchVarianceKeys.isOne(entry.key.bytes),
-                let stored = StoredResponse(decoding: entry.description.metadata, targetedFields: options.targets)
+            guard !SearchVarianceKeys.isOne(entry.key.bytes), let stored = pages.cache.response(of: entry)
             else { return nil }
             let info = CacheEntryInfo(
                 entry,
@@ -146,11 +144,9 @@ public struct CacheEntries: AsyncSequence, Sendable {
                 storedBytes: listed.bytes,
                 now: pages.now
             )
-            switch pages.selection.form {
-            case .matching(let predicate): return predicate(info) ? info : nil
-            case .olderThan(let age): return info.age > age.wholeSeconds ? info : nil
-            case .all, .uri, .path, .prefix, .tag, .principal, .credentials: return isSelected(entry) ? info : nil
-            }
+            // It gets more here than in a selection.
+            if case .matching(let predicate) = pages.selection.form { return predicate(info) ? info : nil }
+            return isSelected(entry) ? info : nil
         }
     }
 }

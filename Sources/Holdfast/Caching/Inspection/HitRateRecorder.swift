@@ -124,16 +124,39 @@ public final class HitRateRecorder: Sendable {
     /// The requests recorded so far.
     package var held: RequestLog { log.withLock { $0 } }
 
-    /// Records a request for an entry.
+    /// Records a request for the stored response `stored`, with the size that a store counts.
     ///
+    /// - Parameter bodyLength: 0 if it is not known yet.
     /// - Returns: where to add bytes that are not known yet; nil if the recorder is full.
-    func record(_ entry: RecordedEntry) -> RequestLog.Place? {
-        note(
-            hash.of(entry.key.bytes),
-            variant: hash.of(entry.variant.bytes),
-            version: hash.of(entry.version),
-            size: entry.size
+    func record(
+        _ stored: StoredResponse,
+        key: StoreKey,
+        variant: StoreKey,
+        description: EntryDescription,
+        bodyLength: Int,
+        options: CacheOptions
+    ) -> RequestLog.Place? {
+        let tags = description.tags.reduce(0) { $0 + $1.utf8.count }
+        let head = MemoryStore.overhead + key.bytes.count + variant.bytes.count + description.metadata.count + tags
+        return note(
+            hash.of(key.bytes),
+            variant: hash.of(variant.bytes),
+            version: hash.of(HitRateRecorder.version(of: stored, options)),
+            size: head.addingSaturating(max(0, bodyLength))
         )
+    }
+
+    /// Distinguishes a response from later ones of the same variant: the validator, since a response that returns with another one
+    /// would be a miss for a cache of any size.
+    ///
+    /// Without a validator, a response cannot be confirmed and is fetched again once it is stale: in each period as long as its
+    /// lifetime it counts as another one, so that two requests further apart never look like a hit.
+    private static func version(of stored: StoredResponse, _ options: CacheOptions) -> [UInt8] {
+        if let validator = stored.head.fields[.eTag] ?? stored.head.fields[.lastModified] {
+            return Array(validator.utf8)
+        }
+        let period = max(1, stored.freshnessLifetime(options).seconds)
+        return Array("\(stored.date.secondsSinceEpoch / period)".utf8)
     }
 
     func add(_ bytes: Int, to place: RequestLog.Place) {
@@ -184,14 +207,12 @@ extension CachingHook {
         guard let recorder = cache.recording.recorder else { return }
         let entry = loaded.entry
         _ = recorder.record(
-            RecordedEntry(
-                key: entry.key,
-                variant: entry.variant,
-                description: entry.description,
-                bodyLength: entry.bodyLength,
-                stored: loaded.stored,
-                options: cache.options
-            )
+            loaded.stored,
+            key: entry.key,
+            variant: entry.variant,
+            description: entry.description,
+            bodyLength: entry.bodyLength,
+            options: cache.options
         )
     }
 
@@ -202,57 +223,15 @@ extension CachingHook {
         guard let recorder = cache.recording.recorder, let entry = outcome.entry else { return }
         let length = entry.bodyLength ?? response.body.length
         let place = recorder.record(
-            RecordedEntry(
-                key: entry.key,
-                variant: entry.variant,
-                description: entry.description,
-                bodyLength: length ?? 0,
-                stored: entry.stored,
-                options: cache.options
-            )
+            entry.stored,
+            key: entry.key,
+            variant: entry.variant,
+            description: entry.description,
+            bodyLength: length ?? 0,
+            options: cache.options
         )
-        guard length == nil, let place else { return }
-        response.body = counted(response.body) { recorder.add($0, to: place) }
-    }
-}
-
-/// What a recorder gets about the stored response for a request.
-struct RecordedEntry: Sendable {
-    let key: StoreKey
-    let variant: StoreKey
-    /// Distinguishes this response from later ones of the same variant.
-    let version: [UInt8]
-    /// The size that a store counts, as far as it is known.
-    let size: Int
-
-    /// - Parameter bodyLength: 0 if it is not known yet.
-    init(
-        key: StoreKey,
-        variant: StoreKey,
-        description: EntryDescription,
-        bodyLength: Int,
-        stored: StoredResponse,
-        options: CacheOptions
-    ) {
-        self.key = key
-        self.variant = variant
-        version = RecordedEntry.version(of: stored, options)
-        let tags = description.tags.reduce(0) { $0 + $1.utf8.count }
-        let head = MemoryStore.overhead + key.bytes.count + variant.bytes.count + description.metadata.count + tags
-        let (size, overflow) = head.addingReportingOverflow(max(0, bodyLength))
-        self.size = overflow ? .max : size
-    }
-
-    /// The validator: a response that returns with another one would be a miss for a cache of any size.
-    ///
-    /// Without a validator, a response cannot be confirmed and is fetched again once it is stale: in each period as long as its
-    /// lifetime it counts as another one, so that two requests further apart never look like a hit.
-    private static func version(of stored: StoredResponse, _ options: CacheOptions) -> [UInt8] {
-        if let validator = stored.head.fields[.eTag] ?? stored.head.fields[.lastModified] {
-            return Array(validator.utf8)
-        }
-        let period = max(1, stored.freshnessLifetime(options).seconds)
-        return Array("\(stored.date.secondsSinceEpoch / period)".utf8)
+        guard length == nil, let place, let source = response.body.source else { return }
+        response.body = ResponseBody(CountedBody(source) { recorder.add($0, to: place) })
     }
 }
 

@@ -72,23 +72,14 @@ extension CodingUserInfoKey {
     }()
 }
 
-private struct PageKey: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-
-    init(_ name: String) { stringValue = name }
-    init?(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-}
-
 extension PaginatedData: Decodable where Element: Decodable {
     public init(from decoder: any Decoder) throws {
         let keys = PaginatedDataKeys(decoder.userInfo)
-        let container = try decoder.container(keyedBy: PageKey.self)
-        page = try container.decode(Int.self, forKey: PageKey(keys.page))
-        data = try container.decode([Element].self, forKey: PageKey(keys.data))
-        let inSnakeCase = PageKey("total_pages")
-        let totalKey = PageKey(keys.totalPages)
+        let container = try decoder.container(keyedBy: KeyValueKey.self)
+        page = try container.decode(Int.self, forKey: KeyValueKey(stringValue: keys.page))
+        data = try container.decode([Element].self, forKey: KeyValueKey(stringValue: keys.data))
+        let inSnakeCase = KeyValueKey(stringValue: "total_pages")
+        let totalKey = KeyValueKey(stringValue: keys.totalPages)
         let isInSnakeCase = !container.contains(totalKey) && container.contains(inSnakeCase)
         totalPages = try container.decode(Int.self, forKey: isInSnakeCase ? inSnakeCase : totalKey)
     }
@@ -97,10 +88,10 @@ extension PaginatedData: Decodable where Element: Decodable {
 extension PaginatedData: Encodable where Element: Encodable {
     public func encode(to encoder: any Encoder) throws {
         let keys = PaginatedDataKeys(encoder.userInfo)
-        var container = encoder.container(keyedBy: PageKey.self)
-        try container.encode(page, forKey: PageKey(keys.page))
-        try container.encode(totalPages, forKey: PageKey(keys.totalPages))
-        try container.encode(data, forKey: PageKey(keys.data))
+        var container = encoder.container(keyedBy: KeyValueKey.self)
+        try container.encode(page, forKey: KeyValueKey(stringValue: keys.page))
+        try container.encode(totalPages, forKey: KeyValueKey(stringValue: keys.totalPages))
+        try container.encode(data, forKey: KeyValueKey(stringValue: keys.data))
     }
 }
 

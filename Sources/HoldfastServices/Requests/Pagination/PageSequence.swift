@@ -66,20 +66,14 @@ public struct PageSequence<Base: Request, Service: HttpService>: AsyncSequence, 
                 guard let next = try pages.pagination.next(page, number) else { return }
                 number += 1
                 asked.insert(current.sent)
-                guard !asked.contains(next.sent) else {
-                    throw ServiceError(
-                        .protocolError,
-                        "A page names one that was read already as the next; look at how the API says that there are no more "
-                            + "pages.",
-                        response: page.response
-                    )
-                }
-                guard number < PageSequence.mostPages else {
-                    throw ServiceError(
-                        .protocolError,
-                        "There are more than \(PageSequence.mostPages) pages; ask for larger ones, or for fewer.",
-                        response: page.response
-                    )
+                let isKnown = asked.contains(next.sent)
+                guard !isKnown, number < PageSequence.mostPages else {
+                    let message =
+                        isKnown
+                        ? "A page names one that was read already as the next; look at how the API says that there are no more "
+                            + "pages."
+                        : "There are more than \(PageSequence.mostPages) pages; ask for larger ones, or for fewer."
+                    throw ServiceError(.protocolError, message, response: page.response)
                 }
                 step = next
             } catch {

@@ -132,8 +132,8 @@ enum WebLink {
     ///   - base: what relative references are resolved against.
     static func target(of relation: String, in lines: [String], base: URL) -> URL? {
         for line in lines {
-            var scanner = LinkScanner(line)
-            while let link = scanner.next() {
+            var scanner = FieldScanner(line)
+            while let link = next(in: &scanner) {
                 let words = link.parameters["rel"]?.lowercased().split(separator: " ") ?? []
                 guard words.contains(where: { $0 == relation }), link.parameters["anchor"] == nil else { continue }
                 return URL(string: link.target, relativeTo: base)?.absoluteURL
@@ -141,61 +141,22 @@ enum WebLink {
         }
         return nil
     }
-}
 
-/// Takes a Link field value apart, link by link; what is malformed ends it.
-private struct LinkScanner {
-    private var rest: Substring
-
-    init(_ line: String) { rest = line[...] }
-
-    mutating func next() -> (target: String, parameters: [String: String])? {
-        skip(" \t,")
-        guard take("<"), let end = rest.firstIndex(of: ">") else { return nil }
-        let target = String(rest[..<end])
-        rest = rest[rest.index(after: end)...]
+    /// The next link; nil at the end of the line, and where it is malformed.
+    private static func next(in scanner: inout FieldScanner) -> (target: String, parameters: [String: String])? {
+        repeat { scanner.skipWhitespace() } while scanner.consume(UInt8(ascii: ","))
+        guard scanner.consume(UInt8(ascii: "<")) else { return nil }
+        let target = scanner.text(upTo: UInt8(ascii: ">"))
         var parameters: [String: String] = [:]
-        skip(" \t")
-        while take(";") {
-            skip(" \t")
-            let name = String(takeWhile { !" \t=;,".contains($0) }).lowercased()
-            skip(" \t")
-            var value = ""
-            if take("=") {
-                skip(" \t")
-                value = take("\"") ? quoted() : String(takeWhile { !" \t;,".contains($0) })
-            }
+        for member in FieldScanner.members(of: scanner.text(upTo: UInt8(ascii: ",")), separator: UInt8(ascii: ";")) {
+            var part = FieldScanner(member)
+            let name = part.text(upTo: UInt8(ascii: "=")).lowercased()
+            part.skipWhitespace()
+            let value = part.quotedString() ?? part.text(upTo: UInt8(ascii: ";"))
             // Of several parameters of one name the first counts (RFC 8288 §3.3).
-            if !name.isEmpty, parameters[name] == nil { parameters[name] = value }
-            skip(" \t")
+            if parameters[name] == nil { parameters[name] = value }
         }
         return (target, parameters)
-    }
-
-    private mutating func quoted() -> String {
-        var value = ""
-        while let character = rest.popFirst(), character != "\"" {
-            if character == "\\", let escaped = rest.popFirst() {
-                value.append(escaped)
-            } else {
-                value.append(character)
-            }
-        }
-        return value
-    }
-
-    private mutating func skip(_ characters: String) { _ = takeWhile { characters.contains($0) } }
-
-    private mutating func take(_ character: Character) -> Bool {
-        guard rest.first == character else { return false }
-        rest.removeFirst()
-        return true
-    }
-
-    private mutating func takeWhile(_ isTaken: (Character) -> Bool) -> Substring {
-        let taken = rest.prefix(while: isTaken)
-        rest = rest[taken.endIndex...]
-        return taken
     }
 }
 

@@ -176,8 +176,6 @@ enum StreamTaskFailure {
     static func whileOpening(_ error: any Error, task: URLSessionWebSocketTask) -> any Error {
         if error is CancellationError { return error }
         if let response = task.response as? HTTPURLResponse, response.statusCode != 101 {
-            var fields: [String: String] = [:]
-            for (name, value) in response.allHeaderFields { fields["\(name)"] = "\(value)" }
             return ServiceError(
                 .unacceptableStatus,
                 "The server answered with status \(response.statusCode) in place of opening a stream (101); check the request's "
@@ -186,7 +184,7 @@ enum StreamTaskFailure {
                 progress: .headReceived,
                 response: Response(
                     status: StatusCode(rawValue: response.statusCode),
-                    fields: HeaderFields(fields),
+                    fields: HeaderFields(of: response),
                     url: response.url
                 )
             )

@@ -16,8 +16,6 @@
 /// different sets of sums apart, except with a probability of 1 in 2^64. Not guaranteed: damage to several rows of one block that
 /// is chosen to fit (the first and third row, if they differ by p, -p, p, -p in runs of 16 bytes, may be exchanged undetected).
 /// This is a check against accidents, not malice.
-/// several rows of one block that is chosen to fit (the first and third row, where they differ by p, -p, p, -p in runs of
-/// 16 bytes, may be exchanged unseen). This is a check against accidents, not malice.
 enum BodySum {
     private static let golden: UInt64 = 0x9E37_79B9_7F4A_7C15
 
@@ -47,11 +45,6 @@ enum BodySum {
 
     /// The sum of a chunk.
     static func of(_ bytes: ByteChunk, seed: UInt64) -> UInt64 {
-        bytes.withUnsafeBytes { of($0, seed: seed) }
-    }
-
-    /// The sum of an array.
-    static func of(_ bytes: [UInt8], seed: UInt64) -> UInt64 {
         bytes.withUnsafeBytes { of($0, seed: seed) }
     }
 
@@ -179,11 +172,6 @@ package enum HeadHash {
 
     /// The hash of an array.
     static func of(_ bytes: [UInt8], seed: UInt64) -> UInt64 {
-        bytes.withUnsafeBytes { of($0, seed: seed) }
-    }
-
-    /// The hash of a chunk.
-    static func of(_ bytes: ByteChunk, seed: UInt64) -> UInt64 {
         bytes.withUnsafeBytes { of($0, seed: seed) }
     }
 

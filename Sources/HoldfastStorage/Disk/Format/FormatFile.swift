@@ -291,15 +291,15 @@ struct StoreFormat: Sendable, Hashable {
     /// The size of a segment's file in bytes.
     var segmentSize: Int
     /// Segments of a lower epoch are void: purging everything raises it.
-    var epoch: UInt64
+    var epoch: UInt64 = 1
     /// Entries of an order below this must be revalidated before they are used.
-    var suspectBefore: UInt64
+    var suspectBefore: UInt64 = 0
     /// No order number at or above this had been used when the file was written; the segments may contain higher ones.
-    var nextOrder: UInt64
+    var nextOrder: UInt64 = 1
     /// Whether the store was closed and nothing was written since.
-    var isClean: Bool
+    var isClean = false
     /// The system's boot identity when the file was written; empty if the system has none, at most 64 bytes.
-    var bootIdentity: [UInt8]
+    var bootIdentity: [UInt8] = []
     /// How often the head was written: of two copies, the one with the higher number is in force.
     var generation: UInt64 = 1
 
@@ -307,12 +307,7 @@ struct StoreFormat: Sendable, Hashable {
     static func new(segmentSize: Int, using generator: inout some RandomNumberGenerator) -> StoreFormat {
         StoreFormat(
             secret: (0..<secretLength).map { _ in UInt8.random(in: .min ... .max, using: &generator) },
-            segmentSize: segmentSize,
-            epoch: 1,
-            suspectBefore: 0,
-            nextOrder: 1,
-            isClean: false,
-            bootIdentity: []
+            segmentSize: segmentSize
         )
     }
 

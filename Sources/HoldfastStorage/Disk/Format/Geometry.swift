@@ -66,17 +66,12 @@ enum BlobChunk {
     static let trailerSize = 16
 
     /// The trailer that follows the stored bytes of chunk `index` (from 0) of the blob of this number.
-    static func trailer(for stored: UnsafeRawBufferPointer, number: UInt64, index: Int, keyID: UInt32 = 0) -> [UInt8] {
+    static func trailer(for stored: ByteChunk, number: UInt64, index: Int, keyID: UInt32 = 0) -> [UInt8] {
         [UInt8](zeroed: trailerSize) { trailer in
             trailer.put(BodySum.of(stored, seed: seed(number, index: index, keyID: keyID)), at: 0)
             trailer.put(UInt32(clamping: stored.count), at: 8)
             trailer.put(keyID, at: 12)
         }
-    }
-
-    /// The trailer that follows the stored bytes of chunk `index` (from 0) of the blob of this number.
-    static func trailer(for stored: ByteChunk, number: UInt64, index: Int, keyID: UInt32 = 0) -> [UInt8] {
-        stored.withUnsafeBytes { trailer(for: $0, number: number, index: index, keyID: keyID) }
     }
 
     /// The number of stored bytes at the start of `chunk`, which includes its trailer; nil unless the trailer matches all of them.

@@ -284,12 +284,7 @@ struct RecordDetail: Sendable, Hashable {
     /// The detail in `bytes`; nil unless the counts fill them exactly and the tags are UTF-8 in ascending order.
     static func decode(_ bytes: ByteChunk) -> RecordDetail? {
         bytes.withUnsafeBytes { Layout($0) }.map { layout in
-            RecordDetail(
-                key: StoreKey(bytes[layout.key].array),
-                variant: layout.variant.isEmpty ? StoreKey([]) : StoreKey(bytes[layout.variant].array),
-                tags: layout.tags,
-                metadata: bytes[layout.metadata]
-            )
+            RecordDetail(layout, of: StoreKey(bytes[layout.key].array), in: bytes, from: 0)
         }
     }
 

@@ -67,6 +67,9 @@ enum SegmentTable {
         var fileSize: Int { tableOffset + tableLength + footerSize }
     }
 
+    /// What is in a table, and where it is.
+    typealias Contents = (rows: [TableRow], blobs: [BlobRow], footer: Footer)
+
     /// The size of table and footer together for this many rows.
     static func size(rows: Int, blobs: Int) -> Int {
         rows * TableRow.size + blobs * BlobRow.size + footerSize
@@ -143,6 +146,21 @@ enum SegmentTable {
                 segment: segment
             )
         }
+    }
+
+    /// The table at the end of the file of a segment, which has this size; nil if none is intact.
+    static func read(
+        _ file: OpenFile,
+        size: Int,
+        segment: UInt64,
+        files: any FileSystem,
+        seed: UInt64
+    ) throws(FileSystemError) -> Contents? {
+        guard size >= SegmentHeader.size + footerSize else { return nil }
+        let last = try files.read(file, from: size - footerSize, count: footerSize)
+        guard let footer = footer(last, segment: segment, seed: seed), footer.fileSize == size else { return nil }
+        let bytes = try files.read(file, from: footer.tableOffset, count: footer.tableLength)
+        return decode(bytes, footer: footer, seed: seed).map { ($0.rows, $0.blobs, footer) }
     }
 
     /// The sorted rows in `bytes`, which begin at the table; nil unless the checksum is right and each row is possible: sorted, of

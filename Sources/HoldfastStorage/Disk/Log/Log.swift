@@ -21,7 +21,8 @@ final class Log: Sendable {
     private let orders: SequenceAllocator
     private let threads: IOThreads
     private let health: StoreHealth
-    private let lastTable = Mutex<CachedTable?>(nil)
+    /// The table that was read last, by its segment's number: it is needed several times before its segment is reclaimed.
+    private let lastTable = Mutex<(number: UInt64, table: SegmentTable.Contents)?>(nil)
     /// Whether the sync thread has an order that it has not started.
     private let isSyncOrdered = Atomic<Bool>(false)
 
@@ -41,21 +42,22 @@ final class Log: Sendable {
         state.withLock { question($0) }
     }
 
+    /// Changes what the log knows, and nothing on the disk.
+    func change<Value: Sendable>(_ body: (inout LogState) -> Value) -> Value {
+        state.withLock { body(&$0) }
+    }
+
     /// See ``LogState/reserve(_:length:hasBlob:hasClaim:)``.
-    func reserve(_ destination: LogState.Destination, length: Int, hasBlob: Bool, hasClaim: Bool = false) -> LogState
-        .Reservation?
-    {
-        state.withLock { $0.reserve(destination, length: length, hasBlob: hasBlob, hasClaim: hasClaim) }
+    func reserve(_ request: LogState.Request, hasClaim: Bool = false) -> LogState.Reservation? {
+        state.withLock {
+            $0.reserve(request.destination, length: request.length, hasBlob: request.hasBlob, hasClaim: hasClaim)
+        }
     }
 
     /// Records that a reserved record is written (`row`), or will not be (nil); a segment that is then full gets its table soon.
     func finish(_ place: LogState.Reservation, row: TableRow?, blob: BlobRow?) {
-        if finishOne(place, row: row, blob: blob) { threads.later(.changes) { [self] in sealFull() } }
-    }
-
-    /// The same, but the caller handles a segment that is then full.
-    func finishOne(_ place: LogState.Reservation, row: TableRow?, blob: BlobRow?) -> Bool {
-        state.withLock { $0.finish(place, row: row, blob: blob) }
+        let isFull = state.withLock { $0.finish(place, row: row, blob: blob) }
+        if isFull { threads.later(.changes) { [self] in sealFull() } }
     }
 
     /// Reserves the room of a destination for the caller whose turn it is; false if there is not enough.
@@ -66,16 +68,6 @@ final class Log: Sendable {
             log.isReserved[destination.rawValue] = true
             return true
         }
-    }
-
-    /// Lets everyone reserve again.
-    func releaseClaim(_ destination: LogState.Destination) {
-        state.withLock { $0.isReserved[destination.rawValue] = false }
-    }
-
-    /// Reserves no more places.
-    func endPlaces() {
-        state.withLock { $0.isClosed = true }
     }
 
     // MARK: Segments, on the thread of changes
@@ -121,16 +113,6 @@ final class Log: Sendable {
             if !discard(spare) { state.withLock { $0.carriedSpare = spare } }
             noteRoomAhead()
         }
-    }
-
-    /// Sets what determines the next victim.
-    func setPreference(window: Double, isMainDead: Bool, isMainRequired: Bool) {
-        state.withLock { ($0.window, $0.isMainDead, $0.isMainRequired) = (window, isMainDead, isMainRequired) }
-    }
-
-    /// Records that a segment could not be reclaimed, so that another is tried next time.
-    func stuck(_ segment: Segment, isUnreadable: Bool = false) {
-        state.withLock { $0.stuck(segment, isUnreadable: isUnreadable) }
     }
 
     /// Makes a segment the open one of a destination.
@@ -264,13 +246,7 @@ final class Log: Sendable {
         let cuts = isCut || spared > geometry.segmentSize / 16
         let offset = cuts ? full.tail : (segment.size - tableSize) & ~15
         let size = offset + tableSize
-        let table = SegmentTable.encode(
-            rows: full.rows,
-            blobs: full.blobs,
-            segment: segment.number,
-            tableOffset: offset,
-            seed: seed
-        )
+        let table = full.table(at: offset, seed: seed)
         var isWritten = false
         do {
             try files.write(ByteChunk(table), to: segment.file.open, at: offset)
@@ -292,8 +268,7 @@ final class Log: Sendable {
                     segment: segment,
                     blobBytes: full.blobBytes,
                     blobCount: full.blobs.count,
-                    rows: isWritten ? nil : full.rows,
-                    blobs: isWritten ? nil : full.blobs,
+                    unwritten: isWritten ? nil : full,
                     isSyncDue: true
                 )
             )
@@ -334,14 +309,19 @@ final class Log: Sendable {
         } else if try keepForReclaimer(victim.segment) {
             return nil
         }
-        try health.checked(try manifest.note(victim.segment.number, is: .idle))
-        try health.checked(try files.removeIfThere(layout.segment(victim.segment.number)))
+        try health.checked(try remove(victim.segment))
         health.succeeded()
-        // A remaining row only says that the file may be gone.
-        try? manifest.remove(victim.segment.number)
-        forget(victim.segment)
-        victim.segment.file.unlinked()
         return nil
+    }
+
+    /// Removes a segment that holds nothing of use, and its file.
+    private func remove(_ segment: Segment) throws(FileSystemError) {
+        try manifest.note(segment.number, is: .idle)
+        try files.removeIfThere(layout.segment(segment.number))
+        // A remaining row only says that the file may be gone.
+        try? manifest.remove(segment.number)
+        forget(segment)
+        segment.file.unlinked()
     }
 
     /// Keeps the file of a segment for records that will be carried, if none is kept yet: a new file costs more than a reused one.
@@ -406,25 +386,16 @@ final class Log: Sendable {
     }
 
     /// Removes an empty segment; false if the device refuses.
-    func discard(_ segment: Segment) -> Bool {
-        guard (try? manifest.note(segment.number, is: .idle)) != nil,
-            (try? files.removeIfThere(layout.segment(segment.number))) != nil
-        else { return false }
-        // A remaining row only says that the file may be gone.
-        try? manifest.remove(segment.number)
-        slots.free(segment.slot)
-        segment.file.unlinked()
-        return true
-    }
+    func discard(_ segment: Segment) -> Bool { (try? remove(segment)) != nil }
 
     /// The table of a segment, or the rows in memory if it has none.
     func table(of sealed: LogState.Sealed) throws(StoreError) -> (rows: [TableRow], blobs: [BlobRow]) {
-        if let rows = sealed.rows { return (rows, sealed.blobs ?? []) }
+        if let unwritten = sealed.unwritten { return (unwritten.rows, unwritten.blobs) }
         if let kept = lastTable.withLock({ $0 }), kept.number == sealed.segment.number {
-            return (kept.rows, kept.blobs)
+            return (kept.table.rows, kept.table.blobs)
         }
-        let table = try SegmentFileReader(files: files, seed: seed).table(of: sealed.segment)
-        lastTable.withLock { $0 = CachedTable(number: sealed.segment.number, rows: table.rows, blobs: table.blobs) }
+        let table = try sealed.segment.table(from: files, seed: seed)
+        lastTable.withLock { $0 = (sealed.segment.number, table) }
         return (table.rows, table.blobs)
     }
 
@@ -478,13 +449,7 @@ final class Log: Sendable {
         close(LogState.Destination.allCases, isCut: true)
         var isComplete = true
         for spare in state.withLock({ [$0.spare.take(), $0.carriedSpare.take()].compactMap { $0 } }) {
-            slots.free(spare.slot)
-            if (try? files.removeIfThere(layout.segment(spare.number))) != nil {
-                try? manifest.remove(spare.number)
-            } else {
-                isComplete = false
-            }
-            spare.file.unlinked()
+            isComplete = discard(spare) && isComplete
         }
         let isDurable = (try? sync()) != nil
         // After a clean close, a segment without a table would be taken for a damaged one.
@@ -498,11 +463,4 @@ final class Log: Sendable {
         // The list before the clean mark: a list that is older than the mark contains segments that are not there.
         try manifest.sync()
     }
-}
-
-/// The table that was read last: it is needed several times before its segment is reclaimed.
-struct CachedTable: Sendable {
-    let number: UInt64
-    let rows: [TableRow]
-    let blobs: [BlobRow]
 }

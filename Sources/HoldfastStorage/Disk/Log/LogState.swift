@@ -18,6 +18,11 @@ struct LogState: Sendable {
         /// Rows and blob rows that the table must have room for.
         var promisedRows = 0
         var promisedBlobs = 0
+
+        /// Its table, to be written at an offset.
+        func table(at offset: Int, seed: UInt64) -> [UInt8] {
+            SegmentTable.encode(rows: rows, blobs: blobs, segment: segment.number, tableOffset: offset, seed: seed)
+        }
     }
 
     /// A segment that has its table.
@@ -26,9 +31,8 @@ struct LogState: Sendable {
         var blobBytes: Int
         /// How many blobs ``blobBytes`` belong to.
         var blobCount: Int
-        /// The rows of the table, if it could not be written.
-        var rows: [TableRow]?
-        var blobs: [BlobRow]?
+        /// What the table should contain, if it could not be written.
+        var unwritten: Open?
         var isSynced = false
         /// Whether it waits for the sync thread.
         var isSyncDue = false
@@ -55,7 +59,6 @@ struct LogState: Sendable {
         let segment: Segment
         let offset: Int
         let length: Int
-        let hasBlob: Bool
         /// The highest segment number at that time.
         let horizon: UInt64
 
@@ -129,7 +132,6 @@ struct LogState: Sendable {
             segment: open[index][0].segment,
             offset: tail,
             length: length,
-            hasBlob: hasBlob,
             horizon: highestNumber
         )
     }
@@ -252,20 +254,13 @@ struct LogState: Sendable {
     }
 
     /// Whether a sealed segment has no table because it could not be written.
-    var hasUnwrittenTables: Bool { sealed.joined().contains { $0.rows != nil } }
+    var hasUnwrittenTables: Bool { sealed.joined().contains { $0.unwritten != nil } }
 
     /// Takes the segments whose table could not be written, for another try.
     mutating func takeUnwrittenTables() -> [Open] {
         guard hasUnwrittenTables else { return [] }
-        let found = sealed.joined().filter { $0.rows != nil }
-        for kind in sealed.indices { sealed[kind].removeAll { $0.rows != nil } }
-        return found.map { sealed in
-            let rows = sealed.rows ?? []
-            let tail = rows.reduce(SegmentHeader.size) { max($0, (Int($1.place) + Int($1.units)) * Geometry.unit) }
-            var open = Open(segment: sealed.segment, tail: tail)
-            (open.rows, open.blobs, open.blobBytes) = (rows, sealed.blobs ?? [], sealed.blobBytes)
-            return open
-        }
+        defer { for kind in sealed.indices { sealed[kind].removeAll { $0.unwritten != nil } } }
+        return sealed.joined().compactMap(\.unwritten)
     }
 
     /// Adds a segment that has its table; by number, since that is the order of reclaiming.

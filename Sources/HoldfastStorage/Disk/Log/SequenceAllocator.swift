@@ -10,12 +10,6 @@ final class SequenceAllocator: Sendable {
         var marks: PurgeMarks
     }
 
-    /// What a purge marks as gone.
-    enum Mark: Sendable, Hashable {
-        case tag(UInt64)
-        case prefix([UInt8])
-    }
-
     private let state: Mutex<State>
     private let hashing: KeyHashing
     /// The last order issued, for reading without a lock.
@@ -65,15 +59,12 @@ final class SequenceAllocator: Sendable {
     /// Adds a mark under a new order.
     ///
     /// - Returns: the order; nil if there are too many marks.
-    func mark(_ what: Mark, horizon: () -> UInt64) -> (order: UInt64, horizon: UInt64)? {
+    func mark(_ what: PurgeMarks.Mark, horizon: () -> UInt64) -> (order: UInt64, horizon: UInt64)? {
         state.withLock { state in
             if state.marks.isFull { return nil }
             let order = advance(&state)
             let reach = horizon()
-            switch what {
-            case .tag(let hash): state.marks.add(tag: hash, order: order, horizon: reach)
-            case .prefix(let bytes): state.marks.add(prefix: bytes, order: order, horizon: reach)
-            }
+            state.marks.add(what, order: order, horizon: reach)
             newestMark.store(state.marks.newestOrder, ordering: .releasing)
             return (order, reach)
         }
@@ -100,6 +91,12 @@ final class SequenceAllocator: Sendable {
 ///
 /// Bounded: a caller that finds it full waits until the entries that the marks kill have been removed one by one.
 struct PurgeMarks: Sendable {
+    /// What a purge marks as gone: entries with a tag, by its hash, or those whose key begins with a prefix.
+    enum Mark: Sendable, Hashable {
+        case tag(UInt64)
+        case prefix([UInt8])
+    }
+
     /// The most marks kept by purges; recovery may restore more.
     static let bound = 8_192
     /// From this many marks on, the entries they kill are removed in the background.
@@ -124,9 +121,6 @@ struct PurgeMarks: Sendable {
     /// them is not there yet.
     private(set) var droppedOrder: UInt64 = 0
 
-    /// No marks.
-    init() {}
-
     /// How many marks there are.
     var count: Int { tags.count + prefixes.count }
 
@@ -136,16 +130,14 @@ struct PurgeMarks: Sendable {
     /// Whether there are many.
     var isCrowded: Bool { count >= Self.crowd || prefixBytes >= Self.prefixBound / 2 }
 
-    /// Adds a mark; of the same tag, the newer one covers both.
-    mutating func add(tag: UInt64, order: UInt64, horizon: UInt64) {
-        Self.extend(&tags[tag], order: order, horizon: horizon)
-        newestOrder = max(newestOrder, order)
-    }
-
-    /// Adds a mark; of the same prefix, the newer one covers both.
-    mutating func add(prefix: [UInt8], order: UInt64, horizon: UInt64) {
-        if prefixes[prefix] == nil { prefixBytes += prefix.count }
-        Self.extend(&prefixes[prefix], order: order, horizon: horizon)
+    /// Adds a mark; of the same tag or prefix, the newer one covers both.
+    mutating func add(_ mark: Mark, order: UInt64, horizon: UInt64) {
+        switch mark {
+        case .tag(let hash): Self.extend(&tags[hash], order: order, horizon: horizon)
+        case .prefix(let bytes):
+            if prefixes[bytes] == nil { prefixBytes += bytes.count }
+            Self.extend(&prefixes[bytes], order: order, horizon: horizon)
+        }
         newestOrder = max(newestOrder, order)
     }
 
@@ -160,11 +152,6 @@ struct PurgeMarks: Sendable {
             }
         }
         return prefixes.contains { prefix, reach in order < reach.order && key.hasPrefix(prefix) }
-    }
-
-    /// Whether this is the newest mark of its tag; an older one need not be carried forward.
-    func isNewest(tag: UInt64, order: UInt64) -> Bool {
-        tags[tag].map { order >= $0.order } ?? true
     }
 
     /// Drops the marks that no segment needs any more; `lowest` is the lowest number of the segments on the disk.

@@ -3,13 +3,6 @@
 
 internal import Synchronization
 
-/// The limits that the opener of a store may set, in bytes; nil: the default.
-struct SpaceLimits: Sendable, Hashable {
-    var entry: Int?
-    var uncommitted: Int?
-    var held: Int?
-}
-
 /// How the capacity of a store is divided; see "Room" in `docs/disk-format.md`.
 struct SpaceBudget: Sendable, Hashable {
     /// The bytes of everything except segments and blobs: FORMAT with a list of this many rows, lock, directories.
@@ -38,8 +31,8 @@ struct SpaceBudget: Sendable, Hashable {
     /// The limit for one entry, including keys and description.
     let entry: Int
 
-    /// The shares of a capacity.
-    init(geometry: Geometry, limits: SpaceLimits = SpaceLimits()) {
+    /// The shares of a capacity; without an `entrySize`, that of the largest entry follows from it.
+    init(geometry: Geometry, entrySize: Int? = nil, options: StoreOptions = StoreOptions()) {
         capacity = geometry.capacity
         segmentSize = geometry.segmentSize
         overhead = Self.overhead(rows: Self.rows(geometry: geometry))
@@ -48,19 +41,14 @@ struct SpaceBudget: Sendable, Hashable {
         pinned = min(geometry.capacity / 2, usable / 2)
         let share = min(geometry.capacity / 4, usable / 8 * 3)
         // What fits into an empty store, with the trailers of its chunks; a longer body would evict everything and fail.
-        entry = max(0, min(limits.entry ?? share, usable - usable / 2_048 - 4 * Geometry.page))
-        uncommitted = max(limits.uncommitted ?? share, entry)
-        held = max(0, limits.held ?? min(geometry.capacity / 8, usable / 8))
+        entry = max(0, min(entrySize ?? share, usable - usable / 2_048 - 4 * Geometry.page))
+        uncommitted = max(options.maximumUncommittedBytes ?? share, entry)
+        held = max(0, options.maximumHeldBytes ?? min(geometry.capacity / 8, usable / 8))
         slack = min(geometry.segmentSize, geometry.capacity / geometry.segmentSize * (Geometry.page + 128))
     }
 
-    private init(capacity: Int) {
-        (self.capacity, segmentSize, pinned, uncommitted, held, slack, entry) = (capacity, 0, 0, 0, 0, 0, 0)
-        overhead = 0
-    }
-
     /// For a reader, which writes nothing.
-    static let none = SpaceBudget(capacity: .max)
+    static let none = SpaceBudget(geometry: Geometry(capacity: .max))
 
     /// What tombstones and marks may take of ``reserve`` if callers have no room.
     var lent: Int { segmentSize / 16 }
@@ -226,46 +214,52 @@ extension Int {
 /// It changes together with the rows, under the lock of their shard, so that it never differs from them.
 final class PinRegistry: Sendable {
     private struct State {
-        var weights: [EntryIdentity: Int]
-        var sum: Int
+        /// By shard.
+        var weights = [[EntryIdentity: Int]](repeating: [:], count: ShardedIndex.count)
+        var sum = 0
+
+        /// The weight of an entry; nil if it is not pinned.
+        subscript(identity: EntryIdentity) -> Int? {
+            get { weights[ShardedIndex.number(of: identity.primary)][identity] }
+            set {
+                sum += (newValue ?? 0) - (self[identity] ?? 0)
+                weights[ShardedIndex.number(of: identity.primary)][identity] = newValue
+            }
+        }
     }
 
     private let capacity: Int
-    private let state: Mutex<State>
+    private let state = Mutex(State())
 
-    init(capacity: Int) {
-        self.capacity = capacity
-        state = Mutex(State(weights: [:], sum: 0))
-    }
+    init(capacity: Int) { self.capacity = capacity }
 
     /// All pinned entries.
-    var identities: [EntryIdentity] { state.withLock { Array($0.weights.keys) } }
+    var identities: [EntryIdentity] { state.withLock { $0.weights.flatMap(\.keys) } }
     /// The total weight of all pinned entries.
     var sum: Int { state.withLock { $0.sum } }
 
-    /// Whether there is room for one more entry of this weight.
-    func hasRoom(_ weight: Int) -> Bool { state.withLock { weight <= capacity - $0.sum } }
+    /// Whether there is room for an entry of this weight, which replaces the one that it has.
+    func hasRoom(for identity: EntryIdentity, weight: Int) -> Bool {
+        state.withLock { weight <= capacity - $0.sum + ($0[identity] ?? 0) }
+    }
 
     /// Pins an entry of this weight, or changes its weight; false if there is no room for it.
     func pin(_ identity: EntryIdentity, weight: Int) -> Bool {
         state.withLock { state in
-            let others = state.sum - (state.weights[identity] ?? 0)
-            guard weight <= capacity - others else { return false }
-            state.weights[identity] = weight
-            state.sum = others + weight
+            guard weight <= capacity - state.sum + (state[identity] ?? 0) else { return false }
+            state[identity] = weight
             return true
         }
     }
 
     /// Unpins an entry.
-    func release(_ identity: EntryIdentity) {
-        state.withLock { state in
-            state.sum -= state.weights.removeValue(forKey: identity) ?? 0
-        }
-    }
+    func release(_ identity: EntryIdentity) { state.withLock { $0[identity] = nil } }
 
     /// Unpins every entry of a shard.
     func releaseAll(ofShard number: Int) {
-        for identity in identities where ShardedIndex.number(of: identity.primary) == number { release(identity) }
+        state.withLock { state in
+            state.sum -= state.weights[number].values.reduce(0, +)
+            state.weights[number] = [:]
+        }
     }
 }

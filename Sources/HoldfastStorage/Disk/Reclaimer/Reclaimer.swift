@@ -6,8 +6,6 @@ internal import Synchronization
 /// Reclaiming is eviction: the oldest segment is read once, the entries that ``RetentionPolicy`` chooses are carried forward to
 /// the main log, and the rest is gone with the file. Every method here is for the thread of changes.
 final class Reclaimer: Sendable {
-    private let files: any FileSystem
-    private let seed: UInt64
     private let index: ShardedIndex
     private let orders: SequenceAllocator
     private let log: Log
@@ -19,8 +17,7 @@ final class Reclaimer: Sendable {
     private let policy: Mutex<RetentionPolicy>
 
     init(_ opened: OpenedStore, log: Log, remover: Remover, lookup: Lookup) {
-        (files, index, orders, blobs) = (opened.files, opened.index, opened.orders, opened.blobs)
-        (health, seed) = (opened.health, log.seed)
+        (index, orders, blobs, health) = (opened.index, opened.orders, opened.blobs, opened.health)
         (self.log, self.remover, self.lookup) = (log, remover, lookup)
         policy = Mutex(RetentionPolicy(capacity: log.geometry.capacity, segmentSize: log.geometry.segmentSize))
     }
@@ -41,11 +38,12 @@ final class Reclaimer: Sendable {
         log.sealFull()
         awaitRetired()
         let main = log.ask { $0.oldest(.main) }.flatMap(contents)
-        log.setPreference(
-            window: lookup.tuner.share,
-            isMainDead: main?.isMostlyDead ?? false,
-            isMainRequired: main?.isMostlyRequired ?? false
-        )
+        let window = lookup.tuner.share
+        log.change { log in
+            log.window = window
+            log.isMainDead = main?.isMostlyDead ?? false
+            log.isMainRequired = main?.isMostlyRequired ?? false
+        }
         guard let victim = nextVictim(dropsUnpinned: dropsUnpinned, isDeviceFull: isDeviceFull) else {
             throw StoreError.noSpace
         }
@@ -82,7 +80,7 @@ final class Reclaimer: Sendable {
         if sealed.isUnreadable { return nil }
         if let table = try? log.table(of: sealed) { return table }
         health.counters.failures.add(1, ordering: .relaxed)
-        log.stuck(sealed.segment, isUnreadable: true)
+        log.change { $0.stuck(sealed.segment, isUnreadable: true) }
         return nil
     }
 
@@ -209,7 +207,7 @@ final class Reclaimer: Sendable {
         do throws(StoreError) {
             return try reclaimAll(of: victim, mode: mode, recyclingFor: kind)
         } catch {
-            log.stuck(victim.segment)
+            log.change { $0.stuck(victim.segment) }
             throw error
         }
     }
@@ -276,7 +274,7 @@ final class Reclaimer: Sendable {
 
     /// Which records of a segment are worth carrying, by their places.
     private func selected(_ rows: [TableRow], blobs: [UInt32: BlobRow], of segment: Segment) -> Set<UInt32> {
-        var random = PolicyRandom(seed: seed ^ segment.number)
+        var random = PolicyRandom(seed: log.seed ^ segment.number)
         let bar = bar(using: &random)
         var places: [UInt32] = []
         var candidates: [RetentionPolicy.Candidate] = []
@@ -381,7 +379,7 @@ final class Reclaimer: Sendable {
         pass: inout Pass
     ) throws(StoreError) -> Bool {
         let found: Lookup.RecordRead
-        if let source = pass.window.record(of: current, in: pass.segment, files: files, seed: seed) {
+        if let source = pass.window.record(of: current, in: pass.segment, files: log.files, seed: log.seed) {
             found = .record(source)
         } else {
             do throws(StoreError) {
@@ -401,6 +399,7 @@ final class Reclaimer: Sendable {
         }
         let shard = index.shard(of: row.primary)
         let length = source.header.recordLength
+        let request = LogState.Request(destination: .carried, length: length, hasBlob: current.hasBlob)
         var place: LogState.Reservation?
         for attempt in 0..<2 {
             let isThere = shard.state.withLock { shard -> Bool in
@@ -408,7 +407,7 @@ final class Reclaimer: Sendable {
                     return false
                 }
                 // Under the shard's lock, so that the horizon of a later tombstone covers the copy.
-                place = log.reserve(.carried, length: length, hasBlob: current.hasBlob)
+                place = log.reserve(request)
                 return true
             }
             if !isThere { return true }
@@ -435,7 +434,7 @@ final class Reclaimer: Sendable {
                 throw error
             }
         }
-        pass.copies.append(source, at: place, for: current, row: row, seed: seed)
+        pass.copies.append(source, at: place, for: current, row: row, seed: log.seed)
         return true
     }
 
@@ -452,7 +451,7 @@ final class Reclaimer: Sendable {
         copies = CopiedRecords()
         var failure: StoreError?
         do {
-            try files.write(ByteChunk(gathered.bytes), to: first.place.segment.file.open, at: first.place.offset)
+            try log.files.write(ByteChunk(gathered.bytes), to: first.place.segment.file.open, at: first.place.offset)
         } catch {
             failure = health.failed(error)
         }
@@ -469,11 +468,10 @@ final class Reclaimer: Sendable {
             }
             var copy = item.row
             copy.place = unit
-            let isLast = log.finishOne(
-                item.place,
-                row: failure == nil ? copy : nil,
-                blob: failure == nil ? item.blob : nil
-            )
+            let isWritten = failure == nil
+            let isLast = log.change { log in
+                log.finish(item.place, row: isWritten ? copy : nil, blob: isWritten ? item.blob : nil)
+            }
             wantsTable = wantsTable || isLast
         }
         if wantsTable { log.sealFull() }
@@ -487,8 +485,8 @@ final class Reclaimer: Sendable {
         horizon: TombstoneHorizon
     ) throws(StoreError) {
         let (offset, count) = (Int(row.place) * Geometry.unit, Int(row.units) * Geometry.unit)
-        let bytes = try health.checked(try files.read(segment.file.open, from: offset, count: count))
-        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
+        let bytes = try health.checked(try log.files.read(segment.file.open, from: offset, count: count))
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: log.seed) }
         guard let header, header.kind == row.kind, header.order == row.order, header.segment == segment.number else {
             if row.kind != .prefixMark {
                 // Its row says all that counts.
@@ -502,17 +500,18 @@ final class Reclaimer: Sendable {
             return
         }
         guard horizon.carries(header.horizon) else { return }
-        var place = log.reserve(.carried, length: header.recordLength, hasBlob: false)
+        let request = LogState.Request(destination: .carried, length: header.recordLength, hasBlob: false)
+        var place = log.reserve(request)
         if place == nil {
             try log.openCarried()
-            place = log.reserve(.carried, length: header.recordLength, hasBlob: false)
+            place = log.reserve(request)
         }
         guard let place else { throw StoreError.noSpace }
         var copy = Array(bytes.prefix(header.recordLength))
-        RecordHeader.restamp(&copy, segment: place.segment.number, seed: seed)
+        RecordHeader.restamp(&copy, segment: place.segment.number, seed: log.seed)
         var copied: TableRow?
         defer { log.finish(place, row: copied, blob: nil) }
-        try health.checked(try files.write(ByteChunk(copy), to: place.segment.file.open, at: place.offset))
+        try health.checked(try log.files.write(ByteChunk(copy), to: place.segment.file.open, at: place.offset))
         copied = row
         copied?.place = place.unit
     }

@@ -35,7 +35,7 @@ final class SpaceAllocator: Sendable {
         log.sealFull()
         // Another caller may have made room meanwhile.
         let isThere = log.claim(request)
-        defer { log.releaseClaim(request.destination) }
+        defer { log.change { $0.isReserved[request.destination.rawValue] = false } }
         if !isThere { try makeRoom(request.destination) }
         defer {
             if !isThere {
@@ -129,20 +129,20 @@ final class SpaceAllocator: Sendable {
         blobs.retryLeftovers()
         remover.removePendingBlobs()
         var search = ReclaimAttempts(segments: log.ask { $0.count })
-        var hasPendingTombstones = isDeviceFull
-        while hasPendingTombstones || !log.quota.hasRoom(bytes, for: .caller) {
+        var mustFree = isDeviceFull
+        while mustFree || !log.quota.hasRoom(bytes, for: .caller) {
             if log.discardSpare() {
-                hasPendingTombstones = false
+                mustFree = false
                 continue
             }
-            if !hasPendingTombstones,
+            if !mustFree,
                 let refusal = log.quota.refusal(wanted: bytes, pinned: pins.sum, read: blobs.readBytes)
             {
                 throw refusal
             }
-            if hasPendingTombstones, log.ask({ $0.victim == nil }) { throw StoreError.noSpace }
-            _ = try search.next(reclaimer, recyclingFor: nil, isDeviceFull: hasPendingTombstones)
-            hasPendingTombstones = false
+            if mustFree, log.ask({ $0.victim == nil }) { throw StoreError.noSpace }
+            _ = try search.next(reclaimer, recyclingFor: nil, isDeviceFull: mustFree)
+            mustFree = false
             remover.removePendingBlobs()
         }
     }

@@ -6,26 +6,16 @@ struct RecoveredStore: Sendable {
     /// A live segment.
     struct Segment: Sendable {
         let number: UInt64
-        let kind: LogKind
-        /// The random number in its header, or in the list if the header is damaged.
-        let identity: UInt64
-        /// The size of its file in bytes.
-        let fileSize: Int
-        /// The highest order in it, 0 without records.
-        let highestOrder: UInt64
-        /// Whether it ends with an intact table.
-        let isSealed: Bool
-        /// Where its table begins, or, if it has none, where it belongs: after the last record.
-        let tail: Int
-        /// Its sorted records if it is not sealed, so that it can be sealed; empty if it is.
-        let rows: [TableRow]
-        /// The blobs of ``rows``.
-        let blobRows: [BlobRow]
-        /// Whether part of it is damaged: reclaim it early, since each opening finds that again.
-        let isDamaged: Bool
+        /// Its row in the list; nil if it is not listed.
+        let row: SegmentRow?
+        /// What is in its file; in the end, without the rows of a table.
+        var content: SegmentReader.Content
         /// The bytes of the blob files that its entries name, and how many there are.
         var blobBytes = 0
         var blobCount = 0
+
+        /// The random number in its header, or in the list if the header is damaged.
+        var identity: UInt64 { content.identity ?? row?.identity ?? 0 }
     }
 
     /// A file with nothing that counts.
@@ -46,8 +36,6 @@ struct RecoveredStore: Sendable {
 
     /// By ascending number; a segment's slot is its position.
     var segments: [Segment] = []
-    /// Entries installed.
-    var entries = 0
     /// The bytes of the blob files that entries name, in whole blocks.
     var blobBlocks = 0
     var marks = PurgeMarks()
@@ -89,16 +77,6 @@ struct Recovery: Sendable {
     /// What was found so far.
     private(set) var store = RecoveredStore()
 
-    init(
-        layout: StoreLayout,
-        files: any FileSystem,
-        manifest: FormatFile,
-        seal: (any StoreSeal)? = nil,
-        isHeld: Bool = false
-    ) {
-        (self.layout, self.files, self.manifest, self.seal, self.isHeld) = (layout, files, manifest, seal, isHeld)
-    }
-
     /// Numbers from here on are not from a store: at a million segments a second, it would take two years to get there.
     static let numberLimit: UInt64 = 1 << 46
 
@@ -135,15 +113,19 @@ struct Recovery: Sendable {
         let runs = segments.enumerated().map { slot, segment in
             RecoveryMerge.Run(slot: UInt16(truncatingIfNeeded: slot), rows: segment.content.rows)
         }
-        store.segments = segments.map(Self.segment)
-        for mark in segments.flatMap(\.content.marks) { Self.add(mark, to: &store.marks) }
+        for mark in segments.flatMap(\.content.marks) {
+            store.marks.add(mark.what, order: mark.order, horizon: mark.horizon)
+        }
         var decisions = BlobDecisions(sizes: blobs, segments: segments.map(\.content.blobs), isClean: format.isClean)
         let numbers = segments.flatMap { $0.content.blobs.map(\.number) } + Array(blobs.keys)
         store.nextBlob = (numbers.filter { $0 < Self.numberLimit }.max() ?? 0) + 1
-        segments = []
+        // Those of a segment without a table are needed to write it.
+        for index in segments.indices where segments[index].content.isSealed {
+            (segments[index].content.rows, segments[index].content.blobs) = ([], [])
+        }
+        store.segments = segments
         try RecoveryMerge(runs).forEachShard { shard, winners throws(StoreError) in
             let rows = winners.compactMap { decisions.decide($0, store: &store) }
-            store.entries += rows.count
             try install(shard, rows)
         }
         for (number, size) in blobs {
@@ -166,14 +148,6 @@ struct Recovery: Sendable {
         var content: SegmentReader.Content?
     }
 
-    /// A segment that counts.
-    private struct Numbered: Sendable {
-        let number: UInt64
-        /// Its row in the list; nil if it is not listed.
-        let row: SegmentRow?
-        var content: SegmentReader.Content
-    }
-
     private func readSegments() throws(FileSystemError) -> [FoundFile] {
         let reader = SegmentReader(files: files, format: format, seal: seal)
         var found: [FoundFile] = []
@@ -192,10 +166,10 @@ struct Recovery: Sendable {
     /// A segment is listed once it has its header and its name; it is listed as idle until it gets records, and again when its file
     /// is about to be removed. So after a kill at any instant, nothing is missing, and unlisted segments are empty; otherwise,
     /// files were lost, swapped or added, and entries that they killed may be back.
-    private mutating func compareWithList(_ found: [FoundFile]) -> [Numbered] {
+    private mutating func compareWithList(_ found: [FoundFile]) -> [RecoveredStore.Segment] {
         let listed = Dictionary(manifest.rows.values.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
         var missing = Set(listed.values.filter { $0.state != .idle }.map(\.number))
-        var segments: [Numbered] = []
+        var segments: [RecoveredStore.Segment] = []
         var (unlisted, strays, others) = (0, 0, 0)
         for file in found {
             let row = listed[file.number]
@@ -214,7 +188,7 @@ struct Recovery: Sendable {
                 }
                 strays += 1
             }
-            segments.append(Numbered(number: file.number, row: row, content: content))
+            segments.append(.init(number: file.number, row: row, content: content))
         }
         let highest = max(segments.last?.number ?? 0, listed.keys.max() ?? 0)
         store.nextSegment = highest == .max ? .max : highest + 1
@@ -232,7 +206,7 @@ struct Recovery: Sendable {
     }
 
     /// Distinguishes damage from the traces of a crash, and counts it.
-    private mutating func decideDamage(_ segments: inout [Numbered]) {
+    private mutating func decideDamage(_ segments: inout [RecoveredStore.Segment]) {
         for index in segments.indices where !isHeld && !segments[index].content.isSealed {
             // A file has its full size before its first record; sealing cuts it. One that had its table still has it.
             let hadTable =
@@ -250,7 +224,7 @@ struct Recovery: Sendable {
         store.damage.segments += segments.count { $0.content.isDamaged }
     }
 
-    private mutating func determineOrders(_ segments: [Numbered]) {
+    private mutating func determineOrders(_ segments: [RecoveredStore.Segment]) {
         let highest = segments.reduce(0) { max($0, $1.content.highestOrder) }
         let (next, overflow) = highest.addingReportingOverflow(1)
         store.nextOrder = max(format.nextOrder, format.suspectBefore, overflow ? .max : next, 1)
@@ -258,30 +232,6 @@ struct Recovery: Sendable {
         let identity = Array(files.bootIdentity.prefix(StoreFormat.bootIdentityLimit))
         let isSameBoot = !identity.isEmpty && identity == format.bootIdentity
         if store.damage.segments > 0 || !(format.isClean || isSameBoot) { store.suspectBefore = store.nextOrder }
-    }
-
-    private static func segment(_ numbered: Numbered) -> RecoveredStore.Segment {
-        let content = numbered.content
-        return RecoveredStore.Segment(
-            number: numbered.number,
-            kind: content.kind,
-            identity: content.identity ?? numbered.row?.identity ?? 0,
-            fileSize: content.fileSize,
-            highestOrder: content.highestOrder,
-            isSealed: content.isSealed,
-            tail: content.tail,
-            rows: content.isSealed ? [] : content.rows,
-            blobRows: content.isSealed ? [] : content.blobs,
-            isDamaged: content.isDamaged
-        )
-    }
-
-    private static func add(_ mark: SegmentReader.Mark, to marks: inout PurgeMarks) {
-        if mark.kind == .tagMark {
-            marks.add(tag: mark.tag, order: mark.order, horizon: mark.horizon)
-        } else {
-            marks.add(prefix: mark.prefix, order: mark.order, horizon: mark.horizon)
-        }
     }
 
     // MARK: Files

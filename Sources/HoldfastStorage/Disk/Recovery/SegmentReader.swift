@@ -15,10 +15,7 @@ struct SegmentReader: Sendable {
 
     /// A mark among the records.
     struct Mark: Sendable, Hashable {
-        let kind: RecordKind
-        /// The tag's hash.
-        let tag: UInt64
-        let prefix: [UInt8]
+        let what: PurgeMarks.Mark
         let order: UInt64
         let horizon: UInt64
     }
@@ -52,7 +49,9 @@ struct SegmentReader: Sendable {
         let file = try files.open(path, .read)
         defer { files.close(file) }
         let size = try files.size(of: file)
-        guard size > 0, let head = try bytes(file, offset: 0, count: SegmentHeader.size) else { return nil }
+        guard size > 0, let head = try readable(try files.read(file, from: 0, count: SegmentHeader.size)) else {
+            return nil
+        }
         let header = SegmentHeader.decode(head, seed: format.hashSeed)
         // An intact header with another number: the file was renamed and not begun.
         if let header, header.number != number || header.epoch < format.epoch { return nil }
@@ -69,10 +68,12 @@ struct SegmentReader: Sendable {
         return header != nil || !content.rows.isEmpty ? content : nil
     }
 
-    /// The bytes of a range; nil if the device cannot read them any more.
-    private func bytes(_ file: OpenFile, offset: Int, count: Int) throws(FileSystemError) -> [UInt8]? {
+    /// What a step reads; nil if the device cannot read it any more.
+    private func readable<Value>(
+        _ step: @autoclosure () throws(FileSystemError) -> Value?
+    ) throws(FileSystemError) -> Value? {
         do throws(FileSystemError) {
-            return try files.read(file, from: offset, count: count)
+            return try step()
         } catch {
             if error.errno == SystemNumber.damaged { return nil }
             throw error
@@ -86,13 +87,9 @@ struct SegmentReader: Sendable {
         number: UInt64,
         content: inout Content
     ) throws(FileSystemError) -> Bool {
-        let size = content.fileSize
-        guard size >= SegmentHeader.size + SegmentTable.footerSize,
-            let last = try bytes(file, offset: size - SegmentTable.footerSize, count: SegmentTable.footerSize),
-            let footer = SegmentTable.footer(last, segment: number, seed: format.hashSeed), footer.fileSize == size,
-            let table = try bytes(file, offset: footer.tableOffset, count: footer.tableLength),
-            let (rows, blobs) = SegmentTable.decode(table, footer: footer, seed: format.hashSeed)
-        else { return false }
+        let (size, seed) = (content.fileSize, format.hashSeed)
+        let table = try readable(try SegmentTable.read(file, size: size, segment: number, files: files, seed: seed))
+        guard let (rows, blobs, footer) = table else { return false }
         content.rows = rows
         content.blobs = blobs
         content.highestOrder = footer.highestOrder
@@ -110,8 +107,8 @@ struct SegmentReader: Sendable {
         number: UInt64,
         content: inout Content
     ) throws(FileSystemError) {
-        let unit = Geometry.unit
-        let record = try bytes(file, offset: Int(row.place) * unit, count: Int(row.units) * unit) ?? []
+        let (offset, count) = (Int(row.place) * Geometry.unit, Int(row.units) * Geometry.unit)
+        let record = try readable(try files.read(file, from: offset, count: count)) ?? []
         let (mark, isPassed) = record.withUnsafeBytes { bytes -> (Mark?, Bool) in
             guard let header = RecordHeader.decode(bytes, seed: format.hashSeed), header.segment == number,
                 header.kind == row.kind, header.order == row.order
@@ -123,8 +120,7 @@ struct SegmentReader: Sendable {
             content.marks.append(mark)
         } else if row.kind == .tagMark {
             // Everything except its horizon is in the table; without that, it is kept for as long as the store is open.
-            let horizon = UInt64.max
-            content.marks.append(Mark(kind: .tagMark, tag: row.primary, prefix: [], order: row.order, horizon: horizon))
+            content.marks.append(Mark(what: .tag(row.primary), order: row.order, horizon: .max))
             content.isDamaged = true
         } else {
             content.isDamaged = true
@@ -137,23 +133,18 @@ struct SegmentReader: Sendable {
 
     /// The mark in a record; nil for a prefix that was sealed with a key that is no longer known.
     private func mark(_ header: RecordHeader, bytes: UnsafeRawBufferPointer) -> Mark? {
-        var prefix: [UInt8] = []
+        var what = PurgeMarks.Mark.tag(header.primary)
         if header.kind == .prefixMark {
-            prefix = Array(bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength)))
+            var prefix = Array(bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength)))
             if header.keyID != 0 {
-                let context = SealedPart.detail(order: header.order).context
+                let context = SealedPart.detail(order: header.order)
                 let opened = try? seal?.open(ByteChunk(prefix), keyID: header.keyID, context: context)
                 guard let opened else { return nil }
                 prefix = opened
             }
+            what = .prefix(prefix)
         }
-        return Mark(
-            kind: header.kind,
-            tag: header.primary,
-            prefix: prefix,
-            order: header.order,
-            horizon: header.horizon
-        )
+        return Mark(what: what, order: header.order, horizon: header.horizon)
     }
 
     // MARK: Not sealed
@@ -166,7 +157,8 @@ struct SegmentReader: Sendable {
         while scan.position < end {
             let start = scan.position
             let count = min(Self.window, end - start)
-            guard let window = try bytes(file, offset: start, count: count), !window.isEmpty else {
+            let window = try readable(try files.read(file, from: start, count: count))
+            guard let window, !window.isEmpty else {
                 // One unreadable page ends the scan: everything after it is lost too.
                 content.isDamaged = true
                 break

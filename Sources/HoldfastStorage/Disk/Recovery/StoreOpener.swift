@@ -32,7 +32,8 @@ struct StoreOpener: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
     let capacity: Int
-    let limits: SpaceLimits
+    let maximumEntrySize: Int?
+    let options: StoreOptions
     let seal: (any StoreSeal)?
     let threads: IOThreads
 
@@ -74,15 +75,14 @@ struct StoreOpener: Sendable {
             (content.rows.keys.max() ?? 0) + 1
         )
         let begun = left.addingSaturated(found.blobBlocks).addingSaturated(SpaceBudget.overhead(rows: rows))
-        let used = found.segments.reduce(begun) {
-            $0.addingSaturated(SpaceQuota.blocks($1.fileSize))
-        }
+        let used = found.segments.reduce(begun) { $0.addingSaturated(SpaceQuota.blocks($1.content.fileSize)) }
         // Segments keep their size as long as it suits the capacity, so that their files can be reused.
         let keepsSize =
             content.format.segmentSize <= 2 * fresh.segmentSize
             && 2 * content.format.segmentSize >= fresh.segmentSize
         let geometry = keepsSize ? Geometry(capacity: capacity, segmentSize: content.format.segmentSize) : fresh
-        let quota = SpaceQuota(budget: SpaceBudget(geometry: geometry, limits: limits), used: used)
+        let budget = SpaceBudget(geometry: geometry, entrySize: maximumEntrySize, options: options)
+        let quota = SpaceQuota(budget: budget, used: used)
         // The last store kept that much free for carrying, so this is no more than it could use.
         quota.setCeiling(used.addingSaturated(2 * content.format.segmentSize))
         var log = LogState(segmentSize: geometry.segmentSize, capacity: geometry.capacity)
@@ -92,8 +92,6 @@ struct StoreOpener: Sendable {
             layout: layout,
             files: files,
             quota: quota,
-            seed: content.format.hashSeed,
-            epoch: content.format.epoch,
             geometry: geometry,
             manifest: opened.manifest
         )
@@ -112,10 +110,7 @@ struct StoreOpener: Sendable {
         try disk(try opened.manifest.replaceList(found.segments.map { segments.row($0) }))
         try segments.add(found.segments, slots: slots, to: &log)
         let kept = recovery.sweep(found.void)
-        quota.release(
-            found.void.reduce(0) { $0.addingSaturated(SpaceQuota.blocks($1.size)) }
-                - kept.reduce(0) { $0.addingSaturated(SpaceQuota.blocks($1.size)) }
-        )
+        quota.release(left - kept.reduce(opened.leftover) { $0.addingSaturated(SpaceQuota.blocks($1.size)) })
         segments.reopenNewest(&log)
         // Blobs take their numbers from the orders, so orders continue above both.
         let last = max(found.nextOrder, found.nextBlob) - 1
@@ -150,21 +145,21 @@ struct SegmentOpener {
     let layout: StoreLayout
     let files: any FileSystem
     let quota: SpaceQuota
-    let seed: UInt64
-    let epoch: UInt64
     let geometry: Geometry
     let manifest: Manifest
 
+    private var seed: UInt64 { manifest.content.format.hashSeed }
+
     /// The row of a segment in the list.
     func row(_ segment: RecoveredStore.Segment) -> SegmentRow {
-        SegmentRow(header(segment), state: segment.isSealed ? .sealed : .open)
+        SegmentRow(header(segment), state: segment.content.isSealed ? .sealed : .open)
     }
 
     private func header(_ segment: RecoveredStore.Segment) -> SegmentHeader {
         SegmentHeader(
-            kind: segment.kind,
+            kind: segment.content.kind,
             number: segment.number,
-            epoch: epoch,
+            epoch: manifest.content.format.epoch,
             createdOrder: 0,
             identity: segment.identity
         )
@@ -178,10 +173,11 @@ struct SegmentOpener {
         to log: inout LogState
     ) throws(StoreError) {
         for found in all {
+            let content = found.content
             guard let slot = slots.take() else { throw StoreError.noSpace }
             let file = SegmentFile(
                 try disk(try files.open(layout.segment(found.number), .readWrite)),
-                bytes: SpaceQuota.blocks(found.fileSize),
+                bytes: SpaceQuota.blocks(content.fileSize),
                 files: files,
                 quota: quota
             )
@@ -191,27 +187,22 @@ struct SegmentOpener {
                 segment: segment,
                 blobBytes: found.blobBytes,
                 blobCount: found.blobCount,
-                isSynced: true
+                isSynced: content.isSealed
             )
-            if !found.isSealed {
-                entry.isSynced = false
-                let table = SegmentTable.encode(
-                    rows: found.rows,
-                    blobs: found.blobRows,
-                    segment: found.number,
-                    tableOffset: found.tail,
-                    seed: seed
-                )
-                let size = found.tail + table.count
+            if !content.isSealed {
+                var open = LogState.Open(segment: segment, tail: content.tail)
+                (open.rows, open.blobs, open.blobBytes) = (content.rows, content.blobs, found.blobBytes)
+                let table = open.table(at: content.tail, seed: seed)
+                let size = content.tail + table.count
                 let growth = SpaceQuota.blocks(size) - segment.size
                 if growth <= 0 || quota.grant(growth, for: .reclaimer) {
-                    try disk(try files.write(ByteChunk(table), to: segment.file.open, at: found.tail))
+                    try disk(try files.write(ByteChunk(table), to: segment.file.open, at: content.tail))
                     try disk(try files.truncate(segment.file.open, to: size))
                     segment.file.resized(to: SpaceQuota.blocks(size))
                     if growth < 0 { quota.release(-growth) }
                     try disk(try manifest.note(segment.number, is: .sealed))
                 } else {
-                    (entry.rows, entry.blobs) = (found.rows, found.blobRows)
+                    entry.unwritten = open
                 }
             }
             log.enter(entry)
@@ -221,8 +212,9 @@ struct SegmentOpener {
     /// Continues in the newest segment of each log if it is far from full, so that many short runs leave few files.
     func reopenNewest(_ log: inout LogState) {
         for kind in LogKind.allCases {
-            guard let newest = log.newest(kind), newest.rows == nil, newest.segment.size < geometry.segmentSize / 2,
-                let table = try? SegmentFileReader(files: files, seed: seed).table(of: newest.segment)
+            guard let newest = log.newest(kind), newest.unwritten == nil,
+                newest.segment.size < geometry.segmentSize / 2,
+                let table = try? newest.segment.table(from: files, seed: seed)
             else { continue }
             let growth = geometry.segmentSize - newest.segment.size
             guard quota.grant(growth, for: .caller) else { continue }
@@ -236,7 +228,7 @@ struct SegmentOpener {
             }
             newest.segment.file.resized(to: geometry.segmentSize)
             log.remove(newest.segment)
-            var open = LogState.Open(segment: newest.segment, tail: table.offset)
+            var open = LogState.Open(segment: newest.segment, tail: table.footer.tableOffset)
             open.rows = table.rows
             open.blobs = table.blobs
             open.blobBytes = newest.blobBytes
@@ -247,30 +239,17 @@ struct SegmentOpener {
     }
 }
 
-/// Reads the table of a segment whose file is open.
-struct SegmentFileReader: Sendable {
-    let files: any FileSystem
-    let seed: UInt64
-
-    /// The contents of the table, and where it begins.
+extension Segment {
+    /// The contents of its table.
     ///
     /// - Throws: `.corrupt` if it is damaged.
-    func table(of segment: Segment) throws(StoreError) -> (rows: [TableRow], blobs: [BlobRow], offset: Int) {
-        let file = segment.file.open
-        let size = try disk(try files.size(of: file))
-        let start = max(0, size - SegmentTable.footerSize)
-        let last = try disk(try files.read(file, from: start, count: SegmentTable.footerSize))
-        guard let footer = SegmentTable.footer(last, segment: segment.number, seed: seed), footer.fileSize == size
-        else {
-            throw StoreError.damaged
+    func table(from files: any FileSystem, seed: UInt64) throws(StoreError) -> SegmentTable.Contents {
+        let size = try disk(try files.size(of: file.open))
+        let table = try disk(try SegmentTable.read(file.open, size: size, segment: number, files: files, seed: seed))
+        guard let table else {
+            let message = "The table of a segment is damaged; its entries stay until the store is opened again."
+            throw StoreError(.corrupt, message)
         }
-        let bytes = try disk(try files.read(file, from: footer.tableOffset, count: footer.tableLength))
-        guard let table = SegmentTable.decode(bytes, footer: footer, seed: seed) else { throw StoreError.damaged }
-        return (table.rows, table.blobs, footer.tableOffset)
+        return table
     }
-
-    private static let damaged = StoreError(
-        .corrupt,
-        "The table of a segment is damaged; its entries stay until the store is opened again."
-    )
 }

@@ -128,7 +128,7 @@ struct BlobReader: Sendable {
             throw StoreError(.sealed, "The body is sealed; open the store with the key it was sealed with.")
         }
         let isLast = shape.isWhole && index == shape.chunks - 1
-        let context = SealedPart.chunk(blob: shape.number, index: UInt64(clamping: index), isLast: isLast).context
+        let context = SealedPart.chunk(blob: shape.number, index: index, isLast: isLast)
         let plain = try seal.open(ByteChunk(copying: stored[0..<count]), keyID: keyID, context: context)
         guard plain.count == shape.plainCount(index) else { return false }
         part.copyBytes(from: plain)

@@ -62,12 +62,8 @@ final class DiskWriter: EntryWriter {
             guard draft.bodyLength + draft.overhead <= engine.writer.maximumEntrySize else {
                 throw engine.writer.tooLarge
             }
-            let stored = try await engine.writer.store(
-                draft,
-                isPinned: nil,
-                body: body,
-                purpose: .commit(writer: id, since: since)
-            )
+            let purpose = Writer.Purpose.commit(writer: id, since: since)
+            let stored = try await engine.writer.store(draft, body: body, purpose: purpose)
             guard let stored else { throw engine.writer.overtaken }
             isOver.store(true, ordering: .releasing)
             if draft.blob != nil { body.abandonUnlessKept() }
@@ -322,8 +318,7 @@ final class GrowingDiskBody: StoredBody {
         }
         let stored: ByteChunk
         if let seal = engine.lookup.seal {
-            let context = SealedPart.chunk(blob: number, index: UInt64(clamping: part.index), isLast: part.isLast)
-                .context
+            let context = SealedPart.chunk(blob: number, index: part.index, isLast: part.isLast)
             stored = ByteChunk(try seal.seal(part.plain, context: context))
         } else {
             stored = part.plain

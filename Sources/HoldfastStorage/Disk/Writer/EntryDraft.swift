@@ -21,6 +21,10 @@ struct EntryDraft: Sendable {
     var storedAt: StoreInstant
     /// The version that it keeps; nil: its order becomes its version.
     var version: UInt64?
+    /// Whether it is pinned; nil: like the entry that it replaces.
+    var isPinned: Bool?
+    /// The tags of the entry that it replaces: a mark of one of them applies to it too.
+    var tagsBefore: Set<String> = []
 
     /// The bytes of key, variant and description, as they count toward the size of an entry.
     var overhead: Int { RecordHeader.size + key.bytes.count + variant.bytes.count + description.byteCount }

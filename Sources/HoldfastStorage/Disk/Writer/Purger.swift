@@ -30,46 +30,34 @@ final class Purger: Sendable {
     ///
     /// - Returns: false if there are too many marks to take another.
     /// - Throws: `.noSpace`, the device's error. The mark applies even so, and is pending.
-    func mark(_ what: SequenceAllocator.Mark) throws(StoreError) -> Bool {
+    func mark(_ what: PurgeMarks.Mark) throws(StoreError) -> Bool {
         let marked = orders.mark(what) { log.ask { $0.highestNumber } }
-        guard let marked else { return false }
+        guard let (order, horizon) = marked else { return false }
         // From now on, it applies to every lookup; the rest makes it survive a crash.
-        let kind: RecordKind
-        var primary: UInt64 = 0
-        var detail = ByteChunk()
-        switch what {
-        case .tag(let hash): (kind, primary) = (.tagMark, hash)
-        case .prefix(let bytes): (kind, detail) = (.prefixMark, ByteChunk(bytes))
-        }
-        func reserve(_ claimed: LogState.Destination?) -> Remover.ReservedTombstone? {
-            remover.reserveTombstone(
-                kind,
-                order: marked.order,
-                primary: primary,
-                variant: 0,
-                detail: detail,
-                horizon: marked.horizon,
-                in: claimed ?? .main,
-                hasClaim: claimed != nil
-            )
-        }
-        var tombstone = reserve(nil)
+        let mark =
+            switch what {
+            case .tag(let hash): Tombstone(kind: .tagMark, order: order, primary: hash, variant: 0)
+            case .prefix(let bytes):
+                Tombstone(kind: .prefixMark, order: order, primary: 0, variant: 0, detail: ByteChunk(bytes))
+            }
+        var reserved = remover.reserve(mark, horizon: horizon, in: .main)
         var failure = StoreError.noSpace
-        if tombstone == nil {
-            let length = RecordHeader.size + detail.count + (lookup.seal?.overhead ?? 0)
-            let request = LogState.Request(destination: .main, length: length, hasBlob: false)
+        if reserved == nil {
+            let request = LogState.Request(destination: .main, length: remover.length(of: mark), hasBlob: false)
             do throws(StoreError) {
-                tombstone = try room.withRoomForRemoval(request) { reserve($0) }
+                reserved = try room.withRoomForRemoval(request) {
+                    remover.reserve(mark, horizon: horizon, in: $0, hasClaim: true)
+                }
             } catch {
                 failure = error
             }
         }
-        guard let tombstone else {
+        guard let reserved else {
             if failure.code == .closed { throw failure }
-            remover.postpone(.init(kind: kind, order: marked.order, primary: primary, variant: 0, detail: detail))
+            remover.postpone(mark)
             throw failure.unrecorded
         }
-        try remover.write(tombstone, mayPostpone: true)
+        try remover.write(reserved, mayPostpone: true)
         try removePinned()
         return true
     }
@@ -100,7 +88,7 @@ final class Purger: Sendable {
         var count = 0
         for (number, shard) in index.shards.enumerated() {
             count += shard.state.withLock { shard in
-                shard.writers.supersedeAll()
+                shard.writers.supersede { _ in true }
                 let rows = shard.table.count
                 shard.table.removeAll()
                 shard.uncertain.removeAll()

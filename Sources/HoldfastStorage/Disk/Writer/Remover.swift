@@ -6,8 +6,6 @@ internal import Synchronization
 /// Removal: rows leave the index under the same lock under which the place of their tombstone is reserved; blobs are removed after
 /// their rows.
 final class Remover: Sendable {
-    private let files: any FileSystem
-    private let seed: UInt64
     private let seal: (any StoreSeal)?
     private let index: ShardedIndex
     private let hashing: KeyHashing
@@ -25,9 +23,9 @@ final class Remover: Sendable {
     let isReclaiming = Atomic<Bool>(false)
 
     init(_ opened: OpenedStore, log: Log) {
-        (files, seal, index, orders, pins) = (opened.files, opened.seal, opened.index, opened.orders, opened.pins)
+        (seal, index, orders, pins) = (opened.seal, opened.index, opened.orders, opened.pins)
         (blobs, threads, health) = (opened.blobs, opened.threads, opened.health)
-        (self.log, seed, hashing) = (log, log.seed, opened.hashing)
+        (self.log, hashing) = (log, opened.hashing)
         pending = Mutex(PendingTombstones(opened.pendingTombstones, limit: log.quota.budget.pending))
     }
 
@@ -51,9 +49,9 @@ final class Remover: Sendable {
 
     /// A tombstone or a mark whose place is reserved.
     struct ReservedTombstone: Sendable {
+        let tombstone: Tombstone
         let place: LogState.Reservation
-        var header: RecordHeader
-        let detail: ByteChunk
+        let header: RecordHeader
         let handle: TombstonesInFlight.Ticket
     }
 
@@ -76,7 +74,7 @@ final class Remover: Sendable {
         mayPostpone: Bool = false,
         claimed: LogState.Destination? = nil
     ) -> Reserved<Removal?> {
-        let destination = claimed ?? (isEviction ? .carried : .main)
+        let request = Self.request(in: claimed ?? (isEviction ? .carried : .main))
         return index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
             guard let current = shard.table.row(row.fragment, variant: row.variant), current.order == row.order else {
                 return .done(nil)
@@ -87,24 +85,16 @@ final class Remover: Sendable {
                 // A record left by a failed write may have a higher order than the row. So does a put in progress, which must
                 // outlive this.
                 let isAlone = !shard.pending.contains { $0.isOf(row.fragment, variant: row.variant) }
-                let order = isAlone && shard.uncertain.contains(primary) ? nil : row.order
-                removal.tombstone = reserveTombstone(
-                    .variantTombstone,
-                    order: order,
-                    primary: primary,
-                    variant: row.variant,
-                    in: destination,
-                    hasClaim: claimed != nil
+                let order = isAlone && shard.uncertain.contains(primary) ? orders.next() : row.order
+                let reserved = reserve(
+                    Tombstone(kind: .variantTombstone, order: order, primary: primary, variant: row.variant),
+                    of: &shard,
+                    for: request,
+                    hasClaim: claimed != nil,
+                    mayPostpone: mayPostpone
                 )
-                if removal.tombstone != nil {
-                    shard.removing.append(primary)
-                } else if mayPostpone, !log.ask({ $0.isClosed }) {
-                    let order = order ?? orders.next()
-                    postpone(.init(kind: .variantTombstone, order: order, primary: primary, variant: row.variant))
-                    shard.uncertain.note(primary)
-                } else {
-                    return .needsRoom(.init(destination: destination, length: RecordHeader.size, hasBlob: false))
-                }
+                guard case .done(let tombstone) = reserved else { return .needsRoom(request) }
+                removal.tombstone = tombstone
             }
             if let gone = shard.remove(row.fragment, variant: row.variant, at: current.place) {
                 removal.rows = [RemovedRow(row: gone, segment: log.slots.underLock(gone.place.slot))]
@@ -124,6 +114,7 @@ final class Remover: Sendable {
     ) -> Reserved<Removal?> {
         let primary = hashing.primary(key)
         let fragment = ShardedIndex.fragment(of: primary)
+        let request = Self.request(in: claimed ?? .main)
         return index.shard(of: primary).state.withLock { shard -> Reserved<Removal?> in
             let rows = shard.table.rows(fragment).all
             let isWritten = shard.writers.hasWriters(of: key)
@@ -134,23 +125,15 @@ final class Remover: Sendable {
             // that were just evicted from a segment that still exists.
             if rows.isEmpty, !isWritten, !mayHide, !isReclaiming.load(ordering: .acquiring) { return .done(nil) }
             // The order is taken under the shard's lock: a put that reserves later has a higher one.
-            let tombstone = reserveTombstone(
-                .primaryTombstone,
-                order: nil,
-                primary: primary,
-                variant: 0,
-                in: claimed ?? .main,
-                hasClaim: claimed != nil
+            let reserved = reserve(
+                Tombstone(kind: .primaryTombstone, order: orders.next(), primary: primary, variant: 0),
+                of: &shard,
+                for: request,
+                hasClaim: claimed != nil,
+                mayPostpone: mayPostpone
             )
-            if tombstone != nil {
-                shard.removing.append(primary)
-            } else if mayPostpone, !log.ask({ $0.isClosed }) {
-                postpone(.init(kind: .primaryTombstone, order: orders.next(), primary: primary, variant: 0))
-                shard.uncertain.note(primary)
-            } else {
-                return .needsRoom(.init(destination: .main, length: RecordHeader.size, hasBlob: false))
-            }
-            shard.writers.supersede(key)
+            guard case .done(let tombstone) = reserved else { return .needsRoom(request) }
+            shard.writers.supersede { $0.key == key }
             shard.supersedePuts(fragment)
             let gone = rows.map { RemovedRow(row: $0, segment: log.slots.underLock($0.place.slot)) }
             gone.forEach(noteBlobRemoval)
@@ -162,87 +145,95 @@ final class Remover: Sendable {
         }
     }
 
+    private static func request(in destination: LogState.Destination) -> LogState.Request {
+        LogState.Request(destination: destination, length: RecordHeader.size, hasBlob: false)
+    }
+
+    /// Reserves the place of a tombstone under the lock of its shard; if the log has no room, it is pending, if it may be.
+    ///
+    /// - Returns: nil inside if it is pending.
+    private func reserve(
+        _ tombstone: Tombstone,
+        of shard: inout Shard,
+        for request: LogState.Request,
+        hasClaim: Bool,
+        mayPostpone: Bool
+    ) -> Reserved<ReservedTombstone?> {
+        if let reserved = reserve(tombstone, in: request.destination, hasClaim: hasClaim) {
+            shard.removing.append(tombstone.primary)
+            return .done(reserved)
+        }
+        guard mayPostpone, !log.ask({ $0.isClosed }) else { return .needsRoom(request) }
+        postpone(tombstone)
+        shard.uncertain.note(tombstone.primary)
+        return .done(nil)
+    }
+
+    /// The length of the record of a tombstone or mark.
+    func length(of tombstone: Tombstone) -> Int {
+        RecordHeader.size + tombstone.detail.count + (tombstone.detail.isEmpty ? 0 : (seal?.overhead ?? 0))
+    }
+
     /// Reserves the place of a tombstone or mark; nil if the log has no room.
-    func reserveTombstone(
-        _ kind: RecordKind,
-        order: UInt64?,
-        primary: UInt64,
-        variant: UInt32,
-        detail: ByteChunk = ByteChunk(),
+    func reserve(
+        _ tombstone: Tombstone,
         horizon: UInt64? = nil,
         in destination: LogState.Destination,
         hasClaim: Bool = false
     ) -> ReservedTombstone? {
-        let length = RecordHeader.size + detail.count + (detail.isEmpty ? 0 : (seal?.overhead ?? 0))
-        guard let place = log.reserve(destination, length: length, hasBlob: false, hasClaim: hasClaim) else {
-            return nil
-        }
-        let order = order ?? orders.next()
+        let length = length(of: tombstone)
+        let request = LogState.Request(destination: destination, length: length, hasBlob: false)
+        guard let place = log.reserve(request, hasClaim: hasClaim) else { return nil }
         var header = RecordHeader(
-            kind: kind,
+            kind: tombstone.kind,
             segment: place.segment.number,
-            order: order,
-            version: order,
-            primary: primary,
-            variant: variant
+            order: tombstone.order,
+            version: tombstone.order,
+            primary: tombstone.primary,
+            variant: tombstone.variant
         )
         header.horizon = horizon ?? place.horizon
         header.detailLength = length - RecordHeader.size
-        if !detail.isEmpty { header.keyID = seal?.keyID ?? 0 }
-        return ReservedTombstone(place: place, header: header, detail: detail, handle: tombstonesInFlight.begin())
+        if !tombstone.detail.isEmpty { header.keyID = seal?.keyID ?? 0 }
+        let handle = tombstonesInFlight.begin()
+        return ReservedTombstone(tombstone: tombstone, place: place, header: header, handle: handle)
     }
 
-    /// Writes what makes a removal durable, then blobRemovals what it freed.
+    /// Writes what makes a removal durable, then removes the blobs that it freed.
     ///
     /// - Throws: `.io` if the tombstone could not be written: then it is pending and tried again, and the entry may come back
-    /// if the
-    ///   process ends before that.
+    ///   if the process ends before that.
     func finish(_ removal: Removal) throws(StoreError) {
         defer { if removal.rows.contains(where: \.row.hasBlob) { removeBlobsSoon() } }
-        if let tombstone = removal.tombstone {
-            let primary = tombstone.header.primary
-            do throws(StoreError) {
-                try write(tombstone, mayPostpone: true)
-            } catch {
-                index.shard(of: primary).state.withLock { $0.endRemoving(primary, failed: true) }
-                throw error
-            }
-            index.shard(of: primary).state.withLock { $0.endRemoving(primary, failed: false) }
-        }
+        guard let reserved = removal.tombstone else { return }
+        let primary = reserved.tombstone.primary
+        var failure: StoreError?
+        do throws(StoreError) { try write(reserved, mayPostpone: true) } catch { failure = error }
+        index.shard(of: primary).state.withLock { $0.endRemoving(primary, failed: failure != nil) }
+        if let failure { throw failure }
     }
 
     /// Writes a tombstone or mark and adds it to its segment's table.
     ///
     /// - Parameter mayPostpone: whether it is pending if that fails.
-    func write(_ tombstone: ReservedTombstone, mayPostpone: Bool = false) throws(StoreError) {
+    func write(_ reserved: ReservedTombstone, mayPostpone: Bool = false) throws(StoreError) {
         var failure: StoreError?
-        do throws(StoreError) { try put(tombstone) } catch { failure = error }
-        if mayPostpone, failure != nil {
-            let header = tombstone.header
-            postpone(
-                .init(
-                    kind: header.kind,
-                    order: header.order,
-                    primary: header.primary,
-                    variant: header.variant,
-                    detail: tombstone.detail
-                )
-            )
-        }
-        let row = TableRow(tombstone.header, place: tombstone.place.unit)
-        tombstonesInFlight.end(tombstone.handle)
-        log.finish(tombstone.place, row: failure == nil ? row : nil, blob: nil)
+        do throws(StoreError) { try put(reserved) } catch { failure = error }
+        if mayPostpone, failure != nil { postpone(reserved.tombstone) }
+        let row = TableRow(reserved.header, place: reserved.place.unit)
+        tombstonesInFlight.end(reserved.handle)
+        log.finish(reserved.place, row: failure == nil ? row : nil, blob: nil)
         if let failure { throw failure }
     }
 
-    private func put(_ tombstone: ReservedTombstone) throws(StoreError) {
-        var detail = tombstone.detail
+    private func put(_ reserved: ReservedTombstone) throws(StoreError) {
+        var detail = reserved.tombstone.detail
         if let seal, !detail.isEmpty {
-            detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: tombstone.header.order).context))
+            detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: reserved.header.order)))
         }
-        let head = ByteChunk(tombstone.header.encode(detail: detail, seed: seed))
-        let place = tombstone.place
-        try health.checked(try files.write(head, to: place.segment.file.open, at: place.offset))
+        let head = ByteChunk(reserved.header.encode(detail: detail, seed: log.seed))
+        let place = reserved.place
+        try health.checked(try log.files.write(head, to: place.segment.file.open, at: place.offset))
         health.succeeded()
     }
 
@@ -254,19 +245,9 @@ final class Remover: Sendable {
         if pending.withLock({ $0.isEmpty }) { return }
         defer { log.noteRoomAhead() }
         while let next = pending.withLock({ $0.all.last }) {
-            func reserve() -> ReservedTombstone? {
-                reserveTombstone(
-                    next.kind,
-                    order: next.order,
-                    primary: next.primary,
-                    variant: next.variant,
-                    detail: next.detail,
-                    in: .carried
-                )
-            }
-            var tombstone = reserve()
-            if tombstone == nil, (try? log.openCarried()) != nil { tombstone = reserve() }
-            guard let tombstone, (try? write(tombstone)) != nil else { return }
+            var reserved = reserve(next, in: .carried)
+            if reserved == nil, (try? log.openCarried()) != nil { reserved = reserve(next, in: .carried) }
+            guard let reserved, (try? write(reserved)) != nil else { return }
             pending.withLock { pending in
                 // Another may have been added after it meanwhile.
                 if let place = pending.all.lastIndex(of: next) { pending.all.remove(at: place) }
@@ -316,10 +297,10 @@ final class Remover: Sendable {
 
     private func header(of row: IndexRow, in segment: Segment) -> RecordHeader? {
         let count = row.place.byteCount
-        guard let bytes = try? files.read(segment.file.open, from: row.place.offset, count: count) else {
+        guard let bytes = try? log.files.read(segment.file.open, from: row.place.offset, count: count) else {
             return nil
         }
-        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: seed) }
+        let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: log.seed) }
         return header?.segment == segment.number && header?.order == row.order ? header : nil
     }
 

@@ -42,19 +42,14 @@ final class Writer: Sendable {
 
     /// Writes an entry.
     ///
-    /// - Parameters:
-    ///   - isPinned: whether it is pinned; nil: like the entry that it replaces.
     /// - Returns: nil if the entry to be replaced is gone, or a removal has overtaken it.
     func store(
         _ draft: EntryDraft,
-        tagsBefore: Set<String> = [],
-        isPinned: Bool?,
         body: GrowingDiskBody? = nil,
         purpose: Purpose
     ) async throws(StoreError) -> StoredEntry? {
         let bytes = RecordBytes(draft, isSealed: isSealed)
         guard length(of: bytes) <= geometry.recordLimit else { throw tooLarge }
-        let tags = tagsBefore.isEmpty ? draft.description.tags : draft.description.tags.union(tagsBefore)
         var purpose = purpose
         let given = purpose.writer
         // A writer that reserving began ends with this call, whatever the result.
@@ -64,20 +59,13 @@ final class Writer: Sendable {
             }
         }
         while true {
-            var reserved = try reserve(draft, bytes: bytes, tags: tags, isPinned: isPinned, purpose: &purpose)
+            var reserved = try reserve(draft, bytes: bytes, purpose: &purpose)
             if case .needsRoom(let request) = reserved {
                 let registered = purpose
                 reserved = try await threads.run(.changes, isUrgent: true) { [self] () throws(StoreError) in
                     try room.withRoom(request) { () throws(StoreError) in
                         var purpose = registered
-                        return try reserve(
-                            draft,
-                            bytes: bytes,
-                            tags: tags,
-                            isPinned: isPinned,
-                            claimed: request.destination,
-                            purpose: &purpose
-                        )
+                        return try reserve(draft, bytes: bytes, claimed: request.destination, purpose: &purpose)
                     }
                 }
             }
@@ -127,7 +115,7 @@ final class Writer: Sendable {
     ///
     /// - Returns: the entry, nil if the one to be replaced is gone or a removal has overtaken it; and a variant in excess of the
     ///   limit.
-    private func finish(
+    func finish(
         _ record: ReservedRecord,
         failure: StoreError?,
         draft: EntryDraft,
@@ -142,17 +130,15 @@ final class Writer: Sendable {
         if let failure { throw failure }
         if let replaced = published.replaced, replaced.row.hasBlob { remover.removeBlobsSoon() }
         guard published.isIn else { return (nil, published.surplus) }
-        let entry = entry(of: draft, record, isPinned: published.isPinned)
-        if published.isOvertaken { return (entry, published.surplus) }
-        if let blob = draft.blob {
-            body?.keepBlob()
-            room.makeRoomForBlobSoon(blob.storedBytes)
-        }
         if purpose.isNew {
             counters.entriesWritten.add(1, ordering: .relaxed)
             counters.bytesWritten.add(draft.bodyLength, ordering: .relaxed)
         }
-        return (entry, published.surplus)
+        if !published.isOvertaken, let blob = draft.blob {
+            body?.keepBlob()
+            room.makeRoomForBlobSoon(blob.storedBytes)
+        }
+        return (entry(of: draft, record, isPinned: published.isPinned), published.surplus)
     }
 
     private func entry(of draft: EntryDraft, _ record: ReservedRecord, isPinned: Bool) -> StoredEntry {
@@ -198,14 +184,11 @@ final class Writer: Sendable {
                 description: description ?? entry.description,
                 body: body,
                 storedAt: header.storedAt,
-                version: description == nil ? header.version : nil
-            )
-            let stored = try await store(
-                draft,
-                tagsBefore: entry.description.tags,
+                version: description == nil ? header.version : nil,
                 isPinned: isPinned,
-                purpose: .replace(order: header.order, since: since)
+                tagsBefore: entry.description.tags
             )
+            let stored = try await store(draft, purpose: .replace(order: header.order, since: since))
             if let stored { return stored }
             // Carried, pinned or freshened meanwhile: its version shows whether it is still there.
         }
@@ -294,12 +277,12 @@ final class Writer: Sendable {
     func reserve(
         _ draft: EntryDraft,
         bytes: RecordBytes,
-        tags: Set<String>,
-        isPinned: Bool?,
         claimed: LogState.Destination? = nil,
         purpose: inout Purpose
     ) throws(StoreError) -> Reserved<ReservedRecord?> {
         let length = length(of: bytes)
+        let (tags, before) = (draft.description.tags, draft.tagsBefore)
+        let marked = before.isEmpty ? tags : tags.union(before)
         let identity = draft.identity
         let fragment = ShardedIndex.fragment(of: identity.primary)
         return try index.shard(of: identity.primary).state.withLock {
@@ -319,23 +302,18 @@ final class Writer: Sendable {
                 destination =
                     claimed ?? slots.underLock(old.place.slot).map { LogState.Destination($0.kind) } ?? .small
             }
-            let reserved = log.reserve(
-                destination,
-                length: length,
-                hasBlob: draft.blob != nil,
-                hasClaim: claimed != nil
-            )
-            guard let place = reserved else {
+            let request = LogState.Request(destination: destination, length: length, hasBlob: draft.blob != nil)
+            guard let place = log.reserve(request, hasClaim: claimed != nil) else {
                 // Waiting for room may take long: from now on, a writer represents it.
                 if case .put(let since) = purpose {
                     purpose = .commit(writer: shard.writers.begin(draft), since: since)
                 }
-                return .needsRoom(.init(destination: destination, length: length, hasBlob: draft.blob != nil))
+                return .needsRoom(request)
             }
             // The marks are checked after the place is reserved, so that a later mark's horizon covers it. The same applies to a
             // purge of everything, which has removed the blobs of writers that began before it.
             let isPurged = draft.blob.map { $0.number <= blobsPurgedUpTo.load(ordering: .acquiring) } ?? false
-            guard !isPurged, let order = orders.next(since: purpose.since, key: draft.key, tags: tags) else {
+            guard !isPurged, let order = orders.next(since: purpose.since, key: draft.key, tags: marked) else {
                 log.finish(place, row: nil, blob: nil)
                 if case .replace = purpose { return .done(nil) }
                 throw StoreError.superseded
@@ -360,7 +338,7 @@ final class Writer: Sendable {
                 detailLength: bytes.detailLength,
                 place: place,
                 order: order,
-                isPinned: isPinned ?? old?.isPinned ?? false
+                isPinned: draft.isPinned ?? old?.isPinned ?? false
             )
             return .done(ReservedRecord(place: place, header: header))
         }
@@ -427,10 +405,10 @@ final class Writer: Sendable {
         bytes: RecordBytes,
         seal: any StoreSeal
     ) throws(StoreError) -> (head: ByteChunk, body: ByteChunk) {
-        let detail = try seal.seal(bytes.detail, context: SealedPart.detail(order: header.order).context)
+        let detail = try seal.seal(bytes.detail, context: SealedPart.detail(order: header.order))
         var body = bytes.body
         if !body.isEmpty {
-            body = ByteChunk(try seal.seal(body, context: SealedPart.body(order: header.order).context))
+            body = ByteChunk(try seal.seal(body, context: SealedPart.body(order: header.order)))
         }
         if !header.hasBlob { header.bodyWord = BodySum.of(body, seed: header.order) }
         return (ByteChunk(header.encode(detail: ByteChunk(detail), seed: seed)), body)
@@ -524,15 +502,6 @@ final class Writer: Sendable {
     /// The weight of a pinned entry toward the limit for pins.
     func pinWeight(_ header: RecordHeader) -> Int {
         header.bytesTaken.addingSaturated(TableRow.size + BlobRow.size)
-    }
-
-    /// Unpins an entry whose pin is not registered.
-    func unpin(_ identity: EntryIdentity) {
-        index.shard(of: identity.primary).state.withLock { shard in
-            _ = shard.table.change(ShardedIndex.fragment(of: identity.primary), variant: identity.variant) {
-                $0.isPinned = false
-            }
-        }
     }
 
     var tooLarge: StoreError { .tooLarge(limit: maximumEntrySize) }

@@ -19,8 +19,7 @@
             fields: HeaderFields = [:],
             method: RequestMethod = .get,
             version: HTTPVersion = .http11,
-            keepsAlive: Bool = true,
-            mustClose: Bool = false
+            keepsAlive: Bool = true
         ) -> AnswerPlan {
             let content =
                 switch body {
@@ -31,7 +30,7 @@
                 }
             return AnswerPlan(
                 Response(status: status, fields: fields, body: content),
-                to: .init(method: method, version: version, keepsAlive: keepsAlive, mustClose: mustClose)
+                to: .init(method: method, version: version, keepsAlive: keepsAlive)
             )
         }
 
@@ -102,7 +101,6 @@
         @Test("The connection is closed if either side wants it or the response says so")
         func closing() {
             #expect(!Self.plan(200, .five, keepsAlive: false).keepsAlive)
-            #expect(!Self.plan(200, .five, mustClose: true).keepsAlive)
             #expect(!Self.plan(200, .five, fields: ["Connection": "x, Close"]).keepsAlive)
             #expect(Self.plan(200, .five, fields: ["Connection": "x, closed"]).keepsAlive)
         }

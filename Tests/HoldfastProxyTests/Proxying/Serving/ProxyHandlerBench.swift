@@ -37,16 +37,17 @@
                 configuration: configuration
             )
             let role = try role ?? .reverse(ProxyOrigin("http://origin.example"))
-            return ProxyHandler(
+            var handler = ProxyHandler(
                 pipeline: pipeline,
                 targets: TargetRules(
                     role: role,
                     ownHost: "127.0.0.1",
                     ownPort: BoundPort(8080),
                     asksByHost: asksByHost
-                ),
-                answerTimeout: .seconds(9)
+                )
             )
+            handler.answerTimeout = .seconds(9)
+            return handler
         }
 
         func text(_ response: Response) async throws -> String {

@@ -68,12 +68,7 @@ struct ContentKeyDecisionTests {
             #expect(next.method == method && next.keepsBody == keepsBody, "\(status)")
         }
         let failed = AttemptOutcome.response(ResponseHead(status: .badGateway))
-        let verdict = Retryability.classify(
-            method: .query,
-            outcome: failed,
-            bodyIsReplayable: true,
-            declaredIdempotent: nil
-        )
+        let verdict = RetryRules.default.classify(FailedExchange(failed, method: .query, receivedAt: .distantPast))
         #expect(verdict == .ambiguous)
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-import HoldfastSemantics
 import HoldfastTesting
 import Testing
+
+@testable import HoldfastSemantics
 
 @Suite struct RetryBudgetTests {
     @Test(
@@ -100,6 +101,16 @@ extension RetryBudgetState {
     init(_ budget: RetryBudget, now: Duration) {
         var generator = SeededGenerator(seed: 1)
         self.init(budget, now: now, using: &generator)
+    }
+
+    /// The budget's own units: tokens, thousandths of them, or retries by time.
+    func units(now: Duration) -> Int {
+        switch balance {
+        case .unlimited: .max
+        case .ratio(let ratio): ratio.retries(now: now)
+        case .tokens(let tokens): tokens.tokens
+        case .throttle(let throttle): throttle.thousandths
+        }
     }
 
     mutating func attemptEnded(_ grant: RetryGrant?, succeeded: Bool, now: Duration) {

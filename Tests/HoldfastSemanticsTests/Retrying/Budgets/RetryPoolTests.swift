@@ -255,20 +255,42 @@ struct RetryPoolTests {
         #expect(bench.ask(end: .zero) == .stop)
     }
 
-    @Test("A hedge takes a token but no slot, takes none while retries fail, and returns it unless it fails")
+    @Test("A hedge takes no slot, costs a token if it fails, leaves one for retries, and is not sent while they fail")
     func hedges() throws {
         var bench = Bench()
         let hedges = (0..<3).compactMap { _ in bench.state.permit(.hedge, now: .zero) }
-        #expect(hedges.count == 3 && bench.pool.tokens == 0 && bench.pool.inFlight == 0)
+        #expect(hedges.count == 2 && bench.pool.tokens == 3 && bench.pool.inFlight == 0)
+        #expect(bench.end(hedges[0], false).isEmpty && bench.pool.tokens == 2 && bench.pool.level == 0)
         #expect(bench.state.permit(.hedge, now: .zero) == nil)
-        #expect(bench.end(hedges[0], false).isEmpty && bench.pool.tokens == 0 && bench.pool.level == 0)
+        #expect(!bench.state.isRested(now: .seconds(60)))
         _ = bench.state.giveBack(hedges[1], now: .zero, using: &bench.lots)
-        #expect(bench.pool.tokens == 1)
-        bench.end(hedges[2], true)
+        #expect(bench.pool.tokens == 2 && bench.state.isRested(now: .seconds(60)))
+        let last = bench.state.permit(.hedge, now: .zero)
+        #expect(last != nil)
+        bench.end(last, true)
         #expect(bench.pool.tokens == 2)
         bench.end(try bench.granted(), false)
         for _ in 0..<8 { bench.end(nil, false) }
         #expect(bench.state.permit(.hedge, now: .zero) == nil)
+    }
+
+    @Test(
+        "Hedges hold no retry back, in flight or failed: calls that fail together are retried as if there were none",
+        arguments: [false, true]
+    )
+    func hedgesBesideRetries(haveFailed: Bool) throws {
+        var bench = Bench()
+        let hedges = (0..<3).compactMap { _ in bench.state.permit(.hedge, now: .zero) }
+        #expect(!hedges.isEmpty)
+        if haveFailed { for hedge in hedges { bench.end(hedge, false) } }
+        let answers = (0..<32).map { _ in bench.ask() }
+        #expect(answers.prefix(2).allSatisfy { $0.grant != nil } && !answers.contains(.stop))
+        var open = answers.compactMap(\.grant)
+        while let grant = open.popLast() {
+            for call in bench.end(grant, true) { open.append(try #require(call.answer.grant)) }
+        }
+        #expect(bench.state.line.isEmpty && bench.pool.inFlight == 0)
+        #expect(bench.pool.tokens == (haveFailed ? 9 : 11))
     }
 
     @Test("A returned slot goes to the next waiter, and its result is not counted")

@@ -11,11 +11,14 @@ import Testing
         replayable: Bool = true,
         declared: Bool? = nil
     ) -> RetryClass {
-        Retryability.classify(
-            method: method,
-            outcome: outcome,
-            bodyIsReplayable: replayable,
-            declaredIdempotent: declared
+        RetryRules.default.classify(
+            FailedExchange(
+                outcome,
+                method: method,
+                bodyIsReplayable: replayable,
+                declaredIdempotent: declared,
+                receivedAt: .distantPast
+            )
         )
     }
 
@@ -99,28 +102,29 @@ import Testing
     @Test(
         "Budgets, circuits and hedges agree on which outcomes are the server's failures",
         arguments: [
-            (200, AttemptOutcome.Sign.success), (404, .success), (501, .success), (505, .success), (510, .success),
-            (408, .trouble), (429, .trouble), (500, .trouble), (503, .trouble), (520, .trouble), (599, .trouble),
+            (200, true), (404, true), (501, true), (505, true), (510, true),
+            (408, false), (429, false), (500, false), (503, false), (520, false), (599, false),
         ]
     )
-    func sign(status: Int, expected: AttemptOutcome.Sign) {
+    func serverSucceeded(status: Int, expected: Bool) {
         let outcome = response(status)
-        #expect(outcome.sign == expected)
-        #expect(outcome.isServerTrouble == (expected == .trouble))
+        #expect(outcome.serverSucceeded == expected)
+        #expect(outcome.isServerTrouble == !expected)
         let mindsItself = status == 408 || status == 429
-        #expect(CircuitRules.isFailure(outcome) == (expected == .trouble && !mindsItself))
+        #expect(CircuitRules.isFailure(outcome) == (!expected && !mindsItself))
     }
 
     @Test("A failure on this side says nothing about the server, a certificate error included")
-    func signOfFailures() {
+    func localFailures() {
         for kind in [
             AttemptFailure.Kind.cancelled, .badRequest, .tooLarge, .certificate, .offline, .heldBack, .throttled,
         ] {
             let outcome = AttemptOutcome.failure(AttemptFailure(kind: kind, progress: .notSent))
-            #expect(outcome.sign == .nothing && !outcome.isServerTrouble && CircuitRules.isFailure(outcome) == nil)
+            #expect(outcome.serverSucceeded == nil && !outcome.isServerTrouble)
+            #expect(CircuitRules.isFailure(outcome) == nil)
         }
         let lost = AttemptOutcome.failure(AttemptFailure(kind: .connectionLost, progress: .bodySent))
-        #expect(lost.sign == .trouble && lost.isServerTrouble && CircuitRules.isFailure(lost) == true)
+        #expect(lost.serverSucceeded == false && lost.isServerTrouble && CircuitRules.isFailure(lost) == true)
     }
 
     @Test func failureOfAnAttempt() {

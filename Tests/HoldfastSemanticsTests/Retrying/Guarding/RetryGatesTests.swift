@@ -88,7 +88,7 @@ struct RetryGatesTests {
         #expect(bench.opens(1, credential: 5) == nil && bench.opens(2, credential: 5) == nil)
     }
 
-    @Test("Probes use another resource: the first after 100 ms, then one a second, none shortly before the end")
+    @Test("Probes use another resource: the first after 100 ms, then one a second")
     func probes() {
         var bench = Bench()
         bench.answer(.throttled, 3, from: 1)

@@ -9,26 +9,20 @@ import Testing
 
     private func waits(_ backoff: BinaryBackoff) -> [Duration] {
         var waits: [Duration] = []
-        while case .retry(let wait) = backoff.decide(
-            outcome: BinaryBackoffTests.throttled,
-            method: .get,
-            attempt: waits.count + 1,
-            bodyIsReplayable: true
-        ) {
+        while case .retry(let wait) = backoff.decide(BinaryBackoffTests.failed(attempt: waits.count + 1)) {
             waits.append(wait)
         }
         return waits
     }
 
+    private static func failed(attempt: Int) -> FailedExchange {
+        FailedExchange(throttled, method: .get, attempt: attempt, receivedAt: .distantPast)
+    }
+
     @Test("S-T20: 1, 2, 4, … 512 s; eleven sends")
     func defaults() {
         #expect(waits(BinaryBackoff()) == (0..<10).map { .seconds(1 << $0) })
-        let end = BinaryBackoff().decide(
-            outcome: BinaryBackoffTests.throttled,
-            method: .get,
-            attempt: 11,
-            bodyIsReplayable: true
-        )
+        let end = BinaryBackoff().decide(BinaryBackoffTests.failed(attempt: 11))
         #expect(end == .stop(.attemptsExhausted))
     }
 
@@ -71,16 +65,26 @@ import Testing
     func safety() {
         let lost = AttemptOutcome.failure(AttemptFailure(kind: .timeout, progress: .bodySent))
         let backoff = BinaryBackoff()
-        func decide(_ outcome: AttemptOutcome, replayable: Bool = true, timeLeft: Duration? = nil) -> RetryDecision {
+        func decide(
+            _ outcome: AttemptOutcome,
+            fields: HeaderFields = [:],
+            replayable: Bool = true,
+            timeLeft: Duration? = nil
+        ) -> RetryDecision {
             backoff.decide(
-                outcome: outcome,
-                method: .post,
-                attempt: 1,
-                bodyIsReplayable: replayable,
-                timeLeft: timeLeft
+                FailedExchange(
+                    outcome,
+                    method: .post,
+                    fields: fields,
+                    bodyIsReplayable: replayable,
+                    timeLeft: timeLeft,
+                    receivedAt: .distantPast
+                )
             )
         }
         #expect(decide(lost) == .stop(.notIdempotent))
+        #expect(decide(lost, fields: ["Idempotency-Key": "\"a\""]) == .retry(after: .seconds(1)))
+        #expect(decide(lost, fields: ["Upgrade": "websocket"]) == .stop(.committed))
         #expect(decide(BinaryBackoffTests.throttled) == .retry(after: .seconds(1)))
         #expect(decide(BinaryBackoffTests.throttled, replayable: false) == .stop(.notReplayable))
         #expect(decide(BinaryBackoffTests.throttled, timeLeft: .seconds(1)) == .stop(.deadline))

@@ -180,3 +180,8 @@ struct BodySumTests {
         }
     }
 }
+
+extension BodySum {
+    /// The sum of an array.
+    static func of(_ bytes: [UInt8], seed: UInt64) -> UInt64 { of(ByteChunk(bytes), seed: seed) }
+}

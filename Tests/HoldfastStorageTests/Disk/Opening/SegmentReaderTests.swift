@@ -38,7 +38,7 @@ struct SegmentReaderTests {
         let content = try #require(try Self.content(sample, 1))
         #expect(Set(content.rows.map(\.order)) == Set(1...9).union([13]))
         #expect(content.highestOrder == 13)
-        #expect(content.marks.map(\.prefix) == [Array("p".utf8)])
+        #expect(content.marks.map(\.what) == [.prefix(Array("p".utf8))])
         #expect(content.torn.isEmpty)
         #expect(!content.isSealed)
         #expect(sample.files.log.filter { $0.operation == "read" }.allSatisfy { $0.count <= SegmentReader.window })

@@ -15,16 +15,15 @@ struct StoreRecoveryTests {
         let store = found.store
         #expect(found.orders(in: sample) == StoreSample.expected)
         #expect(found.rows.count == 5)
-        #expect(store.entries == 5)
         #expect(store.nextOrder == 11)
         #expect(store.suspectBefore == 0)
         #expect(store.nextSegment == 4)
         #expect(store.nextBlob == 8)
         #expect(store.damage == RecoveredStore.Damage())
         #expect(store.segments.map(\.number) == [1, 2, 3])
-        #expect(store.segments.map(\.kind) == [.small, .main, .small])
-        #expect(store.segments.map(\.isSealed) == [true, true, false])
-        #expect(store.segments.map(\.highestOrder) == [5, 8, 10])
+        #expect(store.segments.map(\.content.kind) == [.small, .main, .small])
+        #expect(store.segments.map(\.content.isSealed) == [true, true, false])
+        #expect(store.segments.map(\.content.highestOrder) == [5, 8, 10])
         #expect(store.segments.map(\.blobBytes) == [216, 0, 0])
         #expect(store.marks.newestOrder == 8)
         let key = sample.key("p1")
@@ -40,14 +39,14 @@ struct StoreRecoveryTests {
     @Test("For a segment without a table it finds the end and the records, so that it can be sealed")
     func unsealedSegment() throws {
         let sample = try StoreSample.full()
-        let segment = try #require(try sample.recover().store.segments.last)
+        let segment = try #require(try sample.recover().store.segments.last?.content)
         #expect(segment.rows.count == 2)
         #expect(segment.fileSize == StoreSample.segmentSize)
         let end = segment.rows.map { Int($0.place) + Int($0.units) }.max()
         #expect(segment.tail == end.map { $0 * Geometry.unit })
         let table = SegmentTable.encode(
             rows: segment.rows,
-            blobs: segment.blobRows,
+            blobs: segment.blobs,
             segment: 3,
             tableOffset: segment.tail,
             seed: sample.seed
@@ -56,7 +55,7 @@ struct StoreRecoveryTests {
         let records = try #require(sample.files.contents(of: path)).prefix(segment.tail)
         #expect(sample.files.setContents(of: path, to: records + table))
         let again = try sample.recover()
-        #expect(again.store.segments.last?.isSealed == true)
+        #expect(again.store.segments.last?.content.isSealed == true)
         #expect(again.orders(in: sample) == StoreSample.expected)
         #expect(again.store.damage.segments == 0)
     }
@@ -72,9 +71,10 @@ struct StoreRecoveryTests {
         #expect(sample.files.setContents(of: sample.layout.segment(6), to: zeros))
         #expect(sample.files.setContents(of: sample.layout.segments + "/notes.txt", to: [1]))
         #expect(sample.files.setContents(of: sample.layout.blobs + "/7.blob", to: [1]))
-        let store = try sample.recover().store
+        let found = try sample.recover()
+        let store = found.store
         #expect(store.segments.map(\.number) == [4])
-        #expect(store.entries == 1)
+        #expect(found.rows.count == 1)
         #expect(store.damage.segments == 0)
         #expect(store.nextSegment == 5)
         #expect(sample.recovery.sweep(store.void).isEmpty)

@@ -58,8 +58,8 @@ struct MemoryAccountingTests {
         accounting.use(first)
         #expect(accounting.owner(of: first)?.residence == .kept)
         #expect(
-            (accounting.used, accounting.probationBytes, accounting.probationCount, accounting.policy.used) == (
-                400, 0, 0, 400
+            (accounting.used, accounting.probationBytes, accounting.count, accounting.policy.used) == (
+                400, 0, accounting.policy.count, 400
             )
         )
         var victims: [UInt32] = []
@@ -214,7 +214,7 @@ struct MemoryAccountingTests {
                 guard let known, let old = model[known] else { break }
                 let pinned = model.values.reduce(0) { $0 + ($1.pinned ? $1.cost : 0) }
                 let pins = !old.pinned && pinned + old.cost <= 5_000
-                accounting.setPinned(pins, handle: known, uselessAfter: until)
+                accounting.change(known, cost: old.cost, uselessAfter: until, isPinned: pins)
                 model[known] = (old.cost, pins)
             case 8:
                 if step % 50 == 0 { accounting.trim(to: Int.random(in: -10...10_000, using: &generator)) }

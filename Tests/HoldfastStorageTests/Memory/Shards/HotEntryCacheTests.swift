@@ -50,7 +50,7 @@ struct HotEntryCacheTests {
         _ = copies.lookUp(key, hash: 7, change: 0, now: .at(4))
         _ = copies.lookUp(StoreKey("l"), hash: 1 << 16, change: 0, now: .at(9))
         var handles: [SlotHandle] = []
-        let now = copies.drain { handles.append($0) }
+        let now = copies.buffer.drain { handles.append($0) }
         #expect(now == .at(9))
         #expect(handles == [SlotHandle(slot: 5, life: 1)])
     }

@@ -124,6 +124,16 @@ struct ListingTests {
         }
     }
 
+    @Test("A selection by age lists what it would remove, also if the cache fixes lifetimes and so ignores Age")
+    func fixedLifetimes() async throws {
+        let transport = ScriptedTransport([.respond(200, ["Age": "100"], body: "1")])
+        let bench = CacheBench(transport, options: { $0.fixedLifetime = .seconds(60) })
+        try await bench.load()
+        let selection = CacheSelection.olderThan(.seconds(50))
+        #expect(try await Self.all(bench.cache.entries(selection, now: bench.time)).count == 1)
+        #expect(try await bench.cache.remove(selection, now: bench.time) == 1)
+    }
+
     @Test("An entry that needs validation says so, after a soft purge or if the store cannot vouch for it")
     func confirmation() async throws {
         let bench = try await Self.filled(MemoryStore(capacity: 1 << 20))

@@ -45,6 +45,57 @@ struct CacheStatisticsTests {
         #expect(counted.byteHitRatio == 10.0 / 35.0)
     }
 
+    @Test("A failure that a stale response replaces is delivered to nobody", arguments: [true, false])
+    func replacedByStale(_ streams: Bool) async throws {
+        let stored: ScriptedTransport.Step = .respond(
+            200,
+            ["Cache-Control": "max-age=1, stale-if-error=1000"],
+            body: "0123456789"
+        )
+        let failure: ScriptedTransport.Step =
+            streams ? .stream(503, chunks: ["unavailable"], length: 11) : .respond(503, body: "unavailable")
+        let bench = CacheBench(ScriptedTransport([stored, failure], repeatsLastStep: true))
+        try await bench.load()
+        bench.clock.advance(by: .seconds(5))
+        for _ in 0..<9 { #expect(try await bench.load().source == .stale) }
+        #expect(bench.cache.statistics.networkBytes == 10)
+        #expect(bench.cache.statistics.staleOnErrorBytes == 90)
+    }
+
+    @Test("A body in memory whose response is refused is delivered neither to the first call nor to one that joined")
+    func refused() async throws {
+        let bench = FetchBench(
+            GatedOrigin { _, number in number == 1 ? .answer(500, [:], "12345") : .answer(200, [:], "123") }
+        )
+        var options = CallOptions()
+        options.acceptance = .successful
+        let calls = bench.calls(2, .get(), options)
+        await bench.waitForReaders(2)
+        bench.origin.open(2)
+        for call in calls { await #expect(throws: ServiceError.self) { try await call.value } }
+        #expect(bench.sends == 1)
+        #expect(bench.cache.statistics.collapsed == 1)
+        #expect(bench.cache.statistics.networkBytes == 0 && bench.cache.statistics.collapsedBytes == 0)
+        #expect(try await bench.load(.get(), options) == .network("123"))
+        #expect(bench.cache.statistics.networkBytes == 3)
+    }
+
+    @Test("The rest of a body that the caller has left is stored, but delivered to nobody")
+    func left() async throws {
+        let source = GatedSource(["one", "two", "six"].map { ByteChunk(copying: $0.utf8) })
+        let bench = FetchBench(GatedOrigin { _, _ in .stream(200, cacheable, source, 9) })
+        source.open(4)
+        bench.origin.open()
+        let response = try await bench.pipeline.send(.get())
+        var chunks = response.body.makeAsyncIterator()
+        #expect(try await chunks.next() == ByteChunk(copying: "one".utf8))
+        response.body.discard()
+        await bench.waitForQuiet()
+        #expect(try await bench.load() == .fresh("onetwosix"))
+        #expect(bench.cache.statistics.networkBytes == 3)
+        #expect(bench.cache.statistics.hitBytes == 9)
+    }
+
     @Test("An exchange that is cancelled below the cache while its caller is still there is a miss")
     func cancelledBelow() async throws {
         let bench = CacheBench([.fail(URLError(.cancelled))])

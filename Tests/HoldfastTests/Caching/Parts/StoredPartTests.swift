@@ -107,6 +107,19 @@ struct StoredPartTests {
         }
     }
 
+    @Test(
+        "Of a completed response, only what the exchange brought is delivered from the network",
+        arguments: [
+            (["0-9", "5-14"], 15), (["10-19", "5-24"], 30), (["0-9", "5-"], 100), (["40-49", nil], 110),
+            (["0-9", "90-99", nil], 100),
+        ] as [([String?], Int)]
+    )
+    func delivered(_ loads: [String?], _ count: Int) async throws {
+        let bench = CacheBench(RangeOrigin().transport)
+        for load in loads { try await bench.range(load) }
+        #expect(bench.cache.statistics.networkBytes == count)
+    }
+
     @Test("A stale part is revalidated before use, and completed without a separate validation")
     func stale() async throws {
         let origin = RangeOrigin()

@@ -150,4 +150,16 @@ struct StoredBodySourceTests {
         await #expect(throws: CancellationError.self) { try await reader.value }
         #expect(ended.count == 1)
     }
+
+    @Test("Of two readers of a joined body at the same time the second is refused, and the first gets its bytes")
+    func joinedReaders() async throws {
+        let source = GatedSource([ByteChunk([1]), ByteChunk([2])])
+        let body = JoinedBody([source])
+        let first = Task { try await body.next() }
+        try await source.pulled.wait(for: 1)
+        let error = await #expect(throws: ServiceError.self) { _ = try await body.next() }
+        #expect(error?.message == ServiceError.secondReader.message)
+        source.open()
+        #expect(try await first.value == ByteChunk([1]))
+    }
 }

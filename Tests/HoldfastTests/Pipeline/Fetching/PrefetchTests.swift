@@ -68,6 +68,14 @@ struct PrefetchTests {
         }
     }
 
+    @Test("A method that is not a token is not known to be safe, so nothing is sent (RFC 9110 §9.1)")
+    func invalidMethod() async {
+        let bench = CacheBench(ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: "x")]))
+        let report = await bench.pipeline.prefetch([.request("GET x", "http://origin.example/a")])
+        #expect(Self.words(report) == [CacheReason.method.code])
+        #expect(bench.sends == 0)
+    }
+
     @Test("No more requests are in progress at once than allowed", arguments: [(1, 1), (3, 3), (0, 1), (99, 8)])
     func concurrency(asked: Int, expected: Int) async throws {
         let running = Mutex((now: 0, most: 0))

@@ -38,6 +38,12 @@ import Testing
         #expect(redacted.text(showing: ["page"]) == expected)
     }
 
+    @Test("A shown value that holds further arguments is hidden", arguments: ["1;token=x", "1%3Bt=x", "1%26t=x"])
+    func furtherArguments(value: String) throws {
+        let redacted = RedactedURL(try #require(URL(string: "https://example.com/?page=2&page=\(value)")))
+        #expect(redacted.text(showing: ["page"]) == "https://example.com/?page=2&page=REDACTED")
+    }
+
     @Test("A part without a name is never shown, also among arguments beyond the limit")
     func nameless() throws {
         let many = String(repeating: "a=1&", count: 63)

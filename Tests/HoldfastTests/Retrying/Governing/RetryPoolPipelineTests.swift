@@ -108,6 +108,26 @@ struct RetryPoolPipelineTests {
         #expect(governor.status(of: down, now: clock.now) == nil)
     }
 
+    @Test("A retry that is granted, given back and granted again counts once")
+    func countsOnce() async throws {
+        let clock = ManualClock()
+        let account = RetryGovernor().account(for: .get(), now: clock.now)
+        func permission() async throws -> RetryGrant {
+            let grant = try await account.permission(
+                .transient,
+                rules: .default,
+                traffic: .caller,
+                deadline: nil,
+                context: CallContext(clock: clock),
+                isWaiting: { _ in }
+            )
+            return try #require(grant)
+        }
+        account.giveBack(try await permission(), now: clock.now)
+        account.ended(try await permission(), succeeded: true, now: clock.now)
+        #expect(account.status(now: clock.now).counts.retries == 1)
+    }
+
     @Test("A cancelled call leaves the queue at once and returns what it was granted")
     func cancelled() async throws {
         let clock = ManualClock()

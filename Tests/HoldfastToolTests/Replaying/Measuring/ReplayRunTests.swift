@@ -21,7 +21,6 @@
                 account: account,
                 trace: trace,
                 rate: 1,
-                offered: trace.requests.count,
                 cut: 0
             )
         }
@@ -38,7 +37,6 @@
                 account: account,
                 trace: trace,
                 rate: 1,
-                offered: 2_000,
                 cut: 1_000
             )
             let scale = ReplayScale(input)
