@@ -21,7 +21,7 @@ package enum RetryAfter {
         let lines = fields.values(of: .retryAfter)
         guard !lines.isEmpty else { return nil }
         let clock = SenderClock(fields, receivedAt: receivedAt)
-        let waits = lines.compactMap { wait(of: $0, clock: clock, receivedAt: receivedAt) }
+        let waits = lines.lazy.compactMap { wait(of: $0, clock: clock, receivedAt: receivedAt) }
         return waits.max().map { .milliseconds($0) }
     }
 
