@@ -74,7 +74,6 @@ final class Fetch: Sendable {
         /// No answer was requested before this: first the opening of the fetch, later the time of the answered request.
         var order = RequestOrder.latest
         var isOver = false
-        var isClosed = false
         /// Whether the fetch can be joined until somebody closes it, although the exchange is over.
         var staysOpen = false
         var readers: Int
@@ -233,14 +232,6 @@ final class Fetch: Sendable {
         state.withLock { state in
             state.isOver = true
             return state.isBackground
-        }
-    }
-
-    /// Records that no further calls may join; false if that was recorded before.
-    func close() -> Bool {
-        state.withLock { state in
-            defer { state.isClosed = true }
-            return !state.isClosed
         }
     }
 

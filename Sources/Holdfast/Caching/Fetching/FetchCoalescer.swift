@@ -136,11 +136,11 @@ final class FetchCoalescer: Sendable {
         if fetch.end() { state.withLock { $0.background -= 1 } }
     }
 
-    /// Prevents further joins of a fetch; its response has been stored by then, if it is stored at all. Idempotent: a fetch counts
-    /// once as completed.
+    /// Prevents further joins of a fetch; its response has been stored by then, if it is stored at all.
+    ///
+    /// A fetch that nobody reads any more may be stored only afterwards; it is then closed again, so that calls look once more.
     func close(_ fetch: Fetch, for key: CacheKey) {
         state.withLock { state in
-            guard fetch.close() else { return }
             state.fetches[key]?.removeAll { $0 === fetch }
             if state.fetches[key]?.isEmpty ?? false { state.fetches[key] = nil }
             noteCompletion(key, state: &state)

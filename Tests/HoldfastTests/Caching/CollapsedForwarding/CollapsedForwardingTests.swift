@@ -50,17 +50,6 @@ struct CollapsedForwardingTests {
         #expect(bench.sends == 1)
     }
 
-    @Test("A fetch counts once as completed: each more would make calls of other keys look again for nothing")
-    func completedOnce() async throws {
-        let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
-        bench.origin.open(2)
-        for number in 1...2 as ClosedRange<UInt64> {
-            #expect(try await bench.load(.get("http://origin.example/\(number)")).source == .network(attempts: 1))
-            await bench.waitForQuiet()
-            #expect(bench.cache.fetches.completions == number)
-        }
-    }
-
     @Test("If the first caller is cancelled before the head, the others get the response to the one request")
     func firstCancelledBeforeHead() async throws {
         let bench = FetchBench(GatedOrigin { _, _ in .answer(200, cacheable, "one") })
