@@ -59,6 +59,7 @@
             case .paceAwaited: return (options.retryLevel, "waiting for the learned rate")
             case .budgetAwaited: return (options.retryLevel, "waiting for the retry budget")
             case .connectivityAwaited: return (options.retryLevel, "waiting for the network")
+            case .fillAwaited: return (options.decisionLevel, "waited for another process")
             case .circuitClosed: return (options.retryLevel, "circuit closed")
             // Most of what is not retried is a response like 404, which is not a problem.
             case .retriesStopped where event.retryClass == .never(.notRetryable):

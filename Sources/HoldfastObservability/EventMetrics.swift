@@ -41,6 +41,7 @@
             case .paceAwaited: wait("pace", for: event.delay)
             case .budgetAwaited: wait("budget", for: nil)
             case .connectivityAwaited: wait("connectivity", for: nil)
+            case .fillAwaited: wait("fill", for: event.delay)
             case .circuitOpened, .circuitClosed: circuitChanged(event)
             case .cacheDecided:
                 guard let decision = event.cacheDecision else { return }

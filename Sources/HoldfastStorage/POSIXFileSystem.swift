@@ -100,6 +100,8 @@ public struct POSIXFileSystem: FileSystem {
         }
         guard !SpareDescriptors.contains(descriptor) else {
             _ = systemClose(descriptor)
+            // This call made it, and nobody else would remove it.
+            if access == .create { try? remove(path) }
             throw FileSystemError(operation: "open", path: path, errno: SpareDescriptors.errorNumber)
         }
         return OpenFile(descriptor: descriptor)

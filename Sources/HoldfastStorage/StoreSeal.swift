@@ -50,8 +50,14 @@ public protocol StoreSeal: Sendable {
 /// blob stays as it is under its entry's newer records: its chunks are bound to the blob's own number, and their key's number is
 /// stored beside each chunk, not taken from the record.
 enum SealedPart {
-    /// Key, variant, tags and metadata of an entry, or the prefix of a mark.
-    static func detail(order: UInt64) -> [UInt8] { frame(1, numbers: order) }
+    /// Key, variant, tags and metadata of an entry, bound to the length of its plain body and to its blob, if it has one; or the
+    /// prefix of a mark.
+    static func detail(of header: RecordHeader) -> [UInt8] {
+        guard header.kind == .entry else { return frame(1, numbers: header.order) }
+        let length = UInt64(clamping: header.bodyLength)
+        return header.hasBlob
+            ? frame(6, numbers: header.order, header.bodyWord, length) : frame(5, numbers: header.order, length)
+    }
 
     /// A body that is in the record.
     static func body(order: UInt64) -> [UInt8] { frame(2, numbers: order) }

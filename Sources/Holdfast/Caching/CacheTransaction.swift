@@ -163,11 +163,13 @@ struct AddedConditions: Sendable {
         if let completion = fetchRequest.completion {
             if response.status == .rangeNotSatisfiable || response.status == .notModified { return false }
             guard response.status == .partialContent else { return true }
+            if wentElsewhere(in: context) { return false }
             // A part that was sent to another principal must not be joined with one of this principal's responses.
             return lookup.partition(sentFor: response, in: context, of: cache) == lookup.principal
                 && completion.fits(response.head, to: lookup.head, at: now, contentDecoded: response.contentDecoded)
         }
         guard response.status == .notModified else { return true }
+        if wentElsewhere(in: context) { return false }
         let stored = fetchRequest.offered.map(\.stored)
         switch Precondition.answer(to: response.head, request: lookup.head, candidates: stored, now: now) {
         case .notModified, .relay: return true
@@ -189,6 +191,13 @@ struct AddedConditions: Sendable {
             )
             return freshened.hasAll(askedBy: lookup.head)
         }
+    }
+
+    /// Whether a step has sent the request to another URI than the one that was looked up: a tag or a date says nothing about
+    /// another resource (RFC 9110 §8.8.1).
+    private func wentElsewhere(in context: CallContext) -> Bool {
+        guard let sent = context.exchange?.request else { return false }
+        return context.head(of: sent)?.target != fetchRequest.lookup.head.target
     }
 
     /// The request of a retry, with conditions that fit what is stored by then.

@@ -170,19 +170,29 @@ public struct CachingHook: ServiceHook {
         let candidates = await candidates(for: lookup, context).filter(\.mayBeValidated)
         let reuse = decide(lookup, candidates: candidates, context: context)
         var offered: [LoadedResponse] = []
+        var completion: Completion?
         if let index = reuse.decision.selectedCandidate,
             let loaded = await load(candidates[index], context: context)
         {
-            var indices = [index]
-            if case .revalidate(let all) = reuse.decision { indices = all }
-            offered = await offer(indices, selected: loaded, candidates: candidates, context: context)
+            switch reuse.decision {
+            case .complete(_, let missing, let fields):
+                // A part that is being removed is not completed.
+                if cache.writer.holds(lookup.generation, for: lookup.key.target) {
+                    completion = Completion(loaded: loaded, missing: missing, fields: fields)
+                }
+            case .revalidate(let indices):
+                offered = await offer(indices, selected: loaded, candidates: candidates, context: context)
+            default:
+                offered = await offer([index], selected: loaded, candidates: candidates, context: context)
+            }
         }
         return FetchRequest(
             fetchRequest.request,
             lookup: lookup,
             reuse: reuse,
             candidates: candidates,
-            offered: offered
+            offered: offered,
+            completion: completion
         )
     }
 

@@ -85,8 +85,11 @@ extension CachingHook {
         again: (Admission.Existing) -> Admission
     ) async -> StoredEntry? {
         var (entry, admission) = (entry, admission)
+        var isMarked = false
         for _ in 0..<8 {
-            guard case .freshen(let stored) = admission.action else { break }
+            guard case .freshen(let merged) = admission.action else { break }
+            // A mark that came meanwhile, perhaps from another process, may be later than the request.
+            let stored = isMarked ? merged.needingConfirmation : merged
             switch await freshen(entry, as: stored, by: received, in: context) {
             case .written(let freshened): return freshened
             case .refused: return nil
@@ -98,6 +101,7 @@ extension CachingHook {
                 await giveUp(claim, of: received, in: context)
                 return nil
             }
+            isMarked = existing.stored.needsConfirmation
             (entry, admission) = (next, again(existing))
         }
         let nominated = cache.response(of: entry)?.nominated ?? NominatedFields()

@@ -68,6 +68,7 @@ extension CachingHook {
                 of: plain,
                 explicit: explicit,
                 rule: target.rule,
+                secret: cache.store.secret,
                 stripe: history.stripe
             )
         else { return nil }
@@ -347,6 +348,8 @@ final class PartitionNames: Sendable {
     private struct Place: Sendable {
         let credentials: KeyedHash.Wide
         let rule: Int
+        /// The store's secret, which the name depends on; processes that share a store may adopt another.
+        let secret: [UInt8]
         let name: String
     }
 
@@ -372,11 +375,20 @@ final class PartitionNames: Sendable {
     /// - Parameters:
     ///   - explicit: a name that the call gives the principal in place of its credentials.
     ///   - rule: the number of the rule by which cookies are ignored.
+    ///   - secret: the store's.
     ///   - stripe: the caller's, one of those of ``CacheMeter``.
-    func name(of fields: PlainRequestFields, explicit: String?, rule: Int, stripe: Int, make: () -> String) -> String {
+    func name(
+        of fields: PlainRequestFields,
+        explicit: String?,
+        rule: Int,
+        secret: @autoclosure () -> [UInt8],
+        stripe: Int,
+        make: (_ secret: [UInt8]) -> String
+    ) -> String {
         guard let credentials = hashed(fields, explicit: explicit) else { return "" }
-        if let known = name(of: credentials, rule: rule, stripe: stripe) { return known }
-        let place = Place(credentials: credentials, rule: rule, name: make())
+        let secret = secret()
+        if let known = name(of: credentials, rule: rule, secret: secret, stripe: stripe) { return known }
+        let place = Place(credentials: credentials, rule: rule, secret: secret, name: make(secret))
         stripes[stripe % stripes.count].places.withLock { places in
             if places.isEmpty { places = [Place?](repeating: nil, count: Self.placesPerStripe) }
             places[Self.index(credentials)] = place
@@ -385,16 +397,22 @@ final class PartitionNames: Sendable {
     }
 
     /// The digest of a principal if it is known; "" without credentials.
-    func name(of fields: PlainRequestFields, explicit: String?, rule: Int, stripe: Int) -> String? {
+    func name(
+        of fields: PlainRequestFields,
+        explicit: String?,
+        rule: Int,
+        secret: @autoclosure () -> [UInt8],
+        stripe: Int
+    ) -> String? {
         guard let credentials = hashed(fields, explicit: explicit) else { return "" }
-        return name(of: credentials, rule: rule, stripe: stripe)
+        return name(of: credentials, rule: rule, secret: secret(), stripe: stripe)
     }
 
-    private func name(of credentials: KeyedHash.Wide, rule: Int, stripe: Int) -> String? {
+    private func name(of credentials: KeyedHash.Wide, rule: Int, secret: [UInt8], stripe: Int) -> String? {
         for number in stripe..<stripe + stripes.count {
             let name: String? = stripes[number % stripes.count].places.withLock { places in
                 guard !places.isEmpty, let place = places[Self.index(credentials)],
-                    place.credentials == credentials, place.rule == rule
+                    place.credentials == credentials, place.rule == rule, place.secret == secret
                 else { return nil }
                 return place.name
             }

@@ -98,22 +98,23 @@ public final class HTTPCache: Sendable {
         _ context: CallContext
     ) -> String {
         let explicit = context.options.principal
-        func digest() -> String {
+        func digest(secret: [UInt8]) -> String {
             CachePrincipal.digest(
                 of: view(of: fields, to: target),
                 userinfo: target.userinfo,
                 explicit: explicit,
                 credentialFields: credentialFields,
-                secret: store.secret
+                secret: secret
             )
         }
         guard explicit != nil || credentialFields.isEmpty && target.userinfo?.isEmpty ?? true,
             let credentials = PlainRequestFields([:], implicit: fields)
-        else { return digest() }
+        else { return digest(secret: store.secret) }
         return partitions.name(
             of: credentials,
             explicit: explicit,
             rule: options.keyRuleIndex(for: target),
+            secret: store.secret,
             stripe: CacheMeter.stripe(),
             make: digest
         )

@@ -104,7 +104,11 @@ struct LoadedResponse: Sendable {
         response.responseTime = stored.responseTime
         response.hasAgeDeducted = true
         response.presentation = .presented(.fields(lookup.presented))
-        guard lookup.head.method != .head, form != .empty else { return response }
+        guard lookup.head.method != .head, form != .empty else {
+            // It would be the digest of content that a HEAD does not have (RFC 9530 §2).
+            if lookup.head.method == .head { response.fields.removeAll("Content-Digest") }
+            return response
+        }
         response.body = body(form, delivered: delivered, failed: failed, rest: rest)
         return response
     }

@@ -619,7 +619,7 @@ extension CachingHook {
                 to: sent,
                 receivedAt: response.responseTime ?? context.clock.timestamp,
                 contentDecoded: response.contentDecoded
-            ), part.interval == missing, part.validator == validator,
+            ), sent.target == lookup.head.target, part.interval == missing, part.validator == validator,
             response.fields[.contentEncoding] == stored.head.fields[.contentEncoding],
             lookup.partition(sentFor: response, in: context, of: cache) == lookup.principal
         else {

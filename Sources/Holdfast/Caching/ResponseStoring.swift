@@ -348,7 +348,7 @@ extension CachingHook {
                         context: context
                     )
                 } else {
-                    writer.abandon()
+                    // The writer is left alone, since calls that joined may still follow it; once released, it abandons itself.
                     context.tell(notStored: .notAccepted, metrics: received.lookup.metrics, hadBegun: true)
                     context.transaction?.fillLease?.end(.failed)
                 }
@@ -377,7 +377,7 @@ extension CachingHook {
         if cache.leasing != nil || !equivalent.isEmpty,
             await isNewerStored(than: received, context: context)
         {
-            writer.abandon()
+            // As in `CacheWriter.commit`: readers may still follow the writer.
             return overtaken(lookup, in: context)
         }
         do throws(StoreError) {
@@ -516,6 +516,7 @@ struct ReceivedExchange: Sendable {
         if let order = context.exchange?.order { exchange.requestOrder = order }
         exchange.hasUnkeyedContent = lookup.hasUnkeyedContent
         exchange.hasContentKey = lookup.content != nil
+        exchange.isNamed = context.options.principal != nil
         exchange.hasUsableStored = context.transaction?.holdsUsable ?? false
         if response.status.isOriginError {
             // For this caller, or for any other.

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
+internal import HoldfastSemantics
+internal import HoldfastStorage
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
@@ -19,14 +21,20 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
         guard !context.options.areDefault, let acceptance = context.options.acceptance else {
             return try await next.exchange(request, context: &context)
         }
+        let start = CallStart(context)
         let first = try await checked(request, acceptance: acceptance, context: &context)
         switch first {
         case .success(let response): return response
         case .failure(let refusal):
-            guard let origin = refusal.response?.storedOrigin else { throw refusal.error }
+            guard !refusal.error.isTheCallersOwn, let origin = refusal.response?.storedOrigin else {
+                throw refusal.error
+            }
             await origin.remove()
             let maySend = !context.options.cache.onlyIfCached && request.cachePolicy != .returnCacheDataDontLoad
-            guard maySend, context.body.isWhole else { throw refusal.error }
+            // A redirect has answered it: what an unsafe request did must not be done twice (RFC 9110 §9.2.2).
+            let isDone = start.isRedirected(context) && !context.method(of: request).isSafe
+            start.restore(in: &context)
+            guard maySend, !isDone, context.body.isWhole else { throw refusal.error }
             context.options.cache.reload = true
             context.exchange = nil
             context.forgetHookStates(from: firstHookBelow)
@@ -74,7 +82,38 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
     }
 }
 
+/// What redirects change in a context, as it was before the first hop: a call that is sent again begins there.
+private struct CallStart {
+    private let body: RequestBody
+    private let redirectCount: Int
+    private let isForeignHop: Bool
+    private let withholdsAdditions: Bool
+    private let subject: CallSubject?
+
+    init(_ context: CallContext) {
+        body = context.body
+        redirectCount = context.redirectCount
+        isForeignHop = context.isForeignHop
+        withholdsAdditions = context.withholdsAdditions
+        subject = context.subject
+    }
+
+    func isRedirected(_ context: CallContext) -> Bool { context.redirectCount > redirectCount }
+
+    func restore(in context: inout CallContext) {
+        // If it is still there, the attempts may have made it one that can be read again.
+        if context.body.isNone { context.body = body }
+        context.redirectCount = redirectCount
+        context.isForeignHop = isForeignHop
+        context.withholdsAdditions = withholdsAdditions
+        context.subject = subject
+    }
+}
+
 extension Error {
     /// Whether the caller stopped waiting for the response, so that this says nothing about it.
     fileprivate var isLeaving: Bool { isCancellation || (self as? ServiceError)?.code == .deadlineExceeded }
+
+    /// Whether this says nothing about the response: the caller stopped waiting, or its own file could not be written.
+    fileprivate var isTheCallersOwn: Bool { isLeaving || (self as? ServiceError)?.cause is FileSystemError }
 }

@@ -808,6 +808,7 @@ extension AttemptLoop {
         let end = context.clock.now.advanced(by: spread)
         guard mayWait(until: end, rules: rules, context: context) else { return false }
         try await self.wait(until: end, context)
+        state.wasOffline()
         resend("online", after: start.duration(to: end), state: &state, context: context)
         return true
     }

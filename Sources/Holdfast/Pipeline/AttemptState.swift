@@ -26,6 +26,10 @@ struct AttemptState {
     var retrier: (any Retrier)?
     /// How many of the attempts were resends without asking a retrier.
     private var uncounted = 0
+    /// How many of the attempts were not sent, because the machine was offline.
+    private var unsent = 0
+    /// Whether the call is among those that the counters and the budget know.
+    private var isCounted = false
     /// The free resends that the call has already had.
     private var freeResends: Set<FreeResend> = []
     /// How long the exchange has been held back by gates and by the learned rate.
@@ -87,7 +91,7 @@ struct AttemptState {
         guard let account, let now = records.last?.end else { return }
         var end = RetryAccount.AttemptEnd(
             grant: grant,
-            isFirst: records.count == 1,
+            isFirst: !isCounted,
             succeeded: false,
             traffic: traffic
         )
@@ -101,6 +105,7 @@ struct AttemptState {
             if asks != nil || account.mayBeClosed {
                 end.notice = (asks ?? GateNotice(.answer(succeeded: end.succeeded)), place, isProbe)
             }
+            isCounted = true
             guard account.attemptEnded(end, now: now), let asks else { return }
             context.emit(.gateClosed) { event in
                 event.attempt = context.attempt
@@ -113,6 +118,7 @@ struct AttemptState {
             let wasAsked = (error as? ServiceError)?.code != .deadlineExceeded || failure.progress > .notSent
             guard wasAsked, AttemptOutcome.failure(failure).isServerTrouble else { return giveBack(now: now) }
             grant = nil
+            isCounted = true
             _ = account.attemptEnded(end, now: now)
         }
     }
@@ -160,14 +166,18 @@ struct AttemptState {
 
     /// Why the request must not be sent again, whatever a retrier says.
     func veto(_ failed: FailedExchange) -> StopReason? {
-        (rules ?? .default).veto(failed, sends: records.count, most: rules?.mostSends ?? RetryRules.mostUngovernedSends)
+        (rules ?? .default).veto(
+            failed,
+            sends: records.count - unsent,
+            most: rules?.mostSends ?? RetryRules.mostUngovernedSends
+        )
     }
 
-    /// Records what a failure proved and what the server asked for.
+    /// Records what a failure proved and what the server asked for; by the default rules if the call has none, as for its
+    /// retrier.
     mutating func explain(_ failed: FailedAttempt) {
-        guard let rules else { return }
         records[records.count - 1].retryClass = failed.classification
-        records[records.count - 1].retryAfter = rules.serverDelay(failed.exchange)
+        records[records.count - 1].retryAfter = (rules ?? .default).serverDelay(failed.exchange)
     }
 
     /// Records that another attempt follows.
@@ -180,6 +190,9 @@ struct AttemptState {
         goesOn(after: delay)
         uncounted += 1
     }
+
+    /// Records that the last attempt was not sent, because the machine was offline.
+    mutating func wasOffline() { unsent += 1 }
 
     /// Records that no further attempt follows.
     ///

@@ -93,7 +93,7 @@ public struct AttemptRecord: Sendable, Hashable, CustomStringConvertible {
     public let errorCode: ServiceError.Code?
     /// How far the exchange got, if it ended with an error; nil if the transport did not say.
     public var progress: TransportProgress?
-    /// What the failure proved; nil if the attempt did not fail, or if no rules classified it.
+    /// What the failure proved, by the rules of the call or the default ones; nil if the attempt did not fail.
     public var retryClass: RetryClass?
     /// The wait that the retrier chose before the next attempt; nil after the last.
     ///

@@ -206,6 +206,8 @@ struct IssuedCredential: Sendable {
     let apply: (@Sendable (inout URLRequest) -> Void)?
     /// When it expires; nil if unknown.
     let expiresAt: Timestamp?
+    /// How long it was valid when it was refreshed, by the local clock; nil for the first one, and for one that does not expire.
+    var lifetime: Duration?
     /// Requests the next one.
     let renew: @Sendable () async throws -> IssuedCredential
 
@@ -237,6 +239,9 @@ struct IssuedCredential: Sendable {
 
     /// Whether the next one should be requested before anything is sent.
     func isDue(at now: Timestamp, ahead: Duration) -> Bool {
-        !isUsable(at: now.advanced(by: ahead))
+        guard let lifetime else { return !isUsable(at: now.advanced(by: ahead)) }
+        // By this clock it had expired before it arrived, so the clock is wrong, and only the server can say when it expires.
+        guard lifetime > .zero else { return false }
+        return !isUsable(at: now.advanced(by: min(ahead, lifetime / 2)))
     }
 }

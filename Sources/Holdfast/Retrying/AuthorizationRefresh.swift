@@ -237,7 +237,9 @@ public final class AuthorizationRefresh: Sendable {
         }
         defer { timer.cancel() }
         do {
-            result = .success(try await AuthorizationRefresh.$underWay.withValue(inside) { try await renew() })
+            var issued = try await AuthorizationRefresh.$underWay.withValue(inside) { try await renew() }
+            issued.lifetime = issued.expiresAt.map { clock.timestamp.duration(to: $0) }
+            result = .success(issued)
         } catch {
             result = .failure(RefreshFailure(cause: error))
         }

@@ -151,6 +151,8 @@ struct HedgeRace {
         var timer: Task<Void, Never>?
         var wasLate = false
         var firstSucceeded: Bool?
+        /// The failed response that asks for the longest pause, and the number of its copy.
+        var asked: (number: Int, response: Response, pause: Duration)?
     }
 
     func run() async throws -> Response {
@@ -162,6 +164,7 @@ struct HedgeRace {
         mailbox.finish()
         for copy in course.copies { copy.task.cancel() }
         settle(&course, result: result)
+        course.asked?.response.body.discard()
         for await message in messages { message.discard() }
         return try finished(result, course: course)
     }
@@ -187,12 +190,35 @@ struct HedgeRace {
                     return stamped(result, number: number, course: course)
                 }
                 course.plan.copyFailed(pushback: pushback, now: end.sinceOrigin)
-                if course.plan.inFlight == 0 { return stamped(result, number: number, course: course) }
-                message.discard()
+                if course.plan.inFlight == 0 {
+                    // What the server asked for counts, although another copy failed later and was told nothing.
+                    guard let asked = course.asked, asked.pause > pushback ?? .zero else {
+                        return stamped(result, number: number, course: course)
+                    }
+                    course.asked = nil
+                    message.discard()
+                    return stamped(.success(asked.response), number: asked.number, course: course)
+                }
+                keep(result, number: number, pause: pushback, course: &course)
                 setTimer(&course, mailbox: mailbox)
             }
         }
         return .failure(CancellationError())
+    }
+
+    /// Keeps a failed response that asks for a pause, in case no copy does better; drops any other.
+    private func keep(
+        _ result: Result<Response, any Error>,
+        number: Int,
+        pause: Duration?,
+        course: inout Course
+    ) {
+        guard case .success(var response) = result else { return }
+        guard let pause, pause > course.asked?.pause ?? .zero else { return response.body.discard() }
+        course.asked?.response.body.discard()
+        // The other copies may need its connection, or its place among the exchanges.
+        context.detach(&response)
+        course.asked = (number, response, pause)
     }
 
     /// Sends a copy, and schedules the next.

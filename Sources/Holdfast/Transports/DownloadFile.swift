@@ -75,7 +75,7 @@ package final class DownloadFile: Sendable {
 
 extension Response {
     /// Rejects content that ended before its length, if a transport has not, or if there were earlier readers.
-    func checkEnd(after count: Int, of length: Int?, method: @autoclosure () -> String?) throws {
+    package func checkEnd(after count: Int, of length: Int?, method: @autoclosure () -> String?) throws {
         guard let length, count < length, status != 304, method() != "HEAD" else { return }
         throw ServiceError(
             .connectionLost,

@@ -95,7 +95,9 @@ struct SessionFields: Sendable {
     private static func mayGo(_ cookie: HTTPCookie, to url: URL) -> Bool {
         if cookie.isSecure, url.scheme?.lowercased() != "https" { return false }
         if cookie.hasEnded { return false }
-        let path = url.path.isEmpty ? "/" : url.path
+        // As it is written: `path` drops a slash at the end and decodes escapes (RFC 6265 §5.1.4).
+        let written = url.path(percentEncoded: true)
+        let path = written.isEmpty ? "/" : written
         return path == cookie.path || path.hasPrefix(cookie.path.hasSuffix("/") ? cookie.path : cookie.path + "/")
     }
 

@@ -239,9 +239,9 @@ public final class URLSessionTransport: Transport {
         }
         guard context.clock.now < deadline else { throw context.attemptTimeout(progress: .notSent) }
         switch body.form {
-        case .none, .bytes, .file, .requestStream:
+        case .none, .bytes, .requestStream:
             return try await RequestUpload.prepare(prepared, body: body, memoryLimit: memoryLimit)
-        case .factory, .oneShot:
+        case .file, .factory, .oneShot:
             do {
                 return try await withDeadline(deadline, on: context.clock, discard: { _ in }) {
                     try await RequestUpload.prepare(prepared, body: body, memoryLimit: memoryLimit)

@@ -265,6 +265,11 @@
         private var hasEnded = false
         private var hasInputEnded = false
         private var interims = 0
+        private let unsent = UnsentBytes()
+        private var lastWrite: EventLoopFuture<Void>?
+
+        /// The largest payload of the frames that are written.
+        private static let pieceSize = 16_384
 
         private init(_ begin: @escaping Begin) {
             self.begin = begin
@@ -276,7 +281,7 @@
         static func attach(to stream: any Channel, begin: @escaping Begin) throws -> ByteChannel {
             let handler = StreamBytes(begin)
             try stream.pipeline.syncOperations.addHandler(handler)
-            let bytes = try ByteChannel.attach(to: stream, isSocket: false)
+            let bytes = try ByteChannel.attach(to: stream, isSocket: false, unsent: handler.unsent)
             handler.bytes = bytes
             return bytes
         }
@@ -305,12 +310,21 @@
         }
 
         func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-            let buffer = unwrapOutboundIn(data)
-            guard buffer.readableBytes > 0 else {
-                promise?.succeed()
-                return
+            var buffer = unwrapOutboundIn(data)
+            if lastWrite == nil, buffer.readableBytes == 0 { promise?.succeed() }
+            unsent.add(buffer.readableBytes)
+            // In pieces, whose ends show that the client reads.
+            while let piece = buffer.readSlice(length: min(Self.pieceSize, buffer.readableBytes)),
+                piece.readableBytes > 0
+            {
+                let count = piece.readableBytes
+                let sent = context.eventLoop.makePromise(of: Void.self)
+                sent.futureResult.whenComplete { [unsent] _ in unsent.subtract(count) }
+                lastWrite = sent.futureResult
+                context.write(wrapOutboundOut(.data(.init(data: .byteBuffer(piece)))), promise: sent)
             }
-            context.write(wrapOutboundOut(.data(.init(data: .byteBuffer(buffer)))), promise: promise)
+            // An empty write waits for those before it.
+            lastWrite?.cascade(to: promise)
         }
 
         func triggerUserOutboundEvent(

@@ -134,8 +134,9 @@
             }
         }
 
-        /// Ends the stream after everything was sent; the client has until the write timeout.
+        /// Ends the stream after everything was sent, for which the client has as long as it goes on reading.
         private func finish() async throws {
+            try await channel.flush(stallLimit: configuration.writeStall)
             let ended = channel.eventLoop.makePromise(of: Void.self)
             let timer = channel.eventLoop.scheduleTask(in: configuration.writeStall) { [channel] in channel.close() }
             channel.channel.close(mode: .output, promise: ended)

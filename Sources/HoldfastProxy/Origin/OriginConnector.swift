@@ -34,7 +34,7 @@
                 let timer = loop.scheduleTask(in: timeout) { outcome.resume(.failure(TimedOut())) }
                 bootstrap(key, on: loop, tls: tls, timeout: timeout)
                     .connect(host: key.host, port: key.port)
-                    .flatMap { channel in established(channel) }
+                    .flatMap { channel in established(channel, for: outcome) }
                     .whenComplete { result in
                         timer.cancel()
                         outcome.resume(result)
@@ -76,10 +76,11 @@
         }
 
         /// The bytes of a channel once its handshake is over; on the channel's loop.
-        private static func established(_ channel: any Channel) -> EventLoopFuture<ByteChannel> {
+        private static func established(_ channel: any Channel, for outcome: Outcome) -> EventLoopFuture<ByteChannel> {
             do {
                 let setup = try channel.pipeline.syncOperations.handler(type: ConnectionSetup.self)
                 guard let bytes = setup.bytes else { throw ChannelError.ioOnClosedChannel }
+                outcome.hold(bytes)
                 return setup.handshake.futureResult
                     .map { bytes }
                     .flatMapErrorThrowing { error in
@@ -143,24 +144,39 @@
         }
     }
 
-    /// Resumes one continuation with the first of several results; a connection that comes too late is closed.
+    /// Resumes one continuation with the first of several results; a connection that nobody waits for any more is closed.
     private final class Outcome: Sendable {
-        private let continuation: Mutex<CheckedContinuation<ByteChannel, any Error>?>
+        private struct State {
+            var continuation: CheckedContinuation<ByteChannel, any Error>?
+            /// The connection whose handshake is in progress.
+            var opening: ByteChannel?
+        }
+
+        private let state: Mutex<State>
 
         init(_ continuation: CheckedContinuation<ByteChannel, any Error>) {
-            self.continuation = Mutex(continuation)
+            state = Mutex(State(continuation: continuation))
+        }
+
+        /// Notes the connection whose handshake begins: the handshake itself has no time limit.
+        func hold(_ bytes: ByteChannel) {
+            let isAwaited = state.withLock { state in
+                if state.continuation != nil { state.opening = bytes }
+                return state.continuation != nil
+            }
+            if !isAwaited { bytes.close() }
         }
 
         func resume(_ result: Result<ByteChannel, any Error>) {
-            let waiting = continuation.withLock { continuation in
-                defer { continuation = nil }
-                return continuation
+            let former = state.withLock { state in
+                defer { state = State() }
+                return state
             }
-            if let waiting {
-                waiting.resume(with: result)
-            } else if case .success(let late) = result {
-                late.close()
+            switch result {
+            case .success(let made): if former.continuation == nil { made.close() }
+            case .failure: former.opening?.close()
             }
+            former.continuation?.resume(with: result)
         }
     }
 #endif

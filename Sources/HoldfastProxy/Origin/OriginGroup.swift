@@ -35,6 +35,8 @@
             /// How often it was left out without a success in between.
             var ejections = 0
             var outUntil: MonotonicInstant?
+            /// The latest calls that failed here since the last success: their retries go to another server.
+            var failedCalls: [CallID] = []
             /// The result of its checks; as at the start if there are none.
             var health = CheckedHealth()
 
@@ -52,6 +54,8 @@
         static let failuresAllowed = 3
         static let shortestPause = Duration.seconds(10)
         static let longestPause = Duration.seconds(60)
+        /// How many calls that failed at a server are remembered.
+        private static let callsRemembered = 8
 
         let members: [Member]
         /// Whether requests keep the client's Host.
@@ -65,14 +69,16 @@
             state = Mutex((0, origins.map { _ in Standing() }))
         }
 
-        /// The next server.
-        func next(at now: MonotonicInstant) -> Int {
+        /// The next server; for a call that has failed at some, another one if there is one.
+        func next(at now: MonotonicInstant, for call: CallID? = nil) -> Int {
             guard members.count > 1 else { return 0 }
             return state.withLock { state in
                 let start = state.turn
                 let order = members.indices.map { (start + $0) % members.count }
+                let asked = order.filter { state.standings[$0].isAsked(at: now) }
                 let chosen =
-                    order.first { state.standings[$0].isAsked(at: now) }
+                    asked.first { index in call.map { !state.standings[index].failedCalls.contains($0) } ?? true }
+                    ?? asked.first
                     ?? order.first { state.standings[$0].health.isUp } ?? start
                 state.turn = (chosen + 1) % members.count
                 return chosen
@@ -80,23 +86,32 @@
         }
 
         /// Notes the response of a server; nil: it closed the connection without one.
-        func note(_ index: Int, status: StatusCode?, at now: MonotonicInstant) {
-            note(index, hasFailed: status.map { [502, 503, 504].contains($0.rawValue) } ?? true, at: now)
+        func note(_ index: Int, status: StatusCode?, at now: MonotonicInstant, for call: CallID? = nil) {
+            let hasFailed = status.map { [502, 503, 504].contains($0.rawValue) } ?? true
+            note(index, hasFailed: hasFailed, at: now, for: call)
         }
 
-        /// Notes the error of an exchange with a server; a cancelled or invalid request says nothing about the server.
-        func note(_ index: Int, error: any Error, at now: MonotonicInstant) {
+        /// Notes the error of an exchange with a server; a cancelled or invalid request says nothing about the server, unless the
+        /// proxy has cancelled an upload that the server left unanswered.
+        func note(_ index: Int, error: any Error, at now: MonotonicInstant, for call: CallID? = nil) {
+            if error is CancellationError, WatchedUpload.current?.hasStalled == true {
+                return note(index, hasFailed: true, at: now, for: call)
+            }
             guard let code = (error as? ServiceError)?.code, code != .badRequest, code != .unsupported else { return }
-            note(index, hasFailed: true, at: now)
+            note(index, hasFailed: true, at: now, for: call)
         }
 
         /// Notes the outcome of an exchange with a server.
-        func note(_ index: Int, hasFailed: Bool, at now: MonotonicInstant) {
+        func note(_ index: Int, hasFailed: Bool, at now: MonotonicInstant, for call: CallID? = nil) {
             guard members.count > 1 else { return }
             state.withLock { state in
                 guard hasFailed else {
                     state.standings[index] = Standing(health: state.standings[index].health)
                     return
+                }
+                if let call {
+                    let kept = state.standings[index].failedCalls.suffix(OriginGroup.callsRemembered - 1)
+                    state.standings[index].failedCalls = Array(kept) + [call]
                 }
                 state.standings[index].failures += 1
                 // A server that was left out is on probation: its first failure puts it out again.

@@ -84,14 +84,14 @@
             guard let group = configuration.origins else {
                 return try await send(outgoing, request: request, body: body, context: context)
             }
-            let turn = group.next(at: context.clock.now)
+            let turn = group.next(at: context.clock.now, for: context.callID)
             outgoing.aim(at: group.members[turn], keepingHost: group.keepsHost)
             do {
                 let response = try await send(outgoing, request: request, body: body, context: context)
-                group.note(turn, status: response.status, at: context.clock.now)
+                group.note(turn, status: response.status, at: context.clock.now, for: context.callID)
                 return response
             } catch {
-                group.note(turn, error: error, at: context.clock.now)
+                group.note(turn, error: error, at: context.clock.now, for: context.callID)
                 throw error
             }
         }

@@ -183,11 +183,13 @@
             let upload = WatchedUpload(source, clock: clock)
             return try await withThrowingTaskGroup { group in
                 group.addTask {
-                    try await serving.current.pipeline.send(
-                        request,
-                        body: .oneShot(length: length, upload),
-                        options: options
-                    )
+                    try await WatchedUpload.$current.withValue(upload) {
+                        try await serving.current.pipeline.send(
+                            request,
+                            body: .oneShot(length: length, upload),
+                            options: options
+                        )
+                    }
                 }
                 group.addTask {
                     try await upload.originStalled(for: limit)
@@ -504,9 +506,16 @@
             case awaitsOrigin(since: MonotonicInstant)
         }
 
+        /// The content that the current task sends.
+        @TaskLocal static var current: WatchedUpload?
+
         private let upstream: any ByteSource
         private let clock: any HoldfastClock
         private let state: Mutex<State>
+        private let stalled = Atomic(false)
+
+        /// Whether the origin was given up because it did nothing.
+        var hasStalled: Bool { stalled.load(ordering: .relaxed) }
 
         init(_ upstream: any ByteSource, clock: any HoldfastClock) {
             self.upstream = upstream
@@ -539,7 +548,7 @@
                     case .awaitsOrigin(let since): since
                     }
                 let end = since.advanced(by: limit)
-                guard end > now else { return }
+                guard end > now else { return stalled.store(true, ordering: .relaxed) }
                 try await clock.sleep(until: end)
             }
         }

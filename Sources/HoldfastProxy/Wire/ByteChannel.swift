@@ -30,10 +30,13 @@
 
         /// Whether the channel is a socket; an HTTP/2 stream supports fewer options and traps on others.
         private let isSocket: Bool
+        /// What an HTTP/2 stream has not sent; nil for a socket, which knows.
+        private let unsentOfStream: UnsentBytes?
 
-        private init(_ channel: any Channel, isSocket: Bool) {
+        private init(_ channel: any Channel, isSocket: Bool, unsent: UnsentBytes?) {
             self.channel = channel
             self.isSocket = isSocket
+            unsentOfStream = unsent
             eventLoop = channel.eventLoop
         }
 
@@ -42,9 +45,15 @@
         ///
         /// Turns automatic reading off and half-closure on; existing handlers, such as TLS, stay in front.
         ///
-        /// - Parameter isSocket: false for an HTTP/2 stream.
-        package static func attach(to channel: any Channel, isSocket: Bool = true) throws -> ByteChannel {
-            let bytes = ByteChannel(channel, isSocket: isSocket)
+        /// - Parameters:
+        ///   - isSocket: false for an HTTP/2 stream.
+        ///   - unsent: what such a stream has not sent.
+        package static func attach(
+            to channel: any Channel,
+            isSocket: Bool = true,
+            unsent: UnsentBytes? = nil
+        ) throws -> ByteChannel {
+            let bytes = ByteChannel(channel, isSocket: isSocket, unsent: unsent)
             if let options = channel.syncOptions {
                 try options.setOption(.autoRead, value: false)
                 if isSocket {
@@ -210,7 +219,9 @@
             if let deadline { arm(deadline) }
         }
 
-        private var unsent: Int? { !isSocket ? nil : try? channel.syncOptions?.getOption(.bufferedWritableBytes) }
+        private var unsent: Int? {
+            isSocket ? try? channel.syncOptions?.getOption(.bufferedWritableBytes) : unsentOfStream?.count
+        }
 
         // MARK: Deadlines
 
@@ -276,7 +287,8 @@
         }
 
         func becomeInactive() {
-            endInput()
+            // A stream of HTTP/2 ends its content before it closes; if it has not, content is missing (RFC 9113 §8.1).
+            if isSocket { endInput() }
             finish(state.withLock { $0.fail(ChannelFault(.broken)) })
             state.withLock { state in
                 defer { state.timer = nil }
@@ -365,6 +377,19 @@
             channel.fail(error)
             context.close(promise: nil)
         }
+    }
+
+    /// The bytes that an HTTP/2 stream was given and that have not left this process.
+    package final class UnsentBytes: Sendable {
+        private let bytes = Atomic(0)
+
+        package init() {}
+
+        var count: Int { bytes.load(ordering: .relaxed) }
+
+        func add(_ count: Int) { bytes.add(count, ordering: .relaxed) }
+
+        func subtract(_ count: Int) { bytes.subtract(count, ordering: .relaxed) }
     }
 
     /// Runs tasks on one event loop, so that they use its channels without a hop.

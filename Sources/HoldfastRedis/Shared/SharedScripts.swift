@@ -182,12 +182,16 @@
             local cap, old, bytes = tonumber(ARGV[7]), num(redis.call('HGET', K..'z', id)), tonumber(ARGV[6])
             redis.call('ZREM', K..'age', id)
             redis.call('ZREM', K..'useless', id)
-            local fits = room(bytes - old, cap, ARGV[8])
-            local isPinned = redis.call('SISMEMBER', K..'pins', id)
-            if fits and isPinned == 1 and sum('pinned') - old + bytes > cap / 2 then fits = false end
-            if not fits then
+            if not room(bytes - old, cap, ARGV[8]) then
               rank(id, redis.call('HGET', K..'e:'..id, 'u'))
               return answer('full')
+            end
+            local isPinned = redis.call('SISMEMBER', K..'pins', id)
+            -- One that outgrows the room for pins loses its pin, as one that is replaced does.
+            if isPinned == 1 and sum('pinned') - old + bytes > cap / 2 then
+              redis.call('SREM', K..'pins', id)
+              add('pinned', -old)
+              isPinned = 0
             end
             add('used', bytes - old)
             redis.call('HSET', K..'z', id, bytes)

@@ -124,7 +124,7 @@
                 return !agreement.epoch.isEmpty
             }
             if !untold.isEmpty { note(RedisReply.refusal(for: String(decoding: untold, as: UTF8.self))) }
-            if isRenewed { onRenewal.withLock { $0 }?.action() }
+            if isRenewed { dropCopies() }
             latest.withLock { latest in
                 latest.used = max(0, used)
                 latest.count = max(0, count)
@@ -138,6 +138,9 @@
                 untold: untold.isEmpty ? nil : String(decoding: untold, as: UTF8.self)
             )
         }
+
+        /// Has the handler of ``whenRenewed(_:)`` drop all copies.
+        func dropCopies() { onRenewal.withLock { $0 }?.action() }
 
         static let unreadable = StoreError(
             .corrupt,

@@ -24,7 +24,7 @@
         }
 
         /// The result of asking the server.
-        private enum Reach<Outcome> {
+        private enum Reach<Outcome: Sendable>: Sendable {
             case done(Outcome)
             /// The server cannot be used at the moment; memory is used instead.
             case away(StoreError)
@@ -32,6 +32,14 @@
             case refused(StoreError)
 
             var outcome: Outcome? { if case .done(let outcome) = self { outcome } else { nil } }
+
+            /// What the server did; throws if it did nothing.
+            func get() throws(StoreError) -> Outcome {
+                switch self {
+                case .done(let outcome): return outcome
+                case .away(let error), .refused(let error): throw error
+                }
+            }
         }
 
         private struct State {
@@ -97,20 +105,27 @@
                 )
             }
             switch writer {
-            case .done(let writer): return writer
+            case .done(let writer):
+                return PayingWriter(writer) { [self] () async throws(StoreError) in try await pay() }
             // Others cannot invalidate what memory holds, so it is used only while the server cannot be reached.
             case .refused(let error): throw error
             case .away where memory.statistics.capacity == 0:
                 throw StoreError(.temporarilyUnavailable, "Redis cannot be used at the moment. It is tried again soon.")
             case .away: break
             }
-            return try await memory.write(
+            let standIn = try await memory.write(
                 key,
                 variant: variant,
                 description: description,
                 expectedLength: expectedLength,
                 now: now
             )
+            // If the server is back by now, memory was emptied before this entry began, and would keep it for the next loss.
+            guard isAway else {
+                standIn.abandon()
+                throw StoreError(.temporarilyUnavailable, "Redis has just come back. Store the response again.")
+            }
+            return standIn
         }
 
         @discardableResult
@@ -123,24 +138,28 @@
             let changed = try await reaching { () async throws(StoreError) in
                 try await shared.replaceDescription(of: entry, with: description, now: now)
             }
-            return changed.outcome ?? nil
+            return try changed.get()
         }
 
         func remove(_ entry: StoredEntry) async throws(StoreError) {
             if isOurs(entry) { return try await memory.remove(entry) }
-            try await change(.key(entry.key)) { () async throws(StoreError) in try await shared.remove(entry) }
+            try await change(.key(entry.key)) { () async throws(StoreError) in
+                try await self.shared.remove(entry)
+            }
         }
 
         func invalidate(_ key: StoreKey) async throws(StoreError) {
             try await memory.invalidate(key)
-            try await change(.key(key)) { () async throws(StoreError) in try await shared.invalidate(key) }
+            try await change(.key(key)) { () async throws(StoreError) in
+                try await self.shared.invalidate(key)
+            }
         }
 
         @discardableResult
         func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
             let held = try await memory.purge(selection, now: now)
             let count = try await change(.purge(selection)) { () async throws(StoreError) in
-                try await shared.purge(selection, now: now)
+                try await self.shared.purge(selection, now: now)
             }
             if let count { return count.map { $0 + (held ?? 0) } }
             if isAway {
@@ -154,13 +173,17 @@
 
         /// Changes what is shared; if the server cannot do it now, it is done before anything else is asked of it.
         @discardableResult
-        private func change<Outcome>(
+        private func change<Outcome: Sendable>(
             _ change: Debt.Change,
-            by step: () async throws(StoreError) -> Outcome
+            by step: @escaping @Sendable () async throws(StoreError) -> Outcome
         ) async throws(StoreError) -> Outcome? {
+            // In a task of its own: others must not find what a caller that has left wanted gone.
+            let result = await Task { () -> Result<Reach<Outcome>, StoreError> in
+                do throws(StoreError) { return .success(try await reaching(step)) } catch { return .failure(error) }
+            }.value
             let outcome: Reach<Outcome>
             do throws(StoreError) {
-                outcome = try await reaching(step)
+                outcome = try result.get()
             } catch {
                 if error.code != .closed { owe(change) }
                 throw error
@@ -190,8 +213,7 @@
         @discardableResult
         func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {
             if isOurs(entry) { return try await memory.setPinned(pinned, entry) }
-            return try await reaching { () async throws(StoreError) in try await shared.setPinned(pinned, entry) }
-                .outcome ?? false
+            return try await reaching { () async throws(StoreError) in try await shared.setPinned(pinned, entry) }.get()
         }
 
         var statistics: StoreStatistics {
@@ -215,7 +237,7 @@
         // MARK: Coming and going of the server
 
         /// Asks the server to do something, after it has made all pending changes.
-        private func reaching<Outcome>(
+        private func reaching<Outcome: Sendable>(
             _ step: () async throws(StoreError) -> Outcome
         ) async throws(StoreError) -> Reach<Outcome> {
             do throws(StoreError) {
@@ -309,7 +331,38 @@
                 defer { state.isAway = false }
                 return state.isAway
             }
-            if isNew { _ = try? await memory.purge(.all, now: .distantFuture) }
+            guard isNew else { return }
+            _ = try? await memory.purge(.all, now: .distantFuture)
+            // Copies of what memory held are not the server's.
+            shared.space.dropCopies()
         }
+    }
+
+    /// A writer of the server's, whose entry appears only after all pending changes were made there.
+    private final class PayingWriter: EntryWriter {
+        private let writer: any EntryWriter
+        private let pay: @Sendable () async throws(StoreError) -> Void
+
+        init(_ writer: any EntryWriter, pay: @escaping @Sendable () async throws(StoreError) -> Void) {
+            self.writer = writer
+            self.pay = pay
+        }
+
+        func append(_ bytes: ByteChunk) async throws(StoreError) { try await writer.append(bytes) }
+
+        @discardableResult
+        func commit(_ description: EntryDescription?, now: StoreInstant) async throws(StoreError) -> StoredEntry {
+            do throws(StoreError) {
+                try await pay()
+            } catch {
+                writer.abandon()
+                throw error
+            }
+            return try await writer.commit(description, now: now)
+        }
+
+        func abandon() { writer.abandon() }
+
+        func follow() -> any StoredBody { writer.follow() }
     }
 #endif

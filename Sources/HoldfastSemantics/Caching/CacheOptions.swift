@@ -83,7 +83,8 @@ public struct CacheOptions: Sendable, Hashable {
     /// `Cache-Tag`. None by default. Blanks and commas separate words, and a store keeps 64 for each entry.
     public var tagFields: [FieldName] = []
 
-    /// The cache's name in the Cache-Status field, which says what it did; nil, the default: no such field (RFC 9211).
+    /// The cache's name in the Cache-Status field, which says what it did; nil, the default: only stale responses have the field, with
+    /// the name `holdfast` (RFC 9211).
     public var cacheName: String?
 
     /// Whether the entry in Cache-Status shows method and URI of the key; false by default (RFC 9211 §2.7).

@@ -28,7 +28,8 @@ public struct RetryRules: Sendable, Hashable {
     /// Whether a retry that the budget refuses waits for its turn, up to ``maxParking``, instead of being dropped; false by
     /// default.
     ///
-    /// If it is false, a retry waits up to 1 s for its turn in the ``RetryBudget/pool``, and does not wait for other budgets.
+    /// If it is false, a retry waits up to 1 s for its turn in the ``RetryBudget/pool`` while retries fail (while only its places
+    /// are taken, until its deadline or ``maxParking``), and does not wait for other budgets.
     public var parks = false
 
     /// The longest that a retry waits for its turn if ``parks`` is true, or if it has no deadline; 60 s by default.

@@ -3,6 +3,7 @@
 
 internal import Foundation
 public import Holdfast
+internal import HoldfastSemantics
 
 #if canImport(FoundationNetworking)
     internal import FoundationNetworking
@@ -248,20 +249,36 @@ extension URLRequest {
     /// What others appended to the earlier query stays. Nothing is taken over if the rest of the URL differs, or if the earlier
     /// query is no longer there.
     fileprivate mutating func takeQuery(of newer: URLRequest, inPlaceOf earlier: URLRequest) {
-        guard newer.url != earlier.url, let own = url?.divided, let before = earlier.url?.divided,
-            let after = newer.url?.divided, own.place == before.place, after.place == before.place,
-            own.user == before.user,
-            own.query == before.query || own.query.hasPrefix(before.query + "&") || before.query.isEmpty
-        else { return }
+        guard let newest = newer.url, let former = earlier.url, newest != former else { return }
+        if takeQuery(of: newest, inPlaceOf: former) { return }
+        // A cache sends the URL in the spelling of its key.
+        guard let newestAsKey = newest.spelledAsKey, let formerAsKey = former.spelledAsKey else { return }
+        _ = takeQuery(of: newestAsKey, inPlaceOf: formerAsKey)
+    }
+
+    /// - Returns: whether the earlier query was there to be replaced.
+    private mutating func takeQuery(of newer: URL, inPlaceOf earlier: URL) -> Bool {
+        guard let own = url?.divided, let before = earlier.divided, let after = newer.divided,
+            own.place == before.place, after.place == before.place, own.user == before.user,
+            own.query == before.query || own.query.hasPrefix(before.query + "&") || before.query.isEmpty,
+            var parts = URLComponents(url: newer, resolvingAgainstBaseURL: true)
+        else { return false }
         let added = own.query.dropFirst(before.query.count).drop { $0 == "&" }
         let query = [after.query, String(added)].filter { !$0.isEmpty }.joined(separator: "&")
-        guard var parts = newer.url.flatMap({ URLComponents(url: $0, resolvingAgainstBaseURL: true) }) else { return }
         parts.percentEncodedQuery = query.isEmpty ? nil : query
         if let url = parts.url { self.url = url }
+        return true
     }
 }
 
 extension URL {
+    /// The URL as a cache sends it: in the spelling of its key, with its user; nil if it is no http or https URL.
+    fileprivate var spelledAsKey: URL? {
+        guard let target = try? TargetURI(absoluteString) else { return nil }
+        let user = target.userinfo.map { $0 + "@" } ?? ""
+        return URL(string: "\(target.scheme)://\(user)" + target.canonical.dropFirst(target.scheme.count + 3))
+    }
+
     /// The URL without user and query, the user, and the query.
     fileprivate var divided: (place: String, user: String, query: String)? {
         guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return nil }

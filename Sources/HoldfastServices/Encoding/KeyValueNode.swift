@@ -173,7 +173,8 @@ struct KeyValueWriter {
     private func nested(_ property: String, in name: String) throws -> String {
         let isInBrackets = encoder.nesting.style == .brackets
         let marks = isInBrackets ? "[]" : ".[]"
-        guard !property.isEmpty, !property.contains(where: { marks.contains($0) }) else {
+        // By bytes: an accent behind a bracket makes one Character of both.
+        guard !property.isEmpty, !property.utf8.contains(where: { marks.utf8.contains($0) }) else {
             throw EncodingError.invalidValue(
                 String.self,
                 EncodingError.Context(

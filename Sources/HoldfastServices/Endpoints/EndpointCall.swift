@@ -88,7 +88,7 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
         do {
             try check(response)
         } catch {
-            let content = try await response.takeContent(upTo: contentLimit, isRefused: true)
+            let content = try await response.takeContent(upTo: contentLimit, isRefused: true, method: method)
             throw refusal(of: response, content, because: error)
         }
         response.body = progress.watching(response.body)
@@ -97,7 +97,7 @@ public struct EndpointCall<Target: Endpoint, Result: Sendable>: EndpointRequest 
 
     private func acceptContent(of response: inout Response) async throws -> Result {
         let isRefused = !response.status.isSuccessful
-        let content = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
+        let content = try await response.takeContent(upTo: contentLimit, isRefused: isRefused, method: method)
         return try accept(response, content: content)
     }
 
@@ -133,7 +133,7 @@ extension EndpointCall {
     /// Checks the status, and calls `validate` of service and endpoint.
     private func check(_ response: Response) throws {
         guard response.status.isSuccessful else {
-            throw ServiceError.unacceptableStatus(response, expected: 200...299)
+            throw ServiceError.refused(response, expected: 200...299)
         }
         try validating(response) {
             try service.validate(response, for: endpoint)

@@ -85,7 +85,10 @@ extension Endpoint {
         into directory: URL?,
         onProgress: EndpointProgress?
     ) async throws(Service.RequestError) -> DecodedResponse<URL> {
-        let files = DownloadedFiles(in: directory ?? FileManager.default.temporaryDirectory)
+        let files = DownloadedFiles(
+            in: directory ?? FileManager.default.temporaryDirectory,
+            method: Self.method
+        )
         do {
             let answer = try await send(to: client, input: input, output: .file(files), onProgress: onProgress)
             files.settle(keeping: answer.value)
@@ -116,9 +119,10 @@ final class DownloadedFiles: Sendable {
     }
 
     private let directory: URL
+    private let method: HttpMethod
     private let state = Mutex(State())
 
-    init(in directory: URL) { self.directory = directory }
+    init(in directory: URL, method: HttpMethod) { (self.directory, self.method) = (directory, method) }
 
     /// Writes the content to a file, which becomes the response's body; if that fails, the next attempt writes another one.
     func take(_ response: inout Response) async throws -> URL {
@@ -126,7 +130,7 @@ final class DownloadedFiles: Sendable {
         let snapshot: FileSnapshot
         do {
             for try await chunk in response.body { try await file.append(chunk) }
-            try file.checkLength(by: response)
+            try file.checkLength(by: response, method: method.rawValue)
             snapshot = try await BlockingWork.run { try FileSnapshot(of: file.url) }
         } catch {
             response.body.discard()

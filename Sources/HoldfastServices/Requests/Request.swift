@@ -113,7 +113,7 @@ extension Request {
 
     public func receive(_ response: inout Response) async throws -> Result {
         let isRefused = !acceptedStatusCodes.contains(response.status.rawValue)
-        let content = try await response.takeContent(upTo: contentLimit, isRefused: isRefused)
+        let content = try await response.takeContent(upTo: contentLimit, isRefused: isRefused, method: method)
         return try accept(response, content: content)
     }
 
@@ -252,7 +252,7 @@ extension Response {
     ///     are taken: its status and fields matter more than its length, or how it ended.
     ///   - isRefused: whether its status is refused.
     /// - Throws: `.bodyTooLarge`, the failure that ended the body, `CancellationError`.
-    mutating func takeContent(upTo limit: Int, isRefused: Bool) async throws -> Data {
+    mutating func takeContent(upTo limit: Int, isRefused: Bool, method: HttpMethod) async throws -> Data {
         let bytes: ByteChunk
         if isRefused, let source = body.source {
             var first: [UInt8] = []
@@ -266,7 +266,9 @@ extension Response {
         } else if isRefused {
             bytes = ByteChunk(Array((body.bytesInMemory ?? ByteChunk()).array.prefix(limit)))
         } else {
+            let length = body.length
             bytes = try await body.collect(upTo: limit)
+            try checkEnd(after: bytes.count, of: length, method: method.rawValue)
         }
         body = ResponseBody(bytes)
         return bytes.data

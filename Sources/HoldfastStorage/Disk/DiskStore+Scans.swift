@@ -132,14 +132,16 @@ extension DiskStore {
         while !place.isEnd {
             let shard = place.shard
             let page = try await engine.page(from: place, limit: Self.page, isUrgent: true) { row throws(StoreError) in
-                (row: row, found: try engine.lookup.current(row, shard: shard))
+                // A record that cannot be read does not keep the purge from the others.
+                (row: row, found: Result { () throws(StoreError) in try engine.lookup.current(row, shard: shard) })
             }
             for (row, found) in page.values {
                 do throws(StoreError) {
-                    count += try await remove(found, row: row, shard: shard, takes: takes) ? 1 : 0
+                    count += try await remove(try found.get(), row: row, shard: shard, takes: takes) ? 1 : 0
                 } catch {
                     if error.code == .closed { throw error }
-                    failure = failure ?? error
+                    // A damaged record was removed when it was read.
+                    if error.code != .corrupt { failure = failure ?? error }
                 }
             }
             place = page.next

@@ -241,9 +241,11 @@ public final class DiskStore: CacheStore {
     public func remove(_ entry: StoredEntry) async throws(StoreError) {
         try health.checkOpen()
         if health.isDisplaced { return }
-        guard let source = try await lookup.source(of: entry, isUrgent: true) else { return }
-        if try await writer.remove(source.row, primary: source.header.primary) {
+        // A change of its pin gives a version another record: it is looked up again until it is removed or gone.
+        while let source = try await lookup.source(of: entry, isUrgent: true) {
+            guard try await writer.remove(source.row, primary: source.header.primary) else { continue }
             health.counters.entriesRemoved.add(1, ordering: .relaxed)
+            return
         }
     }
 

@@ -260,7 +260,10 @@ final class Lookup: Sendable {
     /// Whether the entry of a record is purged.
     func isPurged(_ source: RecordSource) -> Bool {
         if source.epoch < log.epoch.load(ordering: .acquiring) { return true }
-        guard let detail = try? detail(of: source, key: nil) else { return false }
+        // One that cannot be read here may be: beyond a mark's horizon, it would come back with its key.
+        guard let detail = try? detail(of: source, key: nil) else {
+            return source.header.order < orders.newestMarkOrder
+        }
         return orders.takes(order: source.header.order, key: detail.key, tags: detail.tags)
     }
 
@@ -429,7 +432,7 @@ extension RecordSource {
         if header.keyID != 0 {
             guard let seal else { return nil }
             do throws(StoreError) {
-                let context = SealedPart.detail(order: header.order)
+                let context = SealedPart.detail(of: header)
                 bytes = ByteChunk(try seal.open(bytes, keyID: header.keyID, context: context))
             } catch {
                 // With an unknown key, the entry is unreadable, not wrong.

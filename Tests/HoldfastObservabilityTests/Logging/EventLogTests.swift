@@ -102,5 +102,12 @@
             let url = "https://example.com/a/b?page=2&key=REDACTED"
             #expect(bench.logs.entries.allSatisfy { $0.metadata["url"] == "\(url)" })
         }
+
+        @Test("Nor is it one in a pipeline without retries")
+        func notFoundWithoutRetries() async throws {
+            let bench = ObservedPipeline([.respond(404)], retrierFactory: .never)
+            try await bench.get("https://example.com/a")
+            #expect(!bench.logs.entries.contains { $0.level >= .notice })
+        }
     }
 #endif

@@ -172,5 +172,16 @@
             #expect(table.count == 10)
             #expect(metrics.counterTotal(label: "a") == 1600)
         }
+
+        @Test("A wait for another process is counted with its length")
+        func fill() throws {
+            let metrics = TestMetrics()
+            let start = Timestamp(secondsSinceEpoch: 0)
+            var event = ServiceEvent(.fillAwaited, callID: CallID(number: 1), timestamp: start)
+            event.delay = .seconds(2)
+            PipelineObserver(metrics: metrics).observe(event)
+            #expect(try metrics.expectCounter("holdfast.waits", [("kind", "fill")]).totalValue == 1)
+            #expect(try metrics.expectTimer("holdfast.wait.duration", [("kind", "fill")]).values == [2_000_000_000])
+        }
     }
 #endif

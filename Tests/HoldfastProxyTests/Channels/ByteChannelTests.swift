@@ -44,6 +44,20 @@
             }
         }
 
+        @Test("A stream of HTTP/2 that closes without its end was cut short")
+        func streamCloses() async throws {
+            let channel = NIOAsyncTestingChannel()
+            let bytes = try await channel.testingEventLoop.executeInContext {
+                try ByteChannel.attach(to: channel, isSocket: false)
+            }
+            try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 80)).get()
+            let reader = Task { try await bytes.read() }
+            await channel.settle()
+            try await channel.close().get()
+            let fault = await #expect(throws: ChannelFault.self) { try await reader.value }
+            #expect(fault?.kind == .broken)
+        }
+
         /// Counts how often the channel is asked for bytes.
         private final class ReadCounter: Sendable {
             let count = Atomic(0)

@@ -346,5 +346,53 @@
                 other.close()
             }
         }
+
+        @Test("Content that ends with the connection and not with its stream never reaches the origin as complete")
+        func brokenUpload() async throws {
+            try await Self.with { bench, _ in
+                let path = bench.lay(LoopbackReply(body: "got it"))
+                var encoder = HPACKEncoder(allocator: ByteBufferAllocator())
+                var block = ByteBuffer()
+                try encoder.encode(headers: HTTP2Client.head("POST", path), to: &block)
+                var first = HTTP2Frames.preface
+                first.writeImmutableBuffer(HTTP2Frames.frame(HTTP2Frames.headers, flags: 4, stream: 1, payload: block))
+                first.writeImmutableBuffer(
+                    HTTP2Frames.frame(HTTP2Frames.data, flags: 0, stream: 1, payload: ByteBuffer(string: "half"))
+                )
+                let client = try await HTTP2Frames(port: bench.proxy.port)
+                try await client.send(first)
+                _ = try await bench.origin.heads(atLeast: 1)
+                client.bytes.close()
+                try await bench.origin.exchangeEnds(atLeast: 1)
+                #expect(bench.seen(path).isEmpty)
+            }
+        }
+
+        @Test("A client that takes a body slowly but steadily gets all of it")
+        func slowReader() async throws {
+            try await Self.with(adjust: { $0.limits.stallTimeout = .seconds(2) }) { bench, _ in
+                let length = 140_000
+                let path = bench.lay(LoopbackReply(body: String(repeating: "x", count: length)))
+                let client = try await HTTP2Frames(port: bench.proxy.port)
+                var first = HTTP2Frames.preface
+                first.writeImmutableBuffer(try client.get(path, stream: 1))
+                try await client.send(first)
+                var (received, hasEnded) = (0, false)
+                while !hasEnded, let frame = try await client.next(), frame.type != 3 {
+                    guard frame.type == HTTP2Frames.data else { continue }
+                    received += frame.payload.readableBytes
+                    hasEnded = frame.flags & 1 == 1
+                    // The first window is 65,535 bytes; from then on 2 KiB at a time.
+                    guard !hasEnded, received >= 65_535 else { continue }
+                    try await Task.sleep(for: .milliseconds(100))
+                    for stream in [0, 1] {
+                        try await client.send(
+                            HTTP2Frames.frame(8, flags: 0, stream: stream, payload: ByteBuffer(integer: UInt32(2_048)))
+                        )
+                    }
+                }
+                #expect(hasEnded && received == length)
+            }
+        }
     }
 #endif

@@ -221,6 +221,30 @@
                 #expect(error.code == .badConfiguration)
             }
         }
+
+        @Test("What stood in for a lost server is not used any more once it is back")
+        func standInsGo() async throws {
+            let server = try RedisServer()
+            server.ask("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "allchannels")
+            let options = RedisConformanceTests.options("back", capacity: 16 << 20, memory: 4 << 20)
+            let first = try await RedisStore.connect("redis://u:p@127.0.0.1:\(server.port)", options: options)
+            let second = try await RedisStore.connect(server.address, options: options)
+            try await Self.until("it listens") { first.status.hearsChanges }
+            server.ask("ACL", "SETUSER", "u", "-eval", "-evalsha")
+            try await Self.write(first, "k", [1])
+            try await second.invalidate(StoreKey(Array("k".utf8)))
+            try await Self.until("the message") { first.status.changesHeard > 0 }
+            try await Self.until("a copy above") {
+                _ = try await Self.read(first, "k")
+                return first.tierStatistics?.upper.lookupsFound ?? 0 > 0
+            }
+            server.ask("ACL", "SETUSER", "u", "+@all")
+            try await Self.until("the server is back") { first.status.isReachable }
+            try await Task.sleep(for: .milliseconds(200))
+            #expect(try await Self.read(first, "k") == nil)
+            await first.close()
+            await second.close()
+        }
     }
 
     private struct CountingOrigin: Transport {

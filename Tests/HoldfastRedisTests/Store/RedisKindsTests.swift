@@ -913,6 +913,147 @@
             client.close()
             server.close()
         }
+
+        @Test("Under a new secret, a user's responses are found and invalidated by all processes under one name")
+        func namesUnderNewSecret() async throws {
+            let server = try RedisServer()
+            let (origin, alice) = (Origin(), "Bearer alice")
+            let first = try await Member(server.address, origin)
+            _ = try await first.call("/page", as: alice)
+            server.ask("FLUSHALL")
+            // It makes another secret, which the first process adopts with the next reply.
+            let second = try await Member(server.address, origin)
+            try await RedisFleetStoreTests.until("one secret") {
+                _ = try await first.store.entries(for: Self.key("any"), now: Self.start)
+                return first.store.secret == second.store.secret
+            }
+            try await Task.sleep(for: .milliseconds(50))
+            _ = try await first.call("/page", as: alice)
+            try await Task.sleep(for: .milliseconds(50))
+            let asked = origin.asked.count
+            _ = try await second.call("/page", as: alice)
+            #expect(origin.asked.count == asked, "the second process does not find what the first stored")
+            _ = try await second.call("/page", as: alice, method: "POST")
+            try await Task.sleep(for: .milliseconds(50))
+            let words = try await first.call("/page", as: alice)
+            #expect(words[words.count - 2] == "1")
+            for member in [first, second] { await member.store.close() }
+        }
+
+        @Test(
+            "What a cancelled task invalidates or purges is gone for the other processes too",
+            arguments: ["key", "tag", "all"]
+        )
+        func cancelledChange(_ change: String) async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            try await Self.writer(stores[0], of: "k").commit(nil, now: Self.start)
+            let store = stores[0]
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                switch change {
+                case "key": try await store.invalidate(Self.key("k"))
+                case "tag": try await store.purge(.tag("t"), now: Self.start)
+                default: try await store.purge(.all, now: Self.start)
+                }
+            }
+            _ = await task.result
+            // The first process asks the server for nothing more.
+            try await RedisFleetStoreTests.until("the other one finds nothing") {
+                try await stores[1].entries(for: Self.key("k"), now: Self.start).isEmpty
+            }
+            for store in stores { await store.close() }
+        }
+
+        @Test("What was invalidated while the server refused commands is not committed when it takes them again")
+        func commitAfterDebt() async throws {
+            let server = try RedisServer()
+            server.ask("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "allchannels")
+            let options = RedisConformanceTests.options("pair", capacity: 1 << 20, memory: 0)
+            let store = try await RedisStore.connect("redis://u:p@127.0.0.1:\(server.port)", options: options)
+            let writer = try await Self.writer(store, of: "k")
+            server.ask("ACL", "SETUSER", "u", "-eval", "-evalsha")
+            try await store.invalidate(Self.key("k"))
+            // By then the recovery tries once a second only.
+            try await Task.sleep(for: .seconds(3))
+            server.ask("ACL", "SETUSER", "u", "+@all")
+            await #expect(throws: StoreError.self) { try await writer.commit(nil, now: Self.start) }
+            await store.close()
+        }
+
+        @Test("A freshening that the server did not make is not reported as one of an entry that is gone")
+        func freshenedNot() async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            let entry = try await Self.writer(stores[0], of: "k").commit(nil, now: Self.start)
+            server.kill()
+            let changed = EntryDescription(metadata: ByteChunk([2]))
+            await #expect(throws: StoreError.self) {
+                try await stores[0].replaceDescription(of: entry, with: changed, now: Self.start)
+            }
+            for store in stores { await store.close() }
+        }
+
+        @Test("A pinned entry that outgrows the room for pins when it is freshened loses its pin")
+        func outgrownPin() async throws {
+            let server = try RedisServer()
+            let (key, variant) = (Self.key("k"), StoreKey([]))
+            let small = EntryDescription(metadata: ByteChunk([1]))
+            let size = try #require(EntryWords.size(key, variant: variant, description: small, body: 0))
+            let stores = try await Self.pair(server, capacity: 2 * size)
+            let entry = try await stores[0].put(
+                key,
+                variant: variant,
+                description: small,
+                body: ByteChunk(),
+                now: Self.start
+            )
+            #expect(try await stores[0].setPinned(true, entry))
+            let longer = EntryDescription(metadata: ByteChunk([UInt8](repeating: 1, count: 100)))
+            let fresh = try await stores[0].replaceDescription(of: entry, with: longer, now: Self.start)
+            #expect(fresh?.isPinned == false)
+            for store in stores { await store.close() }
+        }
+
+        private struct Validating: Transport {
+            let gate: LoopbackGate
+            let conditions = CountWatch()
+
+            func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
+                let fields: HeaderFields = ["Cache-Control": "max-age=600", "ETag": "\"v\""]
+                guard request.value(forHTTPHeaderField: "If-None-Match") != nil else {
+                    return Response(status: .ok, fields: fields, body: ResponseBody(ByteChunk(copying: "one".utf8)))
+                }
+                conditions.increment()
+                try await gate.opened()
+                return Response(status: .notModified, fields: fields, body: ResponseBody())
+            }
+        }
+
+        @Test("A 304 that one process requested before another one marked the response does not remove the mark")
+        func markedMeanwhile() async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            let origin = Validating(gate: LoopbackGate())
+            let caches = stores.map { HTTPCache(store: $0) }
+            let pipelines = caches.map { Pipeline(transport: origin, cache: $0) }
+            let request = URLRequest(url: try #require(URL(string: "http://origin.example/marked")))
+            _ = try await pipelines[0].send(request).body.collect()
+            try await RedisFleetStoreTests.until("it is stored") {
+                try await pipelines[1].send(request).source == .fresh
+            }
+            var options = CallOptions()
+            options.cache = .revalidate
+            let (asking, pipeline) = (options, pipelines[0])
+            let call = Task { try await pipeline.send(request, options: asking).body.collect() }
+            try await RedisFleetStoreTests.until("the condition is sent") { origin.conditions.count == 1 }
+            try await Task.sleep(for: .milliseconds(30))
+            #expect(try await caches[1].markStale(.all) == 1)
+            origin.gate.open()
+            _ = try await call.value
+            #expect(try await pipelines[1].send(request).source != .fresh)
+            for store in stores { await store.close() }
+        }
     }
 
     /// Answers one byte each 200 milliseconds, of an answer that takes long.

@@ -69,7 +69,10 @@ struct KeyValueEncoderTests {
         #expect(pairs.map(\.value) == ["ascending", "ascending", "n"])
     }
 
-    @Test("A key that would be read as another name is refused", arguments: ["x][admin", "[", "]", "a.b", ""])
+    @Test(
+        "A key that would be read as another name is refused",
+        arguments: ["x][admin", "[", "]", "a.b", "", "admin]\u{301}", "x]\u{301}[\u{301}admin", "]\u{200D}"]
+    )
     func keys(_ key: String) throws {
         let value = ["user": [key: "1"]]
         var encoder = KeyValueEncoder()

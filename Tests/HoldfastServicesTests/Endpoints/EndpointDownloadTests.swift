@@ -248,4 +248,23 @@ final class EndpointDownloadTests {
         #expect(try String(contentsOf: url, encoding: .utf8) == "whole")
         #expect(try files() == [url.lastPathComponent])
     }
+
+    @Test("A stored response stays if its content cannot be written to the caller's directory")
+    func storedStays() async throws {
+        let transport = ScriptedTransport([
+            .stream(
+                200,
+                ["Cache-Control": "max-age=60"],
+                chunks: Self.chunks,
+                length: Self.chunks.joined().utf8.count
+            )
+        ])
+        let client = EndpointBed.client(Files(), transport, cache: .inMemory())
+        _ = try await GetFile().makeDownloadRequest(to: client, into: directory)
+        let nowhere = directory.appending(path: "nowhere")
+        let error = await endpointError { _ = try await GetFile().makeDownloadRequest(to: client, into: nowhere) }
+        #expect(error?.details?.contains("could not be written to its directory") == true)
+        _ = try await GetFile().makeDownloadRequest(to: client, into: directory)
+        #expect(transport.sent.count == 1)
+    }
 }

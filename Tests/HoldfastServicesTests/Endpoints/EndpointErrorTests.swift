@@ -31,6 +31,20 @@ private struct Secret: AnyErrorResponse {
     var isInternal: Bool { true }
 }
 
+/// What may be answered from the cache only.
+private struct OfflineObject: OutEndpoint {
+    typealias Service = EndpointBed.Service
+
+    struct Output: Codable, Hashable { let name: String }
+
+    let path = "object/7"
+    var options: CallOptions {
+        var options = CallOptions()
+        options.cache = .onlyIfCached
+        return options
+    }
+}
+
 @Suite("EndpointError", .timeLimit(.minutes(20)))
 struct EndpointErrorTests {
     @Test(
@@ -144,5 +158,15 @@ struct EndpointErrorTests {
         let error = await other.value
         #expect(error?.code == .cancelled)
         #expect(error?.operationName == "Waiting")
+    }
+
+    @Test("If nothing is stored and nothing may be sent, the error of an endpoint says so")
+    func onlyIfCached() async throws {
+        let transport = ScriptedTransport([])
+        let client = EndpointBed.client(EndpointBed.Service(), transport, cache: .inMemory())
+        let error = await endpointError { _ = try await OfflineObject().makeRequest(to: client) }
+        #expect(error?.code == .network && error?.isInternal == false && error?.status == 504)
+        #expect((error?.cause as? ServiceError)?.code == .resourceUnavailable)
+        #expect(transport.sent.isEmpty)
     }
 }

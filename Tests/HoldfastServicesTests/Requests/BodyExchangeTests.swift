@@ -161,4 +161,12 @@ struct BodyExchangeTests {
             #expect(request.values(of: "Content-Length") == [String(text.utf8.count)])
         }
     }
+
+    @Test("Content that ends before its length is not taken for all of it by a typed call")
+    func short() async throws {
+        let transport = ScriptedTransport([.stream(200, chunks: ["he"], length: 5)])
+        let client = CallFixtures.client(CallFixtures.service(), transport)
+        let error = await #expect(throws: ServiceError.self) { try await CallFixtures.text().schedule(with: client) }
+        #expect(error?.code == .connectionLost)
+    }
 }

@@ -202,6 +202,71 @@ struct DiskChangesTests {
         await reopened.close()
     }
 
+    @Test("A purge by predicate removes the rest although a record cannot be read")
+    func purgeBesideBadSector() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        for number in 0..<600 { try await store.put("k\(number)", [1]) }
+        files.plan(.once(at: 0, errno: 5).only("read"))
+        #expect(await errorCode { _ = try await store.purge(.matching { _ in true }, now: .at(1)) } == .io)
+        files.plan()
+        #expect(store.statistics.entryCount <= 1)
+        await store.close()
+    }
+
+    @Test("An entry that is removed while it is pinned is gone")
+    func removedWhilePinned() async throws {
+        let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))
+        let entry = try await store.put("a", [1])
+        let pinning = try await Self.beginPinning(entry, in: store)
+        let removing = Task { try await store.remove(entry) }
+        // Many more turns than the removal needs to find that it must wait.
+        for _ in 0..<1_000 { try await store.engine.threads.run(.writes, isUrgent: true) {} }
+        try pinning.finish(in: store)
+        try await removing.value
+        #expect(try await store.get("a").isEmpty)
+        #expect(store.engine.pins.sum == 0)
+        await store.close()
+    }
+
+    @Test("A put that waits for a change of its entry is superseded meanwhile", arguments: [false, true])
+    func invalidatedWhileWaiting(isAll: Bool) async throws {
+        let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))
+        let pinning = try await Self.beginPinning(try await store.put("a", [1]), in: store)
+        let putting = Task {
+            await errorCode {
+                _ = try await store.put(
+                    StoreKey("a"),
+                    variant: StoreKey(""),
+                    description: EntryDescription("old"),
+                    body: ByteChunk([2]),
+                    now: .at(0)
+                )
+            }
+        }
+        for _ in 0..<1_000 { try await store.engine.threads.run(.writes, isUrgent: true) {} }
+        if isAll { _ = try await store.purge(.all, now: .at(0)) } else { try await store.invalidate(StoreKey("a")) }
+        try pinning.finish(in: store)
+        #expect(await putting.value == .superseded)
+        #expect(try await store.get("a").isEmpty)
+        await store.close()
+    }
+
+    @Test("A purge by a tag that a writer began with supersedes it, even if it is committed without that tag")
+    func formerTag() async throws {
+        let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))
+        let writer = try await store.write(
+            StoreKey("a"),
+            variant: StoreKey(""),
+            description: EntryDescription("m", tags: ["former"]),
+            expectedLength: nil,
+            now: .at(0)
+        )
+        try await store.purge(.tag("former"), now: .at(1))
+        #expect(await errorCode { _ = try await writer.commit(EntryDescription("m"), now: .at(2)) } == .superseded)
+        await store.close()
+    }
+
     @Test("A list shows entries that are freshened and pinned meanwhile")
     func list() async throws {
         let store = try await Self.open(SimulatedFileSystem(remembersUnsynced: false))

@@ -132,4 +132,27 @@ struct DiskFaultTests {
             }
         }
     }
+
+    @Test("A segment that could not be begun beside a spare one is not forgotten")
+    func secondSpare() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        func open() async throws -> DiskStore {
+            try await DiskStore.open(directory: "/store", capacity: 32 << 20, fileSystem: files, now: .at(0))
+        }
+        let store = try await open()
+        try await store.put("a", [1])
+        let engine = store.engine
+        try await engine.threads.run(.changes) { engine.room.makeSpare() }
+        // The header, the row, and then the row's state.
+        files.plan(.once(at: 2, errno: EIO).only("write"))
+        let code = await errorCode {
+            try await engine.threads.run(.changes) { () throws(StoreError) in try engine.log.openCarried() }
+        }
+        #expect(code == .io)
+        files.plan()
+        await store.close()
+        let again = try await open()
+        #expect(try await again.get("a").first?.needsValidation == false)
+        await again.close()
+    }
 }

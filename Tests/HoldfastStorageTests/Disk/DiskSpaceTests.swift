@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastTesting
+import Synchronization
 import Testing
 
 @testable import HoldfastStorage
@@ -359,6 +360,34 @@ struct DiskSpaceTests {
             offset += count
         }
         #expect(offset == 200 << 20)
+        await store.close()
+    }
+
+    @Test("A body removed while it is opened is not kept open")
+    func removedWhileOpened() async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        let files = HangingFiles()
+        let store = try await DiskStore.open(
+            directory: directory.path,
+            capacity: 8 << 20,
+            fileSystem: files,
+            now: .at(0)
+        )
+        let entry = try await store.put("a", [UInt8](repeating: 1, count: 400_000))
+        let header = try #require(try await store.engine.lookup.source(of: entry)).header
+        let blobs = store.engine.blobs
+        files.afterOpening.withLock {
+            $0 = { path in
+                guard path.hasSuffix(".blob") else { return }
+                blobs.remove(header.bodyWord, bytes: SpaceQuota.blocks(header.storedBlobBytes))
+            }
+        }
+        var body: (any StoredBody)? = try await store.body(of: entry)
+        #expect(try await body?.read(from: 0, upTo: 1).count == 1)
+        body = nil
+        await Self.settle { store.engine.quota.held == 0 }
+        #expect(store.engine.quota.held == 0)
         await store.close()
     }
 }

@@ -14,6 +14,8 @@ final class HangingFiles: FileSystem {
     let syncs = CountWatch()
     private let hangs = Mutex(false)
     private let hangsSyncs = Mutex(false)
+    /// Called with the path of each file that was opened for reading.
+    let afterOpening = Mutex<(@Sendable (String) -> Void)?>(nil)
     private let gate = DispatchSemaphore(value: 0)
     private let real = POSIXFileSystem()
 
@@ -49,7 +51,13 @@ final class HangingFiles: FileSystem {
     func createDirectory(_ path: String) throws(FileSystemError) { try real.createDirectory(path) }
     func attributes(of path: String) throws(FileSystemError) -> FileAttributes { try real.attributes(of: path) }
     func list(_ path: String) throws(FileSystemError) -> [String] { try real.list(path) }
-    func open(_ path: String, _ access: FileAccess) throws(FileSystemError) -> OpenFile { try real.open(path, access) }
+
+    func open(_ path: String, _ access: FileAccess) throws(FileSystemError) -> OpenFile {
+        let file = try real.open(path, access)
+        if access == .read { afterOpening.withLock { $0 }?(path) }
+        return file
+    }
+
     func size(of file: OpenFile) throws(FileSystemError) -> Int { try real.size(of: file) }
 
     func write(_ bytes: ByteChunk, to file: OpenFile, at offset: Int) throws(FileSystemError) {

@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-import HoldfastStorage
 import HoldfastTesting
 import Testing
+
+@testable import HoldfastStorage
 
 /// A disk store that seals what it writes: nothing in clear, keys that change, parts that cannot be moved.
 @Suite("An encrypted store", .timeLimit(.minutes(20)))
@@ -230,5 +231,69 @@ struct SealedStoreTests {
             #expect(try await again.get("kept").count == 1)
             await again.close()
         }
+    }
+
+    private static func open(_ files: SimulatedFileSystem) async throws -> DiskStore {
+        try await DiskStore.open(
+            directory: "/store",
+            capacity: capacity,
+            fileSystem: files,
+            seal: TestSeal(),
+            now: .at(0)
+        )
+    }
+
+    @Test("With a seal, a chunk in clear in the file of a large body is not used")
+    func clearChunk() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        try await store.put("a", Self.body(400_000))
+        await store.close()
+        let path = try #require(files.paths.first { $0.hasSuffix(".blob") })
+        let number = try #require(FileNumber.number(in: String(path.suffix(21)), suffix: ".blob"))
+        var bytes = try #require(files.contents(of: path))
+        let forged = [UInt8](repeating: 0x21, count: BlobChunk.payload)
+        bytes.replaceSubrange(
+            0..<BlobChunk.stride,
+            with: forged + BlobChunk.trailer(for: ByteChunk(forged), number: number, index: 0)
+        )
+        #expect(files.setContents(of: path, to: bytes))
+        let again = try await Self.open(files)
+        let entry = try #require(try await again.get("a").first)
+        #expect(await errorCode { _ = try await again.wholeBody(of: entry) } == .corrupt)
+        await again.close()
+    }
+
+    @Test(
+        "A large body does not open under another entry's head, and no body can be cut to nothing",
+        arguments: [true, false]
+    )
+    func movedBody(isMoved: Bool) async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        let count = isMoved ? 300_000 : 1_000
+        try await store.put("a", [UInt8](repeating: 1, count: count))
+        try await store.put("b", [UInt8](repeating: 2, count: count))
+        let mine = try #require(try await store.get("a").first?.source)
+        var header = mine.header
+        if isMoved {
+            header.bodyWord = try #require(try await store.get("b").first?.source).header.bodyWord
+        } else {
+            (header.bodyLength, header.inlineLength) = (0, 0)
+            header.bodyWord = BodySum.of(ByteChunk(), seed: header.order)
+        }
+        let (path, seed) = (store.engine.log.layout.segment(header.segment), store.engine.log.seed)
+        await store.close()
+        var bytes = try #require(files.contents(of: path))
+        let forged = header.encode(detail: mine.detailBytes, seed: seed)
+        let start = mine.row.place.offset
+        bytes.replaceSubrange(start..<(start + forged.count), with: forged)
+        #expect(files.setContents(of: path, to: bytes))
+        let again = try await Self.open(files)
+        let code = await errorCode {
+            for entry in try await again.get("a") { _ = try await again.wholeBody(of: entry) }
+        }
+        #expect(code == .corrupt)
+        await again.close()
     }
 }

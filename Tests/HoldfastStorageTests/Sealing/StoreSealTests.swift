@@ -49,7 +49,19 @@ struct StoreSealTests {
     func contexts() {
         var parts: [[UInt8]] = []
         for number: UInt64 in [0, 1, 255, 256, .max] {
-            parts += [SealedPart.detail(order: number), SealedPart.body(order: number)]
+            parts.append(SealedPart.body(order: number))
+            for kind in [RecordKind.prefixMark, .entry] {
+                var header = RecordHeader(kind: kind, segment: 1, order: number, primary: 1)
+                parts.append(SealedPart.detail(of: header))
+                guard kind == .entry else { continue }
+                header.bodyLength = 7
+                parts.append(SealedPart.detail(of: header))
+                header.hasBlob = true
+                for blob: UInt64 in [0, 3] {
+                    header.bodyWord = blob
+                    parts.append(SealedPart.detail(of: header))
+                }
+            }
             for index in [0, 1, Int.max] {
                 parts += [false, true].map { SealedPart.chunk(blob: number, index: index, isLast: $0) }
             }

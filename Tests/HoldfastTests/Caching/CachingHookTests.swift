@@ -265,4 +265,16 @@ struct CachingHookTests {
         for _ in 0..<2 { try await bench.load(.request("DO IT", "http://origin.example/a")) }
         #expect(bench.sends == 2)
     }
+
+    @Test("RFC 9530 §2: a HEAD from a stored GET has no digest of the GET's content")
+    func headDigest() async throws {
+        let fields: HeaderFields = [
+            "Cache-Control": "max-age=60", "Content-Digest": "sha-256=:AA==:", "Repr-Digest": "sha-256=:AA==:",
+        ]
+        let bench = CacheBench([.respond(200, fields, body: "one")])
+        try await bench.load()
+        let response = try await bench.pipeline.send(.request("HEAD", "http://origin.example/a"))
+        #expect(response.source == .fresh)
+        #expect(!response.fields.contains("Content-Digest") && response.fields.contains("Repr-Digest"))
+    }
 }

@@ -240,4 +240,58 @@ struct RefusedEntryTests {
         #expect(bench.sends == 1)
         #expect(try await bench.load() == .fresh("1"))
     }
+
+    @Test("A POST that a redirect has answered is not sent again if the stored target is refused (RFC 9110 §9.2.2)")
+    func refusedAfterPost() async throws {
+        let transport = ScriptedTransport { request in
+            switch request.url?.path {
+            case "/orders": .respond(303, ["Location": "/orders/1"])
+            case "/orders/1": .respond(302, ["Location": "/list"])
+            default: .respond(404, cacheable, body: "none")
+            }
+        }
+        let bench = CacheBench(transport)
+        try await bench.load(.get("http://origin.example/list"))
+        var options = CallOptions()
+        options.acceptance = .successful
+        await #expect(throws: ServiceError.self) {
+            try await bench.pipeline.send(
+                .request("POST", "http://origin.example/orders"),
+                body: .bytes(ByteChunk([1])),
+                options: options
+            )
+        }
+        #expect(transport.sent.map { $0.request.url?.path } == ["/list", "/orders", "/orders/1"])
+    }
+
+    @Test("A call that is sent once more begins at its own origin, with what belongs there and with all its redirects")
+    func refusedAtForeignHop() async throws {
+        let transport = ScriptedTransport { request in
+            request.url?.host == "origin.example"
+                ? .respond(302, ["Location": "http://other.example/b"]) : .respond(404, cacheable, body: "none")
+        }
+        let bench = CacheBench(transport) { configuration in
+            configuration.redirects = .follow(limit: 1)
+            configuration.prepare = [{ request, _ in request.setValue("k", forHTTPHeaderField: "X-Api-Key") }]
+        }
+        try await bench.load()
+        var options = CallOptions()
+        options.acceptance = .successful
+        let error = await #expect(throws: ServiceError.self) { try await bench.load(.get(), options) }
+        #expect(error?.code == .unacceptableStatus)
+        // a, b; a, the refused hit; a, b.
+        #expect(bench.sent("X-Api-Key") == ["k", nil, "k", "k", nil])
+    }
+
+    @Test("A stored response stays if the call ran out of time while its content was read")
+    func outOfTime() async throws {
+        let step = ScriptedTransport.Step.respond(200, ["Cache-Control": "max-age=60"], body: "good")
+        let bench = CacheBench([step, step])
+        try await bench.load()
+        var options = CallOptions()
+        options.acceptance = Acceptance { _ in throw ServiceError(.deadlineExceeded, "scripted") }
+        await #expect(throws: ServiceError.self) { try await bench.load(.get(), options) }
+        #expect(bench.sends == 1)
+        #expect(bench.cache.store.statistics.entryCount == 1)
+    }
 }

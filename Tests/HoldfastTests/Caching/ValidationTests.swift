@@ -234,6 +234,16 @@ struct ValidationTests {
         try await bench.load(head, reload)
         #expect(try await bench.load() == .network("two"))
     }
+
+    @Test("RFC 9110 §15.4.5: no date is sent for a stored response other than a success", arguments: [404, 410])
+    func errorByDate(_ status: Int) async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=10", "Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"]
+        let bench = CacheBench([.respond(status, fields, body: "no"), .respond(200, [:], body: "here")])
+        try await bench.load()
+        bench.clock.advance(by: .seconds(50))
+        #expect(try await bench.load() == .network("here"))
+        #expect(bench.sent("If-Modified-Since") == [nil, nil])
+    }
 }
 
 /// Says of every response that its content coding was undone.

@@ -90,12 +90,15 @@ struct SessionFieldsTests {
             ("https://a.example/only", "all only secure"),
             ("https://a.example/only/b", "all only secure"), ("https://a.example/onlyb", "all secure"),
             ("http://a.example", "all"),
+            ("https://a.example/folder/", "all folder secure"), ("https://a.example/folder/b", "all folder secure"),
+            ("https://a.example/folder", "all secure"), ("https://a.example/only%2Fb", "all secure"),
         ]
     )
     func cookieRules(_ url: String, _ names: String) throws {
         let configuration = URLSessionConfiguration.ephemeral
         for (name, path, further) in [
             ("all", "/", [:]), ("only", "/only", [:]), ("secure", "/", [.secure: "TRUE"]),
+            ("folder", "/folder/", [:]),
             ("over", "/", [.expires: Date(timeIntervalSince1970: 1)]),
         ] as [(String, String, [HTTPCookiePropertyKey: Any])] {
             let rest: [HTTPCookiePropertyKey: Any] = [.name: name, .value: "1", .domain: "a.example", .path: path]

@@ -313,6 +313,7 @@ extension CachingHook {
                 of: fetch,
                 isFirst: membership.isFirst,
                 patience: await patience(fetchRequest, context: context),
+                lookup: fetchRequest.lookup,
                 context: context
             )
         } catch {
@@ -389,7 +390,7 @@ extension CachingHook {
         return .answer(
             await membership.isFirst
                 ? first(answer, fetchRequest: fetchRequest, context: context)
-                : collapsed(answer, fetchRequest: fetchRequest, context: context)
+                : collapsed(answer, isLate: membership.isLate, fetchRequest: fetchRequest, context: context)
         )
     }
 
@@ -433,6 +434,7 @@ extension CachingHook {
         of fetch: Fetch,
         isFirst: Bool,
         patience: Patience?,
+        lookup: CacheLookup,
         context: CallContext
     ) async throws -> FetchWait {
         let clock = context.clock
@@ -442,6 +444,10 @@ extension CachingHook {
             var wakeReasons: Fetch.WakeReason = []
             if let known = patience {
                 if clock.now >= known.end || waitState.backsOffUntil.map({ $0 > known.end }) ?? false {
+                    guard await isStillStored(known.loaded.entry, lookup: lookup, context: context) else {
+                        patience = nil
+                        continue
+                    }
                     let decides = isFirst && context.verdict != nil
                     if !decides || fetch.leavesFirstStale() { return .patienceOver(known.loaded) }
                     // The response is here, and its storing waits for this call.
@@ -524,7 +530,13 @@ extension CachingHook {
         return response
     }
 
-    private func collapsed(_ answer: Fetch.Answer, fetchRequest: FetchRequest, context: CallContext) async -> Response {
+    /// - Parameter isLate: whether the head had arrived before the call began.
+    private func collapsed(
+        _ answer: Fetch.Answer,
+        isLate: Bool,
+        fetchRequest: FetchRequest,
+        context: CallContext
+    ) async -> Response {
         if let loaded = answer.outcome.loaded {
             var response = answerCollapsed(
                 loaded,
@@ -543,6 +555,12 @@ extension CachingHook {
         // As from the store: fields that may not be stored are for the client that they were sent to (RFC 9111 §5.2.2.7).
         if let stored = answer.outcome.storable {
             response.fields.removeAll { $0.name != .age && !stored.head.fields.contains($0.name) }
+            if isLate {
+                // It is used as a stored response is, so it is given with its age (RFC 9111 §4).
+                response.fields.removeAll(.age)
+                stored.facts.writeAge(into: &response.fields, now: context.clock.timestamp)
+                response.hasAgeDeducted = true
+            }
         }
         response.fields = cache.options.ignoredCookies(for: fetchRequest.lookup.head.target)
             .withoutSetCookies(response.fields)
@@ -629,9 +647,21 @@ extension CachingHook {
     func loaded(_ fetchRequest: FetchRequest, reason: CacheReason, context: CallContext) async -> LoadedResponse? {
         let isAllowed =
             reason == .staleIfError ? fetchRequest.staleAllowance.onError : fetchRequest.staleAllowance.whenDisconnected
-        guard isAllowed, let candidate = fetchRequest.staleCandidate else { return nil }
+        guard isAllowed, let candidate = fetchRequest.staleCandidate,
+            await isStillStored(candidate.entry, lookup: fetchRequest.lookup, context: context)
+        else { return nil }
         if let loaded = fetchRequest.loadedStale { return loaded }
         return await load(candidate, context: context)
+    }
+
+    /// Whether no invalidation or purge since the lookup has removed or marked a stored response; what was only evicted may still
+    /// be used.
+    private func isStillStored(_ entry: StoredEntry, lookup: CacheLookup, context: CallContext) async -> Bool {
+        if cache.writer.holds(lookup.generation, for: lookup.key.target) { return true }
+        return await entries(for: entry.key, context).contains {
+            $0.variant == entry.variant && $0.storedAt == entry.storedAt
+                && cache.response(of: $0)?.needsConfirmation == false
+        }
     }
 
     /// How long the call waits for the origin if there is something stale to serve; nil: as long as it takes.

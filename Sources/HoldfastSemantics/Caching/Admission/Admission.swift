@@ -131,6 +131,8 @@ extension Admission {
         /// The principal whose request was sent; nil if fields were added on the way and it is unknown whose they are. Unless it
         /// equals ``partition``, nothing is stored.
         package var sentPartition: String?
+        /// Whether the call named its principal.
+        package var isNamed = false
         /// Whether content was sent that is not part of the key; then nothing is stored.
         package var hasUnkeyedContent = false
         /// Whether the content of the request is in the key.
@@ -398,9 +400,16 @@ private struct Evaluator {
             response: head,
             directive: exchange.directive,
             options: options,
-            isPersonal: !exchange.partition.isEmpty,
+            isPersonal: isPersonal(request),
             hasContentKey: exchange.hasContentKey
         )
+    }
+
+    /// Whether something other than Authorization and Cookie says whose the request is.
+    private func isPersonal(_ request: RequestHead) -> Bool {
+        guard !exchange.partition.isEmpty else { return false }
+        return exchange.isNamed || !request.fields.contains(.authorization)
+            || exchange.credentialFields.contains { $0 != .authorization && request.fields.contains($0) }
     }
 }
 

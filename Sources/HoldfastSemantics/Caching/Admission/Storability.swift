@@ -149,10 +149,9 @@ public enum Storability: Sendable, Hashable {
     ) -> Scope {
         guard options.mode == .shared else { return .principal }
         if cacheControl.public || cacheControl.hasValidSharedMaxAge { return .shared }
-        if request.fields.contains(.cookie) { return .principal }
-        // An authorized request gets here only because of must-revalidate, which allows its response for everyone.
-        if request.fields.contains(.authorization) { return .shared }
-        return isPersonal ? .principal : .shared
+        // An authorized request gets here only because of must-revalidate, which allows its response for everyone; but it speaks of
+        // Authorization alone, not of another credential beside it (RFC 9111 §3.5).
+        return isPersonal || request.fields.contains(.cookie) ? .principal : .shared
     }
 }
 

@@ -85,7 +85,13 @@ extension StoredResponse {
 
     /// Whether the response must not be used once stale, whatever the caller accepts (RFC 9111 §4.2.4).
     package func forbidsStale(_ options: CacheOptions) -> Bool {
-        needsConfirmation || facts.forbidsStale(ruled(options))
+        needsConfirmation || isForOneUser(options) || facts.forbidsStale(ruled(options))
+    }
+
+    /// Whether it is for one user, so that only a cache in private mode can have stored it: a shared one over the same store must
+    /// not use it unconfirmed (RFC 9111 §5.2.2.7).
+    func isForOneUser(_ options: CacheOptions) -> Bool {
+        options.mode == .shared && facts.flags.contains(.private) && cacheControl.private == .unqualified
     }
 
     /// Whether its lifetime is fixed by the cache, whatever its server says.
@@ -177,7 +183,9 @@ extension ResponseFacts {
         for cacheControl: String?,
         options: CacheOptions
     ) -> FreshnessStanding? {
-        guard !options.neverStores, !requiresValidation(options) else { return nil }
+        // Whether `private` names only fields is not among the facts, so the full decision looks.
+        guard !options.neverStores, !requiresValidation(options), options.mode == .private || !flags.contains(.private)
+        else { return nil }
         let standing = standing(now: now, options: options)
         guard !standing.isStale else { return nil }
         guard let cacheControl else { return standing }
@@ -317,7 +325,8 @@ package struct ResponseFacts: Sendable, Hashable {
 
     package var contentDecoded: Bool { flags.contains(.contentDecoded) }
 
-    var hasValidator: Bool { flags.contains(.entityTag) || lastModified != nil }
+    /// A date asks only about a success: the 304 to it says that the answer would be one now (RFC 9110 §15.4.5).
+    var hasValidator: Bool { flags.contains(.entityTag) || lastModified != nil && status.isSuccessful }
 
     /// Reads the fields.
     init(

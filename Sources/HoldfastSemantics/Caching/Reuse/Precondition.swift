@@ -203,7 +203,7 @@ public enum Validation {
         var known: Set<EntityTag> = []
         let tags = candidates.compactMap(\.head.entityTag).filter { known.insert($0).inserted }.map(\.description)
         if !tags.isEmpty { fields.append(.ifNoneMatch, tags.joined(separator: ", ")) }
-        if let first = candidates.first, first.lastModified != nil,
+        if let first = candidates.first, first.head.status.isSuccessful, first.lastModified != nil,
             let value = first.head.fields[.lastModified]
         {
             fields.append(.ifModifiedSince, value)

@@ -201,7 +201,8 @@ package struct ReasonedReuseDecision: Sendable, Hashable {
             self.init(decision, reason: reason, selected: index)
             return
         }
-        if directive.ignoresAge, ruled.fixedLifetime != nil || !facts.isAgainstItsWord {
+        let isForOneUser = selected.isForOneUser(ruled)
+        if directive.ignoresAge, !isForOneUser, ruled.fixedLifetime != nil || !facts.isAgainstItsWord {
             let reason: CacheReason = isStale ? .acceptedStale : .fresh
             self.init(.reuse(candidate: index, age: age, isStale: isStale), reason: reason, selected: index)
             return
@@ -218,7 +219,9 @@ package struct ReasonedReuseDecision: Sendable, Hashable {
             standing: standing,
             options: ruled
         )
-        if facts.requiresValidation(ruled) || isStale && selected.forbidsStale(ruled) { demand.asksValidation = true }
+        if isForOneUser || facts.requiresValidation(ruled) || isStale && selected.forbidsStale(ruled) {
+            demand.asksValidation = true
+        }
         if demand.accepts(standing) {
             let reason: CacheReason = isStale ? .acceptedStale : .fresh
             self.init(.reuse(candidate: index, age: age, isStale: isStale), reason: reason, selected: index)

@@ -96,7 +96,7 @@ final class Log: Sendable {
     func takeSpare() -> Segment? { state.withLock { $0.spare.take() } }
 
     /// Keeps an empty segment for callers.
-    func keepSpare(_ segment: Segment) { state.withLock { if $0.spare == nil { $0.spare = segment } } }
+    func keepSpare(_ segment: Segment) { state.withLock { $0.keepSpare(segment) } }
 
     /// Removes the empty segment that is kept for callers; false if there is none, or the device refuses.
     func discardSpare() -> Bool {
@@ -339,7 +339,8 @@ final class Log: Sendable {
     /// Nil: it cannot be reused and must be removed.
     private func recycle(_ old: Segment, for kind: LogKind) throws(StoreError) -> Segment? {
         let growth = geometry.segmentSize - old.size
-        guard quota.grant(growth, for: .caller) else { return nil }
+        // One that is larger, from before the capacity was lowered, is removed: what it has too many would stay counted.
+        guard growth >= 0, quota.grant(growth, for: .caller) else { return nil }
         guard let slot = slots.take() else {
             quota.release(growth)
             return nil

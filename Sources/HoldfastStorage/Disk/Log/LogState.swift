@@ -234,6 +234,12 @@ struct LogState: Sendable {
         !open[destination.rawValue].isEmpty && open[destination.rawValue][0].promisedRows > 0
     }
 
+    /// Keeps an empty segment for callers. If they have one, it gets a table like a full one: an unknown empty segment would look
+    /// like one that lost its table.
+    mutating func keepSpare(_ segment: Segment) {
+        if spare == nil { spare = segment } else { full.append(Open(segment: segment, tail: SegmentHeader.size)) }
+    }
+
     /// Makes a segment the open one of a destination; the one that was open before is closed.
     mutating func begin(_ segment: Open, destination: Destination, isReserved: Bool = false) {
         close(destination)

@@ -137,7 +137,7 @@ struct SegmentReader: Sendable {
         if header.kind == .prefixMark {
             var prefix = Array(bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength)))
             if header.keyID != 0 {
-                let context = SealedPart.detail(order: header.order)
+                let context = SealedPart.detail(of: header)
                 let opened = try? seal?.open(ByteChunk(prefix), keyID: header.keyID, context: context)
                 guard let opened else { return nil }
                 prefix = opened

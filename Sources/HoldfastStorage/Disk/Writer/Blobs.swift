@@ -123,7 +123,9 @@ struct BlobReader: Sendable {
         let stored = UnsafeRawBufferPointer(part)
         guard let count = BlobChunk.check(stored, number: shape.number, index: index) else { return false }
         let keyID: UInt32 = stored.number(at: count + 12)
-        guard keyID != 0, opens else { return true }
+        guard opens else { return true }
+        // With a seal, a chunk in clear may come from anybody, like an entry in clear.
+        guard keyID != 0 else { return host.seal == nil }
         guard let seal = host.seal else {
             throw StoreError(.sealed, "The body is sealed; open the store with the key it was sealed with.")
         }
@@ -295,6 +297,8 @@ final class BlobFiles: Sendable {
         }
         // Released outside the lock: the last reference closes the file.
         withExtendedLifetime(oldest) {}
+        // Removed meanwhile: if it was kept here, its bytes would count until many other files were opened.
+        if open.withLock({ $0[number]?.freed != nil }) { closeCached(number) }
         return file
     }
 
@@ -377,6 +381,8 @@ final class BlobFiles: Sendable {
             if mine.truncationHandle == nil { open[number]?.truncationHandle = truncationHandle.take() }
             return 0
         }
+        // Again: a reader may have opened it since, and kept it for later ones.
+        closeCached(number)
         erase(truncationHandle)
         quota.release(freed)
     }

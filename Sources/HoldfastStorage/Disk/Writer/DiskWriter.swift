@@ -58,7 +58,11 @@ final class DiskWriter: EntryWriter {
             guard let place else { throw StoreError.ended }
             var draft = draft
             (draft.body, draft.storedAt) = (place, now)
-            if let description { draft.description = description.kept }
+            if let description {
+                // A purge by a tag that it began with supersedes it as well.
+                draft.tagsBefore = draft.description.tags
+                draft.description = description.kept
+            }
             guard draft.bodyLength + draft.overhead <= engine.writer.maximumEntrySize else {
                 throw engine.writer.tooLarge
             }

@@ -229,7 +229,7 @@ final class Remover: Sendable {
     private func put(_ reserved: ReservedTombstone) throws(StoreError) {
         var detail = reserved.tombstone.detail
         if let seal, !detail.isEmpty {
-            detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(order: reserved.header.order)))
+            detail = ByteChunk(try seal.seal(detail, context: SealedPart.detail(of: reserved.header)))
         }
         let head = ByteChunk(reserved.header.encode(detail: detail, seed: log.seed))
         let place = reserved.place

@@ -294,8 +294,12 @@ final class Writer: Sendable {
                 guard let mayCommit = shard.writers.mayCommit(writer) else { throw StoreError.ended }
                 guard mayCommit else { throw overtaken }
                 if shard.isReplacing(fragment, variant: identity.variant) { return .busy }
-            case .put:
-                if shard.isReplacing(fragment, variant: identity.variant) { return .busy }
+            case .put(let since):
+                if shard.isReplacing(fragment, variant: identity.variant) {
+                    // Invalidations must find it while it waits: from now on, a writer represents it.
+                    purpose = .commit(writer: shard.writers.begin(draft), since: since)
+                    return .busy
+                }
             case .replace(let order, _):
                 guard let old, old.order == order else { return .done(nil) }
                 if shard.pending.contains(where: { $0.isOf(fragment, variant: identity.variant) }) { return .busy }
@@ -405,7 +409,7 @@ final class Writer: Sendable {
         bytes: RecordBytes,
         seal: any StoreSeal
     ) throws(StoreError) -> (head: ByteChunk, body: ByteChunk) {
-        let detail = try seal.seal(bytes.detail, context: SealedPart.detail(order: header.order))
+        let detail = try seal.seal(bytes.detail, context: SealedPart.detail(of: header))
         var body = bytes.body
         if !body.isEmpty {
             body = ByteChunk(try seal.seal(body, context: SealedPart.body(order: header.order)))

@@ -73,5 +73,16 @@
             #expect(group.standings(at: clock.now).allSatisfy { !$0.isUp })
             #expect(Set(turns(3)) == [0, 1, 2])
         }
+
+        @Test("A call's retry goes to another server, whoever took a turn in between")
+        func retryElsewhere() throws {
+            let group = OriginGroup(try [1, 2].map { try ProxyOrigin("http://127.0.0.1:\($0)") }, keepsHost: false)
+            let (clock, call) = (ManualClock(), CallContext().callID)
+            let first = group.next(at: clock.now, for: call)
+            group.note(first, hasFailed: true, at: clock.now, for: call)
+            // Another request's turn.
+            _ = group.next(at: clock.now)
+            #expect(group.next(at: clock.now, for: call) != first)
+        }
     }
 #endif

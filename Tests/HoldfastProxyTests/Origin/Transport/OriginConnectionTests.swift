@@ -279,5 +279,26 @@
                 }
             }
         #endif
+
+        @Test("A connection whose handshake gets no answer in time is closed")
+        func silentHandshake() async throws {
+            let ended = CountWatch()
+            let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .childChannelInitializer { channel in
+                    channel.closeFuture.whenComplete { _ in ended.increment() }
+                    return channel.eventLoop.makeSucceededVoidFuture()
+                }
+                .bind(host: "127.0.0.1", port: 0).get()
+            let port = try #require(listener.localAddress?.port)
+            var configuration = OriginTransport.Configuration()
+            configuration.connectTimeout = .milliseconds(200)
+            let transport = OriginTransport(configuration: configuration)
+            let url = try #require(URL(string: "https://127.0.0.1:\(port)/"))
+            let error = await #expect(throws: ServiceError.self) { try await Self.send(transport, url) }
+            #expect(error?.code == .connect)
+            try await ended.wait(for: 1)
+            await transport.shutdown()
+            try await listener.close()
+        }
     }
 #endif

@@ -322,5 +322,23 @@
             #expect(failures.first?.kind == .store)
             #expect(failures.first?.text.contains("The device is full.") == true)
         }
+
+        @Test("A server that leaves streamed content unanswered is left out like any that does not answer")
+        func hangingUploads() async throws {
+            let second = try LoopbackServer.start { _ in LoopbackReply(body: "ok") }
+            defer { second.stop() }
+            let further = [try ProxyOrigin("http://127.0.0.1:\(second.port)")]
+            let adjust: (inout ProxyConfiguration) -> Void = { configuration in
+                configuration.answerTimeout = .seconds(2)
+                configuration.furtherOrigins = further
+            }
+            try await ProxyBench.with(adjust: adjust) { bench in
+                let path = bench.lay(LoopbackReply.never)
+                let body = String(repeating: "a", count: 100_000)
+                var statuses: [Int] = []
+                for _ in 0..<12 { statuses.append(try await bench.ask(path, method: "POST", body: body).status) }
+                #expect(statuses.count { $0 == 504 } == 3)
+            }
+        }
     }
 #endif

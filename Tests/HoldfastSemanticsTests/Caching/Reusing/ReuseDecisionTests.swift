@@ -204,6 +204,17 @@ import Testing
         #expect(try decide([head], method: .head) == .reuse(candidate: 0, age: 10, isStale: false))
     }
 
+    @Test("RFC 9111 §5.2.2.7: a shared cache does not use what a private one has stored as private")
+    func privateInShared() throws {
+        let own = try stored("private, max-age=60")
+        let tagged = try stored("private, max-age=60", ["ETag": "\"a\""])
+        let some = try stored("private=\"Set-Cookie\", max-age=60")
+        #expect(try decide([own]) == .reuse(candidate: 0, age: 10, isStale: false))
+        #expect(try decide([own], options: .shared) == .forward(.mustValidate))
+        #expect(try decide([tagged], options: .shared) == .revalidate(candidates: [0]))
+        #expect(try decide([some], options: .shared) == .reuse(candidate: 0, age: 10, isStale: false))
+    }
+
     @Test("After the clock went back responses are still reused, and a clock at its limits never traps")
     func clocks() throws {
         let candidate = try stored()

@@ -313,4 +313,22 @@ struct RenewedHeaderTests {
         #expect(transport.sent.count == 1)
         #expect(log.entries == ["process(LoggedOut())"])
     }
+
+    @Test("A token in the query is renewed for the retry although a cache spells the URL as its key")
+    func queryAsKeyed() async throws {
+        var service = CallFixtures.service()
+        service.apiUrl = "api.example.com?by=a%2fb"
+        service.retrierFactory = renewing()
+        service.cache = HTTPCache.inMemory()
+        let token = tokens
+        let request = TokenRequest {
+            $0
+        } arguments: {
+            ["token": token.token]
+        }
+        let transport = ScriptedTransport([.respond(401), .respond(200, body: "ok")])
+        _ = try? await request.schedule(with: CallFixtures.client(service, transport))
+        let queries = transport.sent.compactMap { $0.request.url?.query(percentEncoded: true) }
+        #expect(queries == ["by=a%2Fb&token=one", "by=a%2Fb&token=two"])
+    }
 }

@@ -415,4 +415,29 @@ struct AdmissionFaultTests {
         #expect(try await bench.load(.get(), options).body == (hasStrongTag ? "guest" : "bob"))
         #expect(bench.sends == (hasStrongTag ? 2 : 3))
     }
+
+    @Test(
+        "RFC 9110 §8.8.1: a 304 to the URL that a prepare step made does not confirm what is stored for the call's own",
+        arguments: [true, false]
+    )
+    func confirmedElsewhere(hasTag: Bool) async throws {
+        var fields: HeaderFields = ["Cache-Control": "max-age=1", "Last-Modified": "Sat, 01 Jan 2022 00:00:00 GMT"]
+        if hasTag { fields[.eTag] = "\"1\"" }
+        let stored = fields
+        let bench = CacheBench(
+            ScriptedTransport { request in
+                let isConditional = ["If-None-Match", "If-Modified-Since"].contains {
+                    request.value(forHTTPHeaderField: $0) != nil
+                }
+                if isConditional { return .respond(304, stored) }
+                return .respond(200, stored, body: request.url?.query() ?? "guest")
+            }
+        )
+        try await bench.load()
+        bench.clock.advance(by: .seconds(5))
+        var options = CallOptions()
+        options.prepare = [{ request, _ in request.url = URL(string: "http://origin.example/a?key=bob") }]
+        #expect(try await bench.load(.get(), options).body == "key=bob")
+        #expect(bench.sends == 3)
+    }
 }

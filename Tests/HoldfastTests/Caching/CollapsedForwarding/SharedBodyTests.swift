@@ -320,4 +320,35 @@ struct SharedBodyTests {
         try await ended.wait(for: 1)
         await bench.waitForQuiet()
     }
+
+    @Test("A reader that is behind gets the whole body, although the first caller has refused the response")
+    func refusedWhileBehind() async throws {
+        let source = GatedSource(Self.chunks)
+        let bench = Self.bench(source)
+        var options = CallOptions()
+        options.acceptance = Acceptance { response in
+            _ = try await response.body.collect()
+            throw Refused(reason: "scripted")
+        }
+        let first = Task { [options] in try await bench.pipeline.send(.get(), options: options) }
+        try await source.pulled.wait(for: 1)
+        let slow = try await bench.pipeline.send(.get())
+        #expect(slow.source == .collapsed)
+        source.open(9)
+        await #expect(throws: Refused.self) { try await first.value }
+        #expect(try await slow.body.data() == Self.whole)
+    }
+
+    @Test("RFC 9111 §4: a call that joins a response which arrived before it is told its age")
+    func lateAge() async throws {
+        let source = GatedSource(Self.chunks)
+        let bench = Self.bench(source)
+        let first = try await bench.pipeline.send(.get())
+        bench.clock.advance(by: .seconds(50))
+        let late = try await bench.pipeline.send(.get())
+        #expect(late.source == .collapsed)
+        #expect(late.fields.values(of: .age) == ["50"])
+        first.body.discard()
+        late.body.discard()
+    }
 }

@@ -252,4 +252,16 @@ struct StaleAnswerTests {
         }
         #expect(try await call.value == .network("new").after(3))
     }
+
+    @Test("What is purged while the exchange is under way does not stand in for its failure", arguments: [false, true])
+    func purgedMeanwhile(softly: Bool) async throws {
+        let bench = try await Self.bench(["Cache-Control": "max-age=10, stale-if-error=1000", "ETag": "\"a\""]) { _ in
+            .answer(503, [:], "no")
+        }
+        let call = bench.call()
+        try await bench.origin.asked.wait(for: 2)
+        if softly { _ = try await bench.cache.markStale(.all) } else { _ = try await bench.cache.remove(.all) }
+        bench.origin.open()
+        #expect(try await call.value.status == 503)
+    }
 }

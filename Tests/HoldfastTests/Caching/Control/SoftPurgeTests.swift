@@ -172,6 +172,25 @@ struct SoftPurgeTests {
         #expect(bench.sends == 3)
     }
 
+    @Test("Nor does it if another process, or another cache over the same store, has set the mark")
+    func whileValidatingElsewhere() async throws {
+        let store = FaultyStore()
+        let bench = CacheBench(
+            [.respond(200, Self.tagged, body: "one"), .respond(304).delayed(by: .seconds(5)), .respond(304)],
+            store: store
+        )
+        try await bench.load()
+        var revalidating = CallOptions()
+        revalidating.cache = .revalidate
+        let (pipeline, options) = (bench.pipeline, revalidating)
+        let call = Task { try await pipeline.send(.get(), options: options) }
+        try await bench.transport.waitForSends(2)
+        #expect(try await HTTPCache(store: store).markStale(.all) == 1)
+        bench.clock.advance(by: .seconds(5))
+        _ = try await call.value
+        #expect(try await bench.load() == .revalidated("one"))
+    }
+
     @Test(
         "An entry that is freshened or replaced before it is marked is still marked, and a removed one stays removed"
     )

@@ -13,6 +13,24 @@ struct PartitionNamesTests {
         try #require(PlainRequestFields(fields))
     }
 
+    private static let secret: [UInt8] = [0]
+
+    /// By the same secret, unless a test gives another.
+    private func named(
+        by names: PartitionNames,
+        _ fields: PlainRequestFields,
+        explicit: String?,
+        rule: Int,
+        secret: [UInt8] = secret,
+        stripe: Int,
+        make: (() -> String)? = nil
+    ) -> String? {
+        guard let make else {
+            return names.name(of: fields, explicit: explicit, rule: rule, secret: secret, stripe: stripe)
+        }
+        return names.name(of: fields, explicit: explicit, rule: rule, secret: secret, stripe: stripe) { _ in make() }
+    }
+
     @Test("Each is made once as long as it has its place, and a request without credentials has the empty one")
     func once() throws {
         let names = PartitionNames(stripes: 1)
@@ -25,15 +43,19 @@ struct PartitionNamesTests {
         for _ in 0..<3 {
             for (fields, explicit, expected) in asked {
                 let fields = try Self.fields(fields)
-                #expect(names.name(of: fields, explicit: explicit, rule: 0, stripe: 3) { expected } == expected)
+                #expect(named(by: names, fields, explicit: explicit, rule: 0, stripe: 3) { expected } == expected)
                 // Nothing else has come in between, so it still has its place.
-                #expect(names.name(of: fields, explicit: explicit, rule: 0, stripe: 3) { "made again" } == expected)
-                #expect(names.name(of: fields, explicit: explicit, rule: 0, stripe: 3) == expected)
+                #expect(named(by: names, fields, explicit: explicit, rule: 0, stripe: 3) { "made again" } == expected)
+                #expect(named(by: names, fields, explicit: explicit, rule: 0, stripe: 3) == expected)
             }
         }
-        #expect(names.name(of: try Self.fields(["Authorization": "u"]), explicit: nil, rule: 0, stripe: 0) == nil)
+        let unknown = try Self.fields(["Authorization": "u"])
+        #expect(named(by: names, unknown, explicit: nil, rule: 0, stripe: 0) == nil)
+        // Under another secret it has another name.
+        let empty = try Self.fields(["Authorization": ""])
+        #expect(named(by: names, empty, explicit: nil, rule: 0, secret: [1], stripe: 3) == nil)
         // By another rule other cookies may be ignored.
-        #expect(names.name(of: try Self.fields(["Authorization": ""]), explicit: nil, rule: 1, stripe: 3) == nil)
+        #expect(named(by: names, empty, explicit: nil, rule: 1, stripe: 3) == nil)
     }
 
     @Test("With more credentials than places each still has its own name")
@@ -42,7 +64,7 @@ struct PartitionNamesTests {
         for round in 0..<3 {
             for number in 0..<3_000 {
                 let fields = try Self.fields(["Authorization": "Bearer \(number)"])
-                #expect(names.name(of: fields, explicit: nil, rule: 0, stripe: round) { "\(number)" } == "\(number)")
+                #expect(named(by: names, fields, explicit: nil, rule: 0, stripe: round) { "\(number)" } == "\(number)")
             }
         }
     }
@@ -58,7 +80,7 @@ struct PartitionNamesTests {
                         let number = Int.random(in: 0..<900, using: &random)
                         guard let fields = PlainRequestFields(["Cookie": "a=\(number)"]) else { return true }
                         let stripe = Int.random(in: 0..<4, using: &random)
-                        return names.name(of: fields, explicit: nil, rule: 0, stripe: stripe, make: { "\(number)" })
+                        return named(by: names, fields, explicit: nil, rule: 0, stripe: stripe, make: { "\(number)" })
                             != "\(number)"
                     }
                 }

@@ -206,4 +206,13 @@ struct CredentialFieldTests {
             try await pipeline.send(Self.key("alice"), options: Self.naming)
         }
     }
+
+    @Test("RFC 9111 §3.5: in shared mode must-revalidate releases from Authorization, not from a key beside it")
+    func keyBesideAuthorization() async throws {
+        let bench = CacheBench(Self.echo(["Cache-Control": "max-age=60, must-revalidate"]), mode: .shared)
+        let app = ["Authorization": "Bearer app"]
+        #expect(try await bench.load(Self.key("alice", adding: app), Self.naming) == .network("alice"))
+        #expect(try await bench.load(Self.key("bob", adding: app), Self.naming) == .network("bob"))
+        #expect(try await bench.load(Self.key("alice", adding: app), Self.naming) == .fresh("alice"))
+    }
 }

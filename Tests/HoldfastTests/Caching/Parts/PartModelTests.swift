@@ -5,6 +5,7 @@ import Foundation
 import Holdfast
 import HoldfastSemantics
 import HoldfastStorage
+import HoldfastTestKit
 import HoldfastTesting
 import Synchronization
 import Testing
@@ -101,7 +102,11 @@ struct PartModelTests {
         }
     }
 
-    @Test("Hundreds of random calls for each seed", arguments: StoreKind.allCases, UInt64(1)...10)
+    @Test(
+        "Hundreds of random calls for each seed",
+        arguments: StoreKind.allCases,
+        1...(LongTests.areOn ? 10 : 4) as ClosedRange<UInt64>
+    )
     func anySequence(_ kind: StoreKind, _ seed: UInt64) async throws {
         var model = Model(seed: seed)
         let origin = model.origin

@@ -250,4 +250,14 @@ struct UnwelcomePartTests {
         #expect(bench.sent("Range").suffix(2) == ["bytes=10-99", nil])
         #expect(try await bench.range(nil, ["Authorization": "ann"]).body == origin.bytes())
     }
+
+    @Test("A part of the URL that a prepare step made is not joined: the call is sent again unchanged")
+    func partOfAnotherURL() async throws {
+        let origin = RangeOrigin()
+        let bench = CacheBench(origin.transport)
+        try await bench.range("0-49")
+        var options = CallOptions()
+        options.prepare = [{ request, _ in request.url = URL(string: "http://origin.example/a?key=bob") }]
+        #expect(try await bench.load(.get(), options).body == origin.bytes())
+    }
 }

@@ -161,4 +161,20 @@ struct RetriedValidationTests {
         #expect(try await bench.load() == .revalidated("two"))
         #expect(bench.sent("If-None-Match") == [nil, "\"a\"", nil, "\"b\""])
     }
+
+    @Test("§3.6.4: a retry still asks for the missing part only, however many other exchanges have ended meanwhile")
+    func missingPart() async throws {
+        let origin = RangeOrigin()
+        let bench = CacheBench(origin.transport, retrierFactory: .seeded { $0.waits(.seconds(10)) })
+        origin.change { $0.breaksAfter = 40 }
+        try await bench.readBroken()
+        origin.change { $0.instead = .respond(500) }
+        let call = Task { try await bench.range(nil) }
+        try await bench.clock.waitForSleeps(1)
+        for number in 0..<80 { try await bench.load(.get("http://origin.example/other/\(number)")) }
+        bench.clock.advance(by: .seconds(10))
+        #expect(try await call.value.body == origin.bytes())
+        #expect(bench.sent("If-None-Match").allSatisfy { $0 == nil })
+        #expect(bench.sent("Range").last == "bytes=40-99")
+    }
 }

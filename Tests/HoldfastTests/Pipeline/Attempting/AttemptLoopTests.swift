@@ -231,4 +231,19 @@ struct AttemptLoopTests {
         }
         #expect(bench.clock.waits.last == .seconds(4))
     }
+
+    @Test("Without a retrier, the record still says what the failure proved and what the server asked for")
+    func explainedWithoutRules() async throws {
+        let response = try await Pipeline(transport: ScriptedTransport([.respond(429, [.retryAfter: "7"])])).send(
+            .get()
+        )
+        #expect(response.attempts.map(\.retryClass) == [.throttled])
+        #expect(response.attempts.map(\.retryAfter) == [.seconds(7)])
+    }
+
+    @Test("A pipeline without a retrier says retrier-declined, which the troubleshooting page explains")
+    func noRetrier() async throws {
+        let response = try await Pipeline(transport: ScriptedTransport([.respond(503)])).send(.get())
+        #expect(response.attempts.last?.stopReason == .retrierDeclined)
+    }
 }

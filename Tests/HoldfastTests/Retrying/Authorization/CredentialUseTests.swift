@@ -197,6 +197,33 @@ struct CredentialUseTests {
             #expect(transport.sent.count == sends)
         }
     }
+
+    @Test("By a clock that is ahead a new credential has expired: it is sent all the same, and not refreshed again")
+    func clockAhead() async throws {
+        struct Token: Sendable {
+            var text: String
+            var end: Timestamp
+        }
+        let clock = ManualClock()
+        let refreshes = CountWatch()
+        let past = clock.timestamp.advanced(by: .seconds(-3600))
+        let first: Token? = nil
+        let tokens = AuthorizationRefresh(
+            credential: first,
+            for: TokenServer.scope,
+            expiresAt: { $0.end },
+            apply: { $1.setValue("Bearer \($0.text)", forHTTPHeaderField: "Authorization") },
+            refresh: { _ in
+                refreshes.increment()
+                return Token(text: "t\(refreshes.count)", end: past)
+            }
+        )
+        let transport = ScriptedTransport([.respond()], repeatsLastStep: true)
+        let pipeline = TokenServer(accepts: []).pipeline(tokens, transport, clock: clock)
+        for _ in 1...3 { _ = try await pipeline.send(.get(TokenServer.url)) }
+        #expect(transport.credentials == Array(repeating: "Bearer t1", count: 3))
+        #expect(refreshes.count == 1)
+    }
 }
 
 /// A pipeline that a refresh reaches although it was made later.

@@ -112,4 +112,44 @@ struct ConnectivityTests {
         await #expect(throws: ServiceError.self) { try await pipeline.send(.get()) }
         #expect(transport.sent.count == 1)
     }
+
+    @Test("However often the network goes, what was not sent is not among the most sends of a call")
+    func manyTimes() async throws {
+        let transport = ScriptedTransport(Array(repeating: offline, count: 7) + [.respond(500), .respond(200)])
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        var rules = RetryRules(backoff: Backoff(base: .zero), maxAttempts: 2)
+        rules.waitsForConnectivity = true
+        let factory = BackoffRetrier.factory(strategy: .exponential(rules), connectivity: network)
+        let pipeline = Pipeline(transport: transport, retrierFactory: factory, configuration: configuration)
+        let call = Task { try await pipeline.send(.get()) }
+        for time in 1...7 {
+            try await network.waitForWaits(time)
+            network.goOnline()
+            try await clock.waitForSleeps(time)
+            if time < 7 { network.goOffline() }
+            clock.advance(by: .seconds(1))
+        }
+        #expect(try await call.value.status == .ok)
+    }
+
+    @Test("A call that began offline is counted once, as any other")
+    func counted() async throws {
+        let transport = ScriptedTransport([offline, .respond(200)])
+        var configuration = PipelineConfiguration()
+        configuration.clock = clock
+        var rules = RetryRules(maxAttempts: 1)
+        rules.waitsForConnectivity = true
+        let factory = BackoffRetrier.factory(strategy: .exponential(rules), connectivity: network)
+        let pipeline = Pipeline(transport: transport, retrierFactory: factory, configuration: configuration)
+        let request = URLRequest.get()
+        let call = Task { try await pipeline.send(request) }
+        try await network.waitForWaits(1)
+        network.goOnline()
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(1))
+        _ = try await call.value
+        let url = try #require(request.url)
+        #expect(factory.governor?.status(of: url, now: clock.now)?.counts.calls == 1)
+    }
 }

@@ -332,6 +332,24 @@ struct HedgedTransportTests {
         #expect(transport.read.count + transport.discarded.count == transport.made.count)
         #expect(transport.made.count > answers.count)
     }
+
+    @Test("If all copies fail, the pause that one of them was asked for is not lost")
+    func askedPause() async throws {
+        let transport = ScriptedTransport([
+            .fail(.connectionLost, progress: .bodySent).delayed(by: .milliseconds(20)),
+            .respond(429, ["Retry-After": "30"]),
+        ])
+        let hedged = HedgedTransport(transport, rules: bench.rules)
+        let call = Task { try await bench.send(hedged, clock) }
+        try await clock.waitForSleeps(2)
+        clock.advance(by: .milliseconds(10))
+        try await transport.waitForSends(2)
+        for _ in 0..<50 { await Task.yield() }
+        clock.advance(by: .milliseconds(10))
+        let response = try await call.value
+        #expect(response.status == .tooManyRequests && response.fields[.retryAfter] == "30")
+        #expect(response.attempts.map(\.errorCode) == [.connectionLost, nil])
+    }
 }
 
 /// A transport that reads the content and then takes 30 ms to answer.

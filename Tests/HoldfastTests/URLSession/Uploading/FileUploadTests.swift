@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import Dispatch
 import Foundation
 import HoldfastStorage
 import HoldfastTesting
@@ -163,4 +164,23 @@ struct FileUploadTests {
             #expect(server.requests.map(\.path) == ["/after"], "no request with a part of the file arrived whole")
         }
     #endif
+
+    @Test("A file that is not opened in time ends the attempt at its deadline")
+    func slowDisk() async throws {
+        let file = try ScratchFile([1])
+        let clock = ManualClock()
+        // All threads for files wait for a disk that does not respond.
+        let gate = DispatchSemaphore(value: 0)
+        for _ in 0..<4 { BlockingWork.enqueue { gate.wait() } }
+        defer { for _ in 0..<4 { gate.signal() } }
+        let context = CallContext(clock: clock, deadline: clock.now.advanced(by: .seconds(1)))
+        let call = Task {
+            try await URLSessionTransport()
+                .send(.request("PUT", "http://127.0.0.1:9/"), body: .file(file.url), context: context)
+        }
+        try await clock.waitForSleeps(1)
+        clock.advance(by: .seconds(1))
+        let error = await #expect(throws: ServiceError.self) { try await call.value }
+        #expect(error?.progress == .notSent)
+    }
 }
