@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
-internal import HoldfastSemantics
 internal import HoldfastStorage
 
 #if canImport(FoundationNetworking)
@@ -31,10 +30,9 @@ struct AcceptanceStage<Next: Exchanging>: Exchanging {
             }
             await origin.remove()
             let maySend = !context.options.cache.onlyIfCached && request.cachePolicy != .returnCacheDataDontLoad
-            // A redirect has answered it: what an unsafe request did must not be done twice (RFC 9110 §9.2.2).
-            let isDone = start.isRedirected(context) && !context.method(of: request).isSafe
             start.restore(in: &context)
-            guard maySend, !isDone, context.body.isWhole else { throw refusal.error }
+            // What an unsafe request did must not be done twice (RFC 9110 §9.2.2).
+            guard maySend, !context.hasAnsweredWrite, context.body.isWhole else { throw refusal.error }
             context.options.cache.reload = true
             context.exchange = nil
             context.forgetHookStates(from: firstHookBelow)
@@ -97,8 +95,6 @@ private struct CallStart {
         withholdsAdditions = context.withholdsAdditions
         subject = context.subject
     }
-
-    func isRedirected(_ context: CallContext) -> Bool { context.redirectCount > redirectCount }
 
     func restore(in context: inout CallContext) {
         // If it is still there, the attempts may have made it one that can be read again.

@@ -69,7 +69,10 @@ struct RedirectLoop<Next: Exchanging>: Exchanging {
             context.redirectCount += 1
             earlier += response.attempts
             context.exchange = nil
-            if !hop.redirection.keepsBody { context.body = .none }
+            if !hop.redirection.keepsBody {
+                if !context.method(of: request).isSafe { context.hasAnsweredWrite = true }
+                context.body = .none
+            }
             context.forgetHookStates(from: firstHookBelow)
             context.enterHop(to: hop.request, of: first, trustedOrigins: trustedOrigins)
             if context.withholdsAdditions, let fields = context.callerFields {

@@ -39,6 +39,8 @@ public struct CallContext: Sendable, CustomStringConvertible, CustomReflectable 
     public internal(set) var exchange: SentExchange?
     /// How many redirects have been followed so far.
     public internal(set) var redirectCount = 0
+    /// Whether a redirect to a GET has answered an unsafe request of this call, which must not be sent again.
+    var hasAnsweredWrite = false
     /// Whether a redirect has led the current hop to an origin (scheme, host and port) other than the one where the call began.
     ///
     /// A transport, hook or prepare step that adds its own credential should not add it there.

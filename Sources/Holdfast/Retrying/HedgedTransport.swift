@@ -186,20 +186,22 @@ struct HedgeRace {
                 hedge(&course, mailbox: mailbox)
             case .ended(let number, let result, let end):
                 close(number, result: result, end: end, course: &course)
-                guard case .fails(let pushback) = evaluator.verdict(on: result) else {
+                guard case .fails(let pushback, let forbidsRetry) = evaluator.verdict(on: result) else {
                     return stamped(result, number: number, course: course)
                 }
                 course.plan.copyFailed(pushback: pushback, now: end.sinceOrigin)
+                // A server that forbids a retry asks for more than any pause.
+                let pause: Duration? = forbidsRetry ? .seconds(Int64.max) : pushback
                 if course.plan.inFlight == 0 {
                     // What the server asked for counts, although another copy failed later and was told nothing.
-                    guard let asked = course.asked, asked.pause > pushback ?? .zero else {
+                    guard let asked = course.asked, asked.pause > pause ?? .zero else {
                         return stamped(result, number: number, course: course)
                     }
                     course.asked = nil
                     message.discard()
                     return stamped(.success(asked.response), number: asked.number, course: course)
                 }
-                keep(result, number: number, pause: pushback, course: &course)
+                keep(result, number: number, pause: pause, course: &course)
                 setTimer(&course, mailbox: mailbox)
             }
         }
@@ -386,7 +388,7 @@ struct HedgeEvaluator: Sendable {
         /// It is the answer.
         case wins
         /// Another copy may do better; with the time for which the server asks to be left alone, if it does.
-        case fails(pushback: Duration?)
+        case fails(pushback: Duration?, forbidsRetry: Bool = false)
     }
 
     func verdict(on result: Result<Response, any Error>) -> Verdict {
@@ -403,7 +405,7 @@ struct HedgeEvaluator: Sendable {
             return .wins
         }
         let hint = rules.serverHint(failed)
-        return .fails(pushback: hint.forbidsRetry ? .seconds(-1) : hint.wait)
+        return .fails(pushback: hint.forbidsRetry ? .seconds(-1) : hint.wait, forbidsRetry: hint.forbidsRetry)
     }
 
     /// Whether the server responded properly; nil if the attempt's end says nothing about that.

@@ -35,7 +35,7 @@
             /// How often it was left out without a success in between.
             var ejections = 0
             var outUntil: MonotonicInstant?
-            /// The latest calls that failed here since the last success: their retries go to another server.
+            /// The latest calls that failed here: their retries go to another server.
             var failedCalls: [CallID] = []
             /// The result of its checks; as at the start if there are none.
             var health = CheckedHealth()
@@ -55,7 +55,7 @@
         static let shortestPause = Duration.seconds(10)
         static let longestPause = Duration.seconds(60)
         /// How many calls that failed at a server are remembered.
-        private static let callsRemembered = 8
+        private static let callsRemembered = 64
 
         let members: [Member]
         /// Whether requests keep the client's Host.
@@ -106,7 +106,8 @@
             guard members.count > 1 else { return }
             state.withLock { state in
                 guard hasFailed else {
-                    state.standings[index] = Standing(health: state.standings[index].health)
+                    let former = state.standings[index]
+                    state.standings[index] = Standing(failedCalls: former.failedCalls, health: former.health)
                     return
                 }
                 if let call {

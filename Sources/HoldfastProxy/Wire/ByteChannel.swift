@@ -201,7 +201,8 @@
                 if write.bytes != nil, isWritable { return (state.takeWrite(), false, nil) }
                 let startsFlush = write.bytes == nil && !write.isFlushing
                 write.isFlushing = write.bytes == nil
-                write.unsent = min(write.unsent, unsent ?? .max)
+                // Only at first: later, the timer compares, and what was sent meanwhile moves the deadline.
+                if write.deadline == nil { write.unsent = unsent ?? .max }
                 write.deadline = write.deadline ?? write.stallLimit.map { now + $0 }
                 state.pendingWrite = write
                 return (nil, startsFlush, state.deadlineToArm())

@@ -44,6 +44,8 @@
 
         private struct State {
             var isAway = false
+            /// Whether memory got an entry since the server was lost.
+            var hasStoodIn = false
             var isRecovering = false
             var nextDebt: UInt64 = 0
             var debts: [Debt] = []
@@ -121,6 +123,10 @@
                 now: now
             )
             // If the server is back by now, memory was emptied before this entry began, and would keep it for the next loss.
+            let isAway = state.withLock { state in
+                if state.isAway { state.hasStoodIn = true }
+                return state.isAway
+            }
             guard isAway else {
                 standIn.abandon()
                 throw StoreError(.temporarilyUnavailable, "Redis has just come back. Store the response again.")
@@ -327,14 +333,14 @@
         }
 
         private func noteBack() async {
-            let isNew = state.withLock { state in
-                defer { state.isAway = false }
-                return state.isAway
+            let (isNew, hasStoodIn) = state.withLock { state in
+                defer { (state.isAway, state.hasStoodIn) = (false, false) }
+                return (state.isAway, state.hasStoodIn)
             }
             guard isNew else { return }
             _ = try? await memory.purge(.all, now: .distantFuture)
             // Copies of what memory held are not the server's.
-            shared.space.dropCopies()
+            if hasStoodIn { shared.space.dropCopies() }
         }
     }
 

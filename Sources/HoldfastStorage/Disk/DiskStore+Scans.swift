@@ -140,8 +140,7 @@ extension DiskStore {
                     count += try await remove(try found.get(), row: row, shard: shard, takes: takes) ? 1 : 0
                 } catch {
                     if error.code == .closed { throw error }
-                    // A damaged record was removed when it was read.
-                    if error.code != .corrupt { failure = failure ?? error }
+                    failure = failure ?? error
                 }
             }
             place = page.next

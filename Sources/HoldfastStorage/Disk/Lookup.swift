@@ -360,7 +360,14 @@ final class Lookup: Sendable {
             let current = index.shards[number].state.withLock { $0.table.row(row.fragment, variant: row.variant) }
             guard let current else { return nil }
             switch try read(current, primary: primary, waits: true) {
-            case .record(let source): return (current, try entry(source, nil))
+            case .record(let source):
+                do throws(StoreError) {
+                    return (current, try entry(source, nil))
+                } catch {
+                    // What its seal refuses was removed when it was read.
+                    if error.code == .corrupt { return nil }
+                    throw error
+                }
             case .moved, .notCached: continue
             case .damaged:
                 remover.drop(current, primary: primary)

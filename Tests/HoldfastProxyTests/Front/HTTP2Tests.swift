@@ -382,12 +382,12 @@
                     guard frame.type == HTTP2Frames.data else { continue }
                     received += frame.payload.readableBytes
                     hasEnded = frame.flags & 1 == 1
-                    // The first window is 65,535 bytes; from then on 2 KiB at a time.
+                    // The first window is 65,535 bytes; from then on 8 KiB at a time.
                     guard !hasEnded, received >= 65_535 else { continue }
-                    try await Task.sleep(for: .milliseconds(100))
+                    try await Task.sleep(for: .milliseconds(300))
                     for stream in [0, 1] {
                         try await client.send(
-                            HTTP2Frames.frame(8, flags: 0, stream: stream, payload: ByteBuffer(integer: UInt32(2_048)))
+                            HTTP2Frames.frame(8, flags: 0, stream: stream, payload: ByteBuffer(integer: UInt32(8_192)))
                         )
                     }
                 }

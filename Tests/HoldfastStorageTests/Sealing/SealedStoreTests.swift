@@ -290,10 +290,17 @@ struct SealedStoreTests {
         bytes.replaceSubrange(start..<(start + forged.count), with: forged)
         #expect(files.setContents(of: path, to: bytes))
         let again = try await Self.open(files)
-        let code = await errorCode {
-            for entry in try await again.get("a") { _ = try await again.wholeBody(of: entry) }
+        if isMoved {
+            let code = await errorCode {
+                for entry in try await again.get("a") { _ = try await again.wholeBody(of: entry) }
+            }
+            #expect(code == .corrupt)
+        } else {
+            // One damaged record does not keep a list from the others.
+            let listed = try await again.list(after: nil, limit: 10, now: .at(0)).listed
+            #expect(listed.map(\.entry.key) == [StoreKey("b")])
+            #expect(try await again.get("a").isEmpty)
         }
-        #expect(code == .corrupt)
         await again.close()
     }
 }

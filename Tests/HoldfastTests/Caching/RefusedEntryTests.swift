@@ -294,4 +294,22 @@ struct RefusedEntryTests {
         #expect(bench.sends == 1)
         #expect(bench.cache.store.statistics.entryCount == 1)
     }
+
+    @Test("A POST that only asks is sent once more if what a 307 led to is refused")
+    func refusedAfterAsking() async throws {
+        let answers = CountWatch()
+        let transport = ScriptedTransport { request in
+            if request.url?.path == "/q" { return .respond(307, ["Location": "/v2/q"]) }
+            answers.increment()
+            return answers.count == 1 ? .respond(404, cacheable, body: "none") : .respond(200, cacheable, body: "found")
+        }
+        let bench = CacheBench(transport)
+        var options = CallOptions()
+        options.cachesContent = .raw
+        let asking = URLRequest.request("POST", "http://origin.example/q")
+        let body = RequestBody.bytes(ByteChunk([1]))
+        _ = try await bench.pipeline.send(asking, body: body, options: options).body.collect()
+        options.acceptance = .successful
+        #expect(try await bench.pipeline.send(asking, body: body, options: options).status == .ok)
+    }
 }

@@ -657,7 +657,13 @@ extension CachingHook {
     /// Whether no invalidation or purge since the lookup has removed or marked a stored response; what was only evicted may still
     /// be used.
     private func isStillStored(_ entry: StoredEntry, lookup: CacheLookup, context: CallContext) async -> Bool {
-        if cache.writer.holds(lookup.generation, for: lookup.key.target) { return true }
+        // As at a lookup: a cancelled unsafe call may not have removed yet what it invalidates.
+        if cache.writer.hasPendingInvalidations { await cache.writer.waitForInvalidations(of: lookup.key.target) }
+        // One that answers several queries may be stored, and was perhaps invalidated, under another one of them.
+        let answersQueries = cache.response(of: entry)?.head.fields.contains(.noVarySearch) ?? true
+        if cache.writer.holds(lookup.generation, for: lookup.key.target, answersQueries: answersQueries) {
+            return true
+        }
         return await entries(for: entry.key, context).contains {
             $0.variant == entry.variant && $0.storedAt == entry.storedAt
                 && cache.response(of: $0)?.needsConfirmation == false

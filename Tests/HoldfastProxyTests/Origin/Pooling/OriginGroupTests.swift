@@ -80,8 +80,9 @@
             let (clock, call) = (ManualClock(), CallContext().callID)
             let first = group.next(at: clock.now, for: call)
             group.note(first, hasFailed: true, at: clock.now, for: call)
-            // Another request's turn.
+            // Another request's turns; it succeeds.
             _ = group.next(at: clock.now)
+            group.note(first, hasFailed: false, at: clock.now)
             #expect(group.next(at: clock.now, for: call) != first)
         }
     }

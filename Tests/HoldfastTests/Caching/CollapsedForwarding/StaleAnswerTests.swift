@@ -264,4 +264,30 @@ struct StaleAnswerTests {
         bench.origin.open()
         #expect(try await call.value.status == 503)
     }
+
+    @Test("RFC 9111 §4.4: what a POST to an equivalent query has invalidated meanwhile does not stand in for a failure")
+    func invalidatedUnderAnotherQuery() async throws {
+        let held = CountWatch()
+        let fields: HeaderFields = [
+            "Cache-Control": "max-age=10, stale-if-error=1000", "ETag": "\"a\"", "No-Vary-Search": "params=(\"s\")",
+        ]
+        let bench = FetchBench(
+            GatedOrigin { request, number in
+                if request.httpMethod == "POST" { return .answer(204, [:], "") }
+                if number == 1 { return .answer(200, fields, "old") }
+                try await held.wait(for: 1)
+                return .answer(503, [:], "no")
+            },
+            retrierFactory: NilRetrier.Factory(),
+            options: CacheOptions()
+        )
+        bench.origin.open(3)
+        _ = try await bench.load(.get("http://origin.example/?q=a&s=9"))
+        bench.clock.advance(by: .seconds(20))
+        let call = bench.call(.get("http://origin.example/?q=a&s=1"))
+        try await bench.origin.asked.wait(for: 2)
+        _ = try await bench.load(.request("POST", "http://origin.example/?q=a&s=9"))
+        held.increment()
+        #expect(try await call.value.status == 503)
+    }
 }

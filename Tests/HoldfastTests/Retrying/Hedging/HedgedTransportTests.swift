@@ -333,6 +333,24 @@ struct HedgedTransportTests {
         #expect(transport.made.count > answers.count)
     }
 
+    @Test("If all copies fail, one that forbids retries is the answer, whatever pause another asks for")
+    func forbiddenRetry() async throws {
+        var governed = RetryRules()
+        governed.vendorHints = [.shouldRetry]
+        let transport = ScriptedTransport([
+            .respond(503, ["x-should-retry": "false"]).delayed(by: .milliseconds(20)),
+            .respond(503, ["Retry-After": "1"]),
+        ])
+        let hedged = HedgedTransport(transport, rules: bench.rules, governor: RetryGovernor(governed))
+        let call = Task { try await bench.send(hedged, clock) }
+        try await clock.waitForSleeps(2)
+        clock.advance(by: .milliseconds(10))
+        try await transport.waitForSends(2)
+        for _ in 0..<50 { await Task.yield() }
+        clock.advance(by: .milliseconds(10))
+        #expect(try await call.value.fields["x-should-retry"] == "false")
+    }
+
     @Test("If all copies fail, the pause that one of them was asked for is not lost")
     func askedPause() async throws {
         let transport = ScriptedTransport([
