@@ -93,6 +93,11 @@ final class FetchRequest: Sendable {
         )
     }
 
+    /// The same without anything stored that a response could confirm or complete.
+    fileprivate var unconditional: FetchRequest {
+        FetchRequest(request, lookup: lookup, reuse: reuse, candidates: candidates)
+    }
+
     /// The request with the cache's own conditions, or for the missing part; records in the context what is requested.
     func begin(in context: inout CallContext, for cache: HTTPCache) -> URLRequest {
         context.transaction?.fetchRequest = self
@@ -163,13 +168,11 @@ struct AddedConditions: Sendable {
         if let completion = fetchRequest.completion {
             if response.status == .rangeNotSatisfiable || response.status == .notModified { return false }
             guard response.status == .partialContent else { return true }
-            if wentElsewhere(in: context) { return false }
             // A part that was sent to another principal must not be joined with one of this principal's responses.
             return lookup.partition(sentFor: response, in: context, of: cache) == lookup.principal
                 && completion.fits(response.head, to: lookup.head, at: now, contentDecoded: response.contentDecoded)
         }
         guard response.status == .notModified else { return true }
-        if wentElsewhere(in: context) { return false }
         let stored = fetchRequest.offered.map(\.stored)
         switch Precondition.answer(to: response.head, request: lookup.head, candidates: stored, now: now) {
         case .notModified, .relay: return true
@@ -193,11 +196,21 @@ struct AddedConditions: Sendable {
         }
     }
 
-    /// Whether a step has sent the request to another URI than the one that was looked up: a tag or a date says nothing about
-    /// another resource (RFC 9110 §8.8.1).
-    private func wentElsewhere(in context: CallContext) -> Bool {
-        guard let sent = context.exchange?.request else { return false }
-        return context.head(of: sent)?.target != fetchRequest.lookup.head.target
+    /// Whether a request goes to another URI than the one that was looked up: a tag or a date says nothing about another
+    /// resource (RFC 9110 §8.8.1).
+    func areForeign(to prepared: URLRequest, in context: CallContext) -> Bool {
+        prepared.url != fetchRequest.request.url
+            && context.head(of: prepared)?.target != fetchRequest.lookup.head.target
+    }
+
+    /// Withdraws the conditions for the whole exchange: its response says nothing about what is stored.
+    func withdraw(from request: inout URLRequest, context: inout CallContext) {
+        let place = context.currentHook
+        context.currentHook = hook
+        context.transaction?.fetchRequest = fetchRequest.unconditional
+        context.currentHook = place
+        context.conditions = nil
+        request = withdrawn(from: request)
     }
 
     /// The request of a retry, with conditions that fit what is stored by then.

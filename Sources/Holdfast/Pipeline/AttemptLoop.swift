@@ -108,7 +108,7 @@ struct AttemptLoop: Exchanging {
                 (first, result) = (nil, made)
             } else {
                 context.attempt = state.records.count + 1
-                let prepared: PreparedRequest
+                var prepared: PreparedRequest
                 do {
                     try await waitForTurn(&state, context: context)
                     // Whatever the wait was for, what is stored may have changed meanwhile.
@@ -122,6 +122,16 @@ struct AttemptLoop: Exchanging {
                         authorized: &authorized,
                         context: &context
                     )
+                    if let conditions = context.conditions, conditions.areForeign(to: prepared.request, in: context) {
+                        // Prepared once more, since a step may have signed them.
+                        conditions.withdraw(from: &request, context: &context)
+                        prepared = try await self.prepared(
+                            request,
+                            state: state,
+                            authorized: &authorized,
+                            context: &context
+                        )
+                    }
                     if let deadline = context.deadline, context.clock.now >= deadline {
                         // Calls that join an exchange with more time send for themselves.
                         context.attemptIsCut = true

@@ -55,6 +55,8 @@
 
         /// If there are more, everything is purged instead.
         private static let maximumDebts = 1_024
+        /// The first bytes of cursors: where their list began.
+        private static let (serverMark, memoryMark) = (UInt8(ascii: "s"), UInt8(ascii: "m"))
 
         let shared: SharedEntries
         let memory: MemoryStore
@@ -209,11 +211,29 @@
         }
 
         func list(after cursor: StoreCursor?, limit: Int, now: StoreInstant) async throws(StoreError) -> StorePage {
-            let page = try await reaching { () async throws(StoreError) in
-                try await shared.list(after: cursor, limit: limit, now: now)
+            // A list that began in memory ends there: what the server has is ordered by other places.
+            if let cursor, cursor.bytes.first == FallbackStore.memoryMark {
+                return try await listMemory(after: StoreCursor(Array(cursor.bytes.dropFirst())), limit: limit, now: now)
             }
-            if let page = page.outcome { return page }
-            return try await memory.list(after: cursor, limit: limit, now: now)
+            let place = cursor.map { StoreCursor(Array($0.bytes.dropFirst())) }
+            let listed = try await reaching { () async throws(StoreError) in
+                try await shared.list(after: place, limit: limit, now: now)
+            }
+            if cursor == nil, case .away = listed { return try await listMemory(after: nil, limit: limit, now: now) }
+            return FallbackStore.marked(try listed.get(), with: FallbackStore.serverMark)
+        }
+
+        private func listMemory(
+            after cursor: StoreCursor?,
+            limit: Int,
+            now: StoreInstant
+        ) async throws(StoreError) -> StorePage {
+            let page = try await memory.list(after: cursor, limit: limit, now: now)
+            return FallbackStore.marked(page, with: FallbackStore.memoryMark)
+        }
+
+        private static func marked(_ page: StorePage, with mark: UInt8) -> StorePage {
+            StorePage(listed: page.listed, next: page.next.map { StoreCursor([mark] + $0.bytes) })
         }
 
         @discardableResult

@@ -43,6 +43,7 @@
             case .failed(let message): state.withLock { $0.lastError = message }
             case .message(_, let payload):
                 guard payload.count > origin.count, !payload.starts(with: origin) else { return }
+                state.withLock { $0.heard += 1 }
                 let rest = payload.dropFirst(origin.count)
                 if rest.first == UInt8(ascii: "k") { note(StoreKey(Array(rest.dropFirst()))) } else { forgetAll() }
             }
@@ -62,11 +63,7 @@
         }
 
         private func note(_ key: StoreKey) {
-            let isTooMuch = state.withLock { state in
-                state.heard += 1
-                return state.keys.count >= OutsideChanges.maximumWaiting
-            }
-            if isTooMuch { return forgetAll() }
+            if state.withLock({ $0.keys.count >= OutsideChanges.maximumWaiting }) { return forgetAll() }
             // From here on no lookup uses the copy, however long it takes.
             tier.beginExternalChange(of: key)
             let starts = state.withLock { state in
@@ -91,7 +88,6 @@
 
         /// Everything may have changed.
         func forgetAll() {
-            state.withLock { $0.heard += 1 }
             tier.suspendUpperTier()
             Task { [tier] in await tier.resumeUpperTier() }
         }

@@ -2,12 +2,14 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Proxy
-    import HoldfastProxy
     import HoldfastTesting
     import NIOCore
     import NIOEmbedded
+    import NIOHTTP2
     import Synchronization
     import Testing
+
+    @testable import HoldfastProxy
 
     @Suite("ByteChannel", .timeLimit(.minutes(20)))
     struct ByteChannelTests {
@@ -264,6 +266,69 @@
                 try await bytes.flush(stallLimit: .seconds(1))
             }.value
             #expect(try await rig.sent() == "a")
+        }
+
+        @Test("A client that takes a body over HTTP/2 slowly but steadily gets all of it; one that stops does not")
+        func slowReader() async throws {
+            let channel = NIOAsyncTestingChannel()
+            let window = ClosedWindow()
+            let bytes = try await channel.testingEventLoop.executeInContext {
+                try channel.pipeline.syncOperations.addHandler(window.makeHandler())
+                return try StreamBytes.attach(to: channel) { _, _, _ in }
+            }
+            try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 80)).get()
+            let writer = Task(executorPreference: EventLoopExecutor(channel.eventLoop)) {
+                try await bytes.write(ByteBuffer(repeating: 0x78, count: 140_000), stallLimit: .seconds(2))
+                try await bytes.flush(stallLimit: .seconds(2))
+            }
+            await channel.settle()
+            // Eight pieces of 16 KiB and the rest.
+            #expect(window.waiting == 9)
+            for waiting in (1...8).reversed() {
+                await channel.testingEventLoop.advanceTime(by: .milliseconds(1_500))
+                window.open()
+                await channel.settle()
+                #expect(window.waiting == waiting && bytes.isActive)
+            }
+            window.open()
+            try await writer.value
+
+            let stalled = Task(executorPreference: EventLoopExecutor(channel.eventLoop)) {
+                try await bytes.write(ByteBuffer(repeating: 0x78, count: 40_000), stallLimit: .seconds(2))
+                try await bytes.flush(stallLimit: .seconds(2))
+            }
+            await channel.settle()
+            window.open()
+            await channel.settle()
+            // What was taken before the deadline moves it once.
+            for _ in 0..<4 { await channel.testingEventLoop.advanceTime(by: .seconds(1)) }
+            let fault = await #expect(throws: ChannelFault.self) { try await stalled.value }
+            #expect(fault?.kind == .writeStalled)
+        }
+
+        /// The writes that the window of a peer does not yet allow.
+        private final class ClosedWindow: Sendable {
+            private let promises = Mutex<[EventLoopPromise<Void>]>([])
+
+            var waiting: Int { promises.withLock(\.count) }
+
+            func makeHandler() -> some ChannelOutboundHandler { Handler(self) }
+
+            /// The peer allows the oldest write.
+            func open() { promises.withLock { $0.removeFirst() }.succeed() }
+
+            private final class Handler: ChannelOutboundHandler {
+                typealias OutboundIn = HTTP2Frame.FramePayload
+                let window: ClosedWindow
+
+                init(_ window: ClosedWindow) {
+                    self.window = window
+                }
+
+                func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+                    if let promise { window.promises.withLock { $0.append(promise) } }
+                }
+            }
         }
     }
 #endif

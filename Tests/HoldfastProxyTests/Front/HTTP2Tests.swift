@@ -367,32 +367,5 @@
                 #expect(bench.seen(path).isEmpty)
             }
         }
-
-        @Test("A client that takes a body slowly but steadily gets all of it")
-        func slowReader() async throws {
-            try await Self.with(adjust: { $0.limits.stallTimeout = .seconds(2) }) { bench, _ in
-                let length = 140_000
-                let path = bench.lay(LoopbackReply(body: String(repeating: "x", count: length)))
-                let client = try await HTTP2Frames(port: bench.proxy.port)
-                var first = HTTP2Frames.preface
-                first.writeImmutableBuffer(try client.get(path, stream: 1))
-                try await client.send(first)
-                var (received, hasEnded) = (0, false)
-                while !hasEnded, let frame = try await client.next(), frame.type != 3 {
-                    guard frame.type == HTTP2Frames.data else { continue }
-                    received += frame.payload.readableBytes
-                    hasEnded = frame.flags & 1 == 1
-                    // The first window is 65,535 bytes; from then on 8 KiB at a time.
-                    guard !hasEnded, received >= 65_535 else { continue }
-                    try await Task.sleep(for: .milliseconds(300))
-                    for stream in [0, 1] {
-                        try await client.send(
-                            HTTP2Frames.frame(8, flags: 0, stream: stream, payload: ByteBuffer(integer: UInt32(8_192)))
-                        )
-                    }
-                }
-                #expect(hasEnded && received == length)
-            }
-        }
     }
 #endif

@@ -245,6 +245,25 @@
             await first.close()
             await second.close()
         }
+
+        @Test("A list whose server is lost ends with an error, and not with what memory holds")
+        func lostAmidList() async throws {
+            let server = try RedisServer()
+            let (first, second) = try await Self.pair(server, timeout: .seconds(5))
+            let now = StoreInstant(milliseconds: 0)
+            for key in ["a", "b", "c"] { try await Self.write(first, key, [1]) }
+            let page = try await first.list(after: nil, limit: 1, now: now)
+            let rest = try await first.list(after: page.next, limit: 10, now: now)
+            #expect(page.listed.count == 1 && rest.listed.count == 2)
+            server.kill()
+            await #expect(throws: StoreError.self) { try await first.list(after: page.next, limit: 10, now: now) }
+            for key in ["x", "y"] { try await Self.write(first, key, [2]) }
+            let held = try await first.list(after: nil, limit: 1, now: now)
+            let heldRest = try await first.list(after: held.next, limit: 10, now: now)
+            #expect(Set((held.listed + heldRest.listed).map(\.entry.key.bytes)) == [Array("x".utf8), Array("y".utf8)])
+            await first.close()
+            await second.close()
+        }
     }
 
     private struct CountingOrigin: Transport {

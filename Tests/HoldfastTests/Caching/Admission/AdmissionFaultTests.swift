@@ -438,6 +438,32 @@ struct AdmissionFaultTests {
         var options = CallOptions()
         options.prepare = [{ request, _ in request.url = URL(string: "http://origin.example/a?key=bob") }]
         #expect(try await bench.load(.get(), options).body == "key=bob")
+        #expect(bench.sends == 2)
+    }
+
+    @Test("RFC 9110 §8.8.1: a 304 to a prepare step's own tag and URL does not confirm what is stored either")
+    func confirmedByOwnTag() async throws {
+        let fields: HeaderFields = ["Cache-Control": "max-age=1", "ETag": "\"1\""]
+        let bench = CacheBench(
+            ScriptedTransport { request in
+                request.value(forHTTPHeaderField: "If-None-Match") == nil
+                    ? .respond(200, fields, body: "guest") : .respond(304, fields)
+            }
+        )
+        try await bench.load()
+        bench.clock.advance(by: .seconds(5))
+        var options = CallOptions()
+        options.prepare = [
+            { request, _ in
+                request.url = URL(string: "http://origin.example/a?key=bob")
+                request.setValue("\"1\"", forHTTPHeaderField: "If-None-Match")
+            }
+        ]
+        let answer = try await bench.load(.get(), options)
+        #expect(answer.status == 304 && answer.body.isEmpty)
+        // The stored response is as old as before.
+        bench.clock.advance(by: .milliseconds(1))
+        #expect(try await bench.load().body == "guest")
         #expect(bench.sends == 3)
     }
 }
