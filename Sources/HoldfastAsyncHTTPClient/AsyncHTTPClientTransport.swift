@@ -8,6 +8,7 @@
     internal import Logging
     public import NIOCore
     internal import NIOHTTP1
+    internal import NIOSSL
 
     #if canImport(FoundationNetworking)
         internal import Foundation
@@ -55,7 +56,7 @@
             if var configuration = ClientTraits.configuration(of: client), !ClientTraits.returnsRedirects(configuration)
             {
                 configuration.redirectConfiguration = .disallow
-                configuration.refuseStatusesBelow100()
+                configuration.refuseOddStatuses()
                 self.client = HTTPClient(eventLoopGroup: client.eventLoopGroup, configuration: configuration)
                 (isOwn, standsIn) = (true, true)
             } else {
@@ -87,7 +88,7 @@
             own.redirectConfiguration = .disallow
             own.connectionPool.retryConnectionEstablishment = false
             own.removeDefaultTracer()
-            own.refuseStatusesBelow100()
+            own.refuseOddStatuses()
             client = HTTPClient(eventLoopGroup: group ?? HTTPClient.defaultEventLoopGroup, configuration: own)
             isOwn = true
             standsIn = false
@@ -132,7 +133,7 @@
             let upload = try await Upload(body, of: request, loops: client.eventLoopGroup)
             let watch = ConnectionWatch(known)
             let call = context.options.transportDetails as? ClientCall
-            let outgoing = try clientRequest(for: request, upload: upload, call: call)
+            let outgoing = try clientRequest(for: request, upload: upload, call: call, context: context)
             // The trace is read when something fails; an earlier copy would be outdated.
             let isHTTP1 = request.url?.scheme?.lowercased() == "http"
             let known = known
@@ -167,7 +168,8 @@
         private func clientRequest(
             for request: URLRequest,
             upload: Upload,
-            call: ClientCall?
+            call: ClientCall?,
+            context: CallContext
         ) throws -> HTTPClientRequest {
             var outgoing = try HTTPClientRequest(request)
             if let added = traits.acceptEncoding(for: request), !added.isAddedByClient {
@@ -178,6 +180,8 @@
             // again, such as those with a stream.
             outgoing.body = .stream(upload, length: upload.length.map { .known(Int64($0)) } ?? .unknown)
             outgoing.tlsConfiguration = call?.tlsConfiguration
+            // A client certificate is a credential, which stays at the origin where the call began.
+            if context.isForeignHop { outgoing.tlsConfiguration?.removeIdentity() }
             outgoing.localAddress = call?.localAddress
             try checkSize(of: outgoing, hasContent: upload.length != 0)
             return outgoing
@@ -292,6 +296,16 @@
             // The end must be read from the client, or it gives up the connection.
             Task { _ = try? await source.next() }
             return ResponseBody()
+        }
+    }
+
+    extension TLSConfiguration {
+        /// Removes everything that says who the client is; the rules for the server stay.
+        fileprivate mutating func removeIdentity() {
+            certificateChain = []
+            privateKey = nil
+            sslContextCallback = nil
+            pskClientProvider = nil
         }
     }
 #endif

@@ -37,7 +37,9 @@
         static func serviceError(for error: any Error, _ trace: ExchangeTrace) -> ServiceError {
             if let error = error as? ServiceError, trace.uploadFailure == nil { return error }
             if let cause = trace.uploadFailure {
-                return FailureMeaning.unreadableBody.error(cause: cause, progress: trace.progress)
+                let isWrongLength = cause as? HTTPClientError == .bodyLengthMismatch
+                let meaning = isWrongLength ? FailureMeaning.wrongLength : .unreadableBody
+                return meaning.error(cause: cause, progress: trace.progress)
             }
             let meaning = meaning(of: error)
             let progress: TransportProgress =

@@ -66,12 +66,12 @@
             let codings = fields.values(of: "Content-Encoding")
                 .flatMap { $0.split(separator: ",") }
                 .map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
-                .filter { !$0.isEmpty && $0 != "identity" }
+                .filter { !$0.isEmpty }
             guard let first = codings.first, first == "gzip" || first == "deflate" else { return .kept }
             switch undoesCodings {
             case false: return .kept
             // The client decodes the first coding that it reads, whatever was applied after it.
-            case true: return codings.count == 1 ? .undone : .uncertain
+            case true: return codings.dropFirst().allSatisfy { $0 == "identity" } ? .undone : .uncertain
             default: return .uncertain
             }
         }

@@ -30,7 +30,8 @@ struct ImportTableTests {
         "HoldfastAsyncHTTPClient": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
             "Dispatch", "Glibc", "Darwin", "Musl",
-            "AsyncHTTPClient", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHTTP2", "NIOSSL", "Logging", "Tracing",
+            "AsyncHTTPClient", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOHTTP2", "NIOHPACK", "NIOSSL", "Logging",
+            "Tracing",
         ],
         "HoldfastHTTPTypes": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",

@@ -67,6 +67,16 @@ final class FetchRequest: Sendable {
     var staleCandidate: CacheCandidate? { reuse.selected.map { candidates[$0] } }
     var staleAllowance: StaleAllowance { reuse.staleAllowance }
 
+    /// When it may be served stale by a later time: a window may have ended since the decision.
+    func staleAllowance(now: Timestamp, options: CacheOptions) -> StaleAllowance {
+        staleCandidate?.stored.staleAllowance(
+            for: lookup.cacheControl,
+            directive: lookup.directive,
+            now: now,
+            options: options
+        ) ?? .none
+    }
+
     /// What was stored under the key at that time.
     var entries: [StoredEntry] { candidates.map(\.entry) }
 

@@ -34,16 +34,25 @@ extension HTTPCache {
         storedElsewhere.forgetAll()
         if case .tag(let tag) = selection.form { return try await writer.purge(.tag(tag), now: now) }
         let isSelected = predicate(of: selection, now: now)
-        let count = try await writer.purge(
-            .matching { isSelected($0) && !SearchVarianceKeys.isOne($0.key.bytes) },
-            now: now
-        )
+        var count: Int?
+        var failure: StoreError?
+        do throws(StoreError) {
+            count = try await writer.purge(
+                .matching { isSelected($0) && !SearchVarianceKeys.isOne($0.key.bytes) },
+                now: now
+            )
+        } catch {
+            failure = error
+        }
         switch selection.form {
         case .all, .principal, .credentials, .path, .prefix:
             // Entries that lead to equivalent queries are not responses and not counted, but they contain URIs and are removed too.
-            try await writer.purge(.matching(isSelected), now: now)
+            do throws(StoreError) { try await writer.purge(.matching(isSelected), now: now) } catch {
+                failure = failure ?? error
+            }
         case .uri, .tag, .olderThan, .matching: break
         }
+        if let failure { throw failure }
         return count
     }
 
@@ -57,7 +66,8 @@ extension HTTPCache {
     ///   - selection: which responses.
     ///   - now: the time used to compute ages; the system's by default.
     /// - Returns: how many stored responses were marked, not counting those still being stored.
-    /// - Throws: `StoreError`, after every selected entry was tried.
+    /// - Throws: `StoreError`, after every selected entry was tried. What could not be marked is removed, by a store that cannot be
+    ///   reached as soon as it can.
     @discardableResult
     public func markStale(
         _ selection: CacheSelection,
@@ -68,7 +78,18 @@ extension HTTPCache {
         let isSelected = predicate(of: selection, now: now)
         var count = 0
         var failure: StoreError?
-        for entry in try await entries(of: selection, endingWrites: true, now: now) {
+        let selected: [StoredEntry]
+        do throws(StoreError) {
+            selected = try await entries(of: selection, endingWrites: true, now: now)
+        } catch {
+            // A store that makes up later for what it could not do makes up for this.
+            _ = try? await writer.purge(
+                .matching { isSelected($0) && !SearchVarianceKeys.isOne($0.key.bytes) },
+                now: now
+            )
+            throw error
+        }
+        for entry in selected {
             do throws(StoreError) {
                 if try await mark(entry, where: isSelected, now: now) { count += 1 }
             } catch {
@@ -126,7 +147,13 @@ extension HTTPCache {
             var description = entry.description
             description.metadata = marked.encoded
             description.uselessAfter = StoreInstant(marked.uselessAfter(options))
-            if try await writer.freshen(entry, with: description, now: now) != nil { return true }
+            do throws(StoreError) {
+                if try await writer.freshen(entry, with: description, now: now) != nil { return true }
+            } catch {
+                // What cannot be marked must not be used either.
+                try? await writer.remove(entry)
+                throw error
+            }
             // Freshened meanwhile: by a 304 to a request that may have been sent before the purge.
             guard let newer = try await successor(of: entry, now: now), isSelected(newer) else { return false }
             entry = newer

@@ -176,13 +176,16 @@ extension CachingHook {
                 await remove(loaded.entry, context: context)
             }
         )
-        let (tags, options, layout) = (loaded.entry.description.tags, cache.options, join.layout)
+        let (options, layout) = (cache.options, join.layout)
         do throws(Unstored) {
             let kind = Admission.Kind.joining(join.combination, received.existing(loaded.stored, in: loaded.entry))
             let admission = received.admission(of: response.head, as: kind)
             guard case .store(let stored, let scope) = admission.action else {
                 throw Unstored(reason: admission.reason ?? .partialContent)
             }
+            // As for a 304: callers' own tags stay, and those of the fields are those of the newest ones.
+            let own = cache.ownTags(loaded.entry.description.tags, of: loaded.stored)
+            let tags = cache.tags(own.union(context.options.tags), for: stored)
             // Replaces what it continues, unless the newest fields nominate others.
             let isSameVariant = stored.nominated == loaded.stored.nominated
             let key = lookup.storeKey(for: scope)

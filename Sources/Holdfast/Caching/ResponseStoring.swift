@@ -517,11 +517,19 @@ struct ReceivedExchange: Sendable {
         exchange.hasUnkeyedContent = lookup.hasUnkeyedContent
         exchange.hasContentKey = lookup.content != nil
         exchange.isNamed = context.options.principal != nil
-        exchange.hasUsableStored = context.transaction?.holdsUsable ?? false
+        // A reload, and a request for a missing part, have selected nothing, but would replace what is stored all the same.
+        exchange.hasUsableStored =
+            (context.transaction?.holdsUsable ?? false)
+            || lookup.matching.contains { $0.stored.head.status.rawValue < 400 }
         if response.status.isOriginError {
             // For this caller, or for any other.
+            let fetchRequest = context.transaction?.fetchRequest
+            let isForCaller =
+                fetchRequest.map {
+                    $0.staleAllowance.onError && $0.staleAllowance(now: now, options: cache.options).onError
+                } ?? false
             exchange.hasStoredForErrors =
-                context.transaction?.fetchRequest?.staleAllowance.onError ?? false
+                isForCaller
                 || lookup.matching.contains { $0.stored.mayReplaceError(now: now, options: cache.options) }
         }
         exchange.contentDecoded = response.contentDecoded

@@ -289,6 +289,8 @@ struct RefreshState {
     private var probation: MonotonicInstant?
     private var nextWaiter: UInt64 = 0
     private var refreshCount = 0
+    /// The refresh that made the current version.
+    private var newestSuccess = 0
     /// The resources that reject every credential, as far as known.
     private var refusals: [String: Refusals] = [:]
     /// How many refreshes rejected calls may cause at once, and since when this has been counted.
@@ -405,15 +407,20 @@ struct RefreshState {
         now: MonotonicInstant
     ) -> [Action] {
         guard let ended = running, ended.number == number else {
-            guard case .success(let issued) = result, number == refreshCount else { return [] }
-            succeed(with: issued, now: now)
-            return []
+            guard case .success(let issued) = result, number > newestSuccess else { return [] }
+            succeed(with: issued, of: number, now: now)
+            // A refresh that has begun since renews what this one has renewed: those who wait for it have their credential.
+            let waiters = running?.waiters ?? [:]
+            running?.waiters = [:]
+            running?.isAbandoned = true
+            let served = waiters.sorted { $0.key < $1.key }.map { Action.resume($0.value, .success(current)) }
+            return served + (running?.task.map { [Action.cancel($0)] } ?? [])
         }
         running = nil
         let outcome: Result<VersionedCredential, any Error>
         switch result {
         case .success(let issued):
-            succeed(with: issued, now: now)
+            succeed(with: issued, of: number, now: now)
             outcome = .success(current)
         case .failure(let error):
             if ended.isAbandoned {
@@ -435,7 +442,8 @@ struct RefreshState {
             + finish(number, result: .failure(RefreshFailure(cause: error)), now: now)
     }
 
-    private mutating func succeed(with issued: IssuedCredential, now: MonotonicInstant) {
+    private mutating func succeed(with issued: IssuedCredential, of refresh: Int, now: MonotonicInstant) {
+        newestSuccess = refresh
         current = VersionedCredential(version: current.version + 1, issued: issued)
         failure = nil
         probation = now.advanced(by: retryPause)

@@ -16,8 +16,8 @@ private import Synchronization
 /// A response is late if it exceeds a percentile of the origin's latest response times (`HedgeRules`), so nothing is hedged
 /// before enough of them have been measured. Only requests that the retry rules allow to be sent twice are hedged: those with
 /// an idempotent method, an Idempotency-Key or `isIdempotent` (for a gateway, only the method counts) and with content that can
-/// be replayed, except tunnels and upgrades. Background calls, and calls whose own rules have one attempt or no hedging, are
-/// never hedged, nor is anything while the origin's gate is closed. The copies are the same request, including its
+/// be replayed, except tunnels and upgrades. Background calls, and calls whose own rules, or own factory, have one attempt or no
+/// hedging, are never hedged, nor is anything while the origin's gate is closed. The copies are the same request, including its
 /// Idempotency-Key; only the time left (`RetryRules.timeLeftField`) is that of each copy. The first response head that is not a
 /// reason to retry wins; the others are cancelled without waiting, and their bodies discarded. An error never wins against a copy
 /// in flight. A failure before any copy was sent is thrown at once, and left to the retrier.
@@ -90,17 +90,21 @@ public final class HedgedTransport: Transport {
         return try await race.run()
     }
 
-    /// The call's own rules or the governor's; a gateway stays one whatever the call says.
+    /// The call's own rules, those of its own factory or the governor's; a gateway stays one whatever the call says.
     private func rulesInForce(_ context: CallContext) -> RetryRules {
         let shared = governor?.rules ?? .default
-        guard var own = context.options.retryRules else { return shared }
+        let options = context.options
+        guard var own = options.retryRules ?? options.retrierFactory?.governor?.rules else { return shared }
         if shared.isGateway { own.isGateway = true }
         return own
     }
 
     /// A call that wants a single attempt wants a single copy.
     private func isSwitchedOff(by options: CallOptions) -> Bool {
-        options.retryRules.map { $0.maxAttempts <= 1 || $0.hedging == nil } ?? false
+        if options.retryRules == nil, options.retrierFactory == nil { return false }
+        // A factory without rules, such as `.never`, asks for no copies.
+        guard let own = options.retryRules ?? options.retrierFactory?.governor?.rules else { return true }
+        return own.maxAttempts <= 1 || own.hedging == nil
     }
 }
 

@@ -52,7 +52,8 @@ package final class DownloadFile: Sendable {
 
     /// Rejects content that ended before its Content-Length (RFC 9112 §8), if a transport has not.
     package func checkLength(by response: Response, method: String? = nil) throws {
-        let length = response.contentDecoded ? nil : response.head.contentLength
+        // What the transport says counts first: a 204 has no content, whatever its fields say (RFC 9112 §6.3).
+        let length = response.body.length ?? (response.contentDecoded ? nil : response.head.contentLength)
         try response.checkEnd(after: count, of: length, method: method)
     }
 

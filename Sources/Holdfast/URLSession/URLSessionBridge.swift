@@ -121,12 +121,13 @@ final class URLSessionBridge: NSObject, URLSessionDataDelegate, Sendable {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let number = task.taskIdentifier
         let exchange = exchanges.withLock { $0.removeValue(forKey: number) }
-        #if !canImport(Darwin)
+        #if canImport(Darwin)
+            exchange?.receivedEnd(error)
+        #else
             // Foundation on Linux does not report the head of a redirect until it has found its target, and never if there is no
             // Location. The task has it.
-            if error == nil, let response = task.response { exchange?.received(response) }
+            exchange?.receivedEnd(error, lateHead: error == nil ? task.response : nil)
         #endif
-        exchange?.receivedEnd(error)
     }
 
     #if canImport(Darwin)

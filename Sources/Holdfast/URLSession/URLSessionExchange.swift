@@ -103,6 +103,9 @@ final class URLSessionExchange: Sendable {
     /// The last time that something was seen to happen before the head.
     var lastActivity: MonotonicInstant { state.withLock { $0.lastActivity } }
 
+    /// Whether the head was reported only with the end, and no content before it.
+    var hasEndedEmpty: Bool { state.withLock { $0.hasEndedEmpty } }
+
     // MARK: For the delegate
 
     /// Part of the request body was sent.
@@ -121,7 +124,7 @@ final class URLSessionExchange: Sendable {
             )
             return perform(state.withLock { $0.fail(error, keepsBuffer: false) })
         }
-        if (100...199).contains(response.statusCode) && response.statusCode != 101 {
+        if response.isInterim {
             let instant = now()
             state.withLock { $0.lastActivity = instant }
             onInterim(response.head)
@@ -176,10 +179,18 @@ final class URLSessionExchange: Sendable {
     }
 
     /// The transfer is over; buffered bytes can still be read.
-    func receivedEnd(_ error: (any Error)?) {
+    ///
+    /// - Parameter lateHead: the head, if it may not have been reported; noted in one step with the end, so that whoever waits
+    ///   for it sees whether content can follow.
+    func receivedEnd(_ error: (any Error)?, lateHead: URLResponse? = nil) {
         perform(
             state.withLock { state in
-                guard let error else { return state.finish() }
+                guard let error else {
+                    // Not an interim one, which says nothing about how the exchange ended.
+                    let late = (lateHead as? HTTPURLResponse).flatMap { $0.isInterim ? nil : $0 }
+                    let noted = late.map { state.noteLate($0) } ?? []
+                    return state.finish() + noted
+                }
                 if let cause = state.fileFailure {
                     return state.fail(TransferFailure.changedFile(cause, progress: state.progress), keepsBuffer: true)
                 }
@@ -294,6 +305,7 @@ struct ExchangeState {
     private var spillFile: SpillFile?
     private var isReadToEnd = false
     private var isRedirecting = false
+    private var hasLateHead = false
     private var wasCancelled = false
 
     init(upload: RequestUpload, buffer: BodyBuffer, start: MonotonicInstant) {
@@ -304,6 +316,15 @@ struct ExchangeState {
 
     /// Whether the transfer has not ended.
     var isRunning: Bool { if case .running = transfer { true } else { false } }
+
+    /// Whether the transfer has ended normally without any content, of which the platform may have passed on none.
+    var hasEndedEmpty: Bool { if case .finished = transfer { hasLateHead && receivedBytes == 0 } else { false } }
+
+    /// The final head was reported only with the end of the transfer.
+    mutating func noteLate(_ response: HTTPURLResponse) -> [Action] {
+        if head == nil, isRunning { hasLateHead = true }
+        return note(response)
+    }
 
     /// The caller waits for the head.
     mutating func wait(_ continuation: HeadContinuation) -> [Action] {
@@ -487,4 +508,9 @@ struct ExchangeState {
         spillFile = nil
         return [.release(nil, file)]
     }
+}
+
+extension HTTPURLResponse {
+    /// Whether another head follows.
+    fileprivate var isInterim: Bool { (100...199).contains(statusCode) && statusCode != 101 }
 }

@@ -331,7 +331,9 @@ public final class URLSessionTransport: Transport {
     ) -> Response {
         let head = response.head
         let isDecoded = ContentCodings.areUndone(head.fields.values(of: "Content-Encoding"))
-        let hasNoBody = request.httpMethod?.uppercased() == "HEAD" || head.status == 204 || head.status == 304
+        let hasNoBody =
+            request.httpMethod?.uppercased() == "HEAD" || head.status == 204 || head.status == 304
+            || exchange.hasEndedEmpty
         let length = isDecoded ? nil : response.contentLength
         return Response(
             status: head.status,

@@ -5,7 +5,9 @@
     internal import AsyncHTTPClient
     internal import Logging
     internal import NIOCore
+    internal import NIOHPACK
     internal import NIOHTTP1
+    internal import NIOHTTP2
     private import Synchronization
 
     /// What the client reports about the connection of an exchange.
@@ -120,9 +122,10 @@
     }
 
     extension HTTPClient.Configuration {
-        /// Makes HTTP/1.1 connections fail if a server answers with a status below 100: the client takes that for an interim
-        /// response that nothing follows, and stops the process (seen with 1.37).
-        mutating func refuseStatusesBelow100() {
+        /// Makes exchanges fail if a server answers with a status that no response has: the client takes one below 100 for an
+        /// interim response that nothing follows, and over HTTP/2 an interim 101 for the final one, and stops the process (seen
+        /// with 1.37).
+        mutating func refuseOddStatuses() {
             let further = http1_1ConnectionDebugInitializer
             http1_1ConnectionDebugInitializer = { channel in
                 channel.eventLoop.submit {
@@ -130,6 +133,15 @@
                     let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
                     try pipeline.addHandler(StatusGuard(), position: .after(decoder))
                 }.flatMap { further?(channel) ?? channel.eventLoop.makeSucceededVoidFuture() }
+            }
+            let furtherOfStreams = http2StreamChannelDebugInitializer
+            http2StreamChannelDebugInitializer = { stream in
+                // At once, on the stream's loop: if anything happened to the connection before the client has written its
+                // request into the stream, it would stop the process.
+                stream.eventLoop.makeCompletedFuture {
+                    // Before the client's own codec, which a negative status stops.
+                    try stream.pipeline.syncOperations.addHandler(StreamStatusGuard(), position: .first)
+                }.flatMap { furtherOfStreams?(stream) ?? stream.eventLoop.makeSucceededVoidFuture() }
             }
         }
     }
@@ -148,6 +160,31 @@
                 context.close(promise: nil)
             }
             if !hasFailed { context.fireChannelRead(data) }
+        }
+    }
+
+    /// Lets no head over HTTP/2 through whose status is not three digits from 100 on, or is 101, which does not exist there (RFC
+    /// 9113 §8.3.2, §8.6).
+    private final class StreamStatusGuard: ChannelInboundHandler {
+        typealias InboundIn = HTTP2Frame.FramePayload
+        typealias InboundOut = HTTP2Frame.FramePayload
+
+        private var hasFailed = false
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            if case .headers(let frame) = unwrapInboundIn(data), let status = frame.headers.first(name: ":status"),
+                !StreamStatusGuard.exists(status), !hasFailed
+            {
+                hasFailed = true
+                context.fireErrorCaught(HTTPParserError.invalidStatus)
+                context.close(promise: nil)
+            }
+            if !hasFailed { context.fireChannelRead(data) }
+        }
+
+        private static func exists(_ status: String) -> Bool {
+            status.utf8.count == 3 && status.utf8.allSatisfy { (0x30...0x39).contains($0) } && status.first != "0"
+                && status != "101"
         }
     }
 #endif

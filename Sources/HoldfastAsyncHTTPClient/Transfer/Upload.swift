@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if AsyncHTTPClient
+    internal import AsyncHTTPClient
     internal import Foundation
     internal import Holdfast
     internal import HoldfastSemantics
@@ -21,6 +22,8 @@
         private struct State {
             var source: (any ByteSource)?
             var hasEnded = false
+            /// The bytes that the source has given.
+            var taken = 0
             var isCancelled = false
             /// The bytes given to the client since the loops were last waited for.
             var bytesAhead = 0
@@ -58,7 +61,7 @@
         func next() async throws -> ByteBuffer? {
             do {
                 await keepPace()
-                guard let chunk = try await open().next() else {
+                guard let chunk = try await nextChunk() else {
                     state.withLock { $0.hasEnded = true }
                     return nil
                 }
@@ -70,6 +73,23 @@
                 }
                 throw error
             }
+        }
+
+        /// The source's next bytes.
+        ///
+        /// Those that complete the declared length are given only once the source has ended: to the server they complete the
+        /// content, although more may follow.
+        private func nextChunk() async throws -> ByteChunk? {
+            let source = try await open()
+            guard let chunk = try await source.next() else { return nil }
+            guard let length else { return chunk }
+            let taken = state.withLock { state in
+                state.taken += chunk.count
+                return state.taken
+            }
+            if taken < length { return chunk }
+            guard taken == length, try await source.next() == nil else { throw HTTPClientError.bodyLengthMismatch }
+            return chunk
         }
 
         /// Releases the source; further requests of the client fail.

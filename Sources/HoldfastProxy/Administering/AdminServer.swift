@@ -142,10 +142,17 @@
         private func purge(_ order: PurgeOrder) async throws -> Response {
             guard let cache = cache() else { throw InspectorGuard.Refusal(status: 404, message: "There is no cache.") }
             var count: Int? = 0
+            var failure: (any Error)?
+            // All of them, whatever fails: a store makes up later only for what it was asked.
             for selection in order.selections {
-                let removed = try await order.isSoft ? cache.markStale(selection) : cache.remove(selection)
-                count = removed.flatMap { removed in count.map { $0 + removed } }
+                do {
+                    let removed = try await order.isSoft ? cache.markStale(selection) : cache.remove(selection)
+                    count = removed.flatMap { removed in count.map { $0 + removed } }
+                } catch {
+                    failure = failure ?? error
+                }
             }
+            if let failure { throw failure }
             let number = count.map { "\($0)" } ?? "null"
             var response = text(200, "{\"purged\":\(number),\"soft\":\(order.isSoft)}")
             response.fields[.contentType] = "application/json"

@@ -36,6 +36,9 @@
         private let state: Mutex<State>
         private let work = DispatchSemaphore(value: 0)
         private let clock = ContinuousClock()
+        /// How often the server was found to have become a replica: connections from before lead to it.
+        private let demoted = Atomic(0)
+        var demotions: Int { demoted.load(ordering: .acquiring) }
 
         /// Creates a client; it connects when first used. `close()` ends its threads.
         init(_ address: RedisAddress, options: Options = Options()) {
@@ -135,9 +138,11 @@
             let (work, address, options) = (work, address, options)
             let thread = Thread { [weak self] in
                 var connection: RedisConnection?
+                var demotions = 0
                 while true {
                     work.wait()
                     guard let client = self, let batch = client.take() else { return }
+                    if client.demotions != demotions { (connection, demotions) = (nil, client.demotions) }
                     connection = client.run(batch, over: connection, at: address, options: options)
                 }
             }
@@ -184,6 +189,7 @@
                 var replies = try used.exchange(jobs.flatMap(\.commands))[...]
                 let refusals = replies.compactMap { $0.refusal?.code }
                 let isReplica = refusals.contains(.readOnly)
+                if isReplica { demoted.add(1, ordering: .acquiringAndReleasing) }
                 let now = clock.now
                 state.withLock { state in
                     if isReplica {

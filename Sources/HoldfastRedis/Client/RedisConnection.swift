@@ -60,9 +60,12 @@
                 // A server may not support naming clients, or may not allow it for this user.
                 if index == greetings.count - 1, !text.hasPrefix("NOAUTH") { continue }
                 if refusal.code != .corrupt { throw refusal }
+                // A server that does not know a command repeats its arguments, the password among them.
+                let isLogin = index == 0 && address.password != nil
+                let said = isLogin ? text.prefix { $0 != "," && $0 != "'" && $0 != "`" } : text.prefix(200)
                 throw StoreError(
                     .badConfiguration,
-                    "Redis at \(address) refused the login: \(text.prefix(200)); correct user, password or database."
+                    "Redis at \(address) refused the login: \(said.prefix(200)); correct user, password or database."
                 )
             }
         }

@@ -26,11 +26,11 @@
         ///
         /// - Parameters:
         ///   - channels: names of channels.
-        ///   - client: has the address of the server and the timeouts.
+        ///   - client: has the address of the server and the timeouts, and learns when the server has become a replica.
         ///   - handler: is called with each event, in order, on the subscription's thread; must be quick.
         init(to channels: [String], of client: RedisClient, handler: @escaping @Sendable (Event) -> Void) {
             let (address, options) = (client.address, client.options)
-            let thread = Thread { [weak self] in
+            let thread = Thread { [weak self, weak client] in
                 var rest = options.firstRest
                 while let subscription = self, !subscription.isOver {
                     let end: @Sendable () -> Bool = { [weak subscription] in subscription?.isOver ?? true }
@@ -38,6 +38,7 @@
                         to: channels,
                         at: address,
                         options: options,
+                        demotions: { client?.demotions ?? 0 },
                         isOver: end,
                         handler: handler
                     )
@@ -70,20 +71,26 @@
             to channels: [String],
             at address: RedisAddress,
             options: RedisClient.Options,
+            demotions: () -> Int,
             isOver: () -> Bool,
             handler: (Event) -> Void
         ) -> Bool {
             var isListening = false
             do throws(StoreError) {
+                let known = demotions()
                 let connection = try RedisConnection(
                     address,
                     connectTimeout: options.connectTimeout,
                     commandTimeout: options.commandTimeout
                 )
+                // Only a primary has all messages; a replica refuses even this, which changes nothing.
+                let reply = try connection.exchange([RedisCommand("DEL", channels[0] + ":none")]).first
+                if let refusal = reply?.refusal, refusal.code == .readOnly { throw refusal }
                 try connection.post(RedisCommand([Array("SUBSCRIBE".utf8)] + channels.map { Array($0.utf8) }))
                 var confirmed = 0
                 var silence = 0
                 while !isOver() {
+                    guard demotions() == known else { throw StoreError(.io, "Redis has become a replica.") }
                     guard let reply = try connection.nextReply(within: .milliseconds(500)) else {
                         silence += 1
                         // A peer that vanished says nothing; a live one answers this.

@@ -58,7 +58,8 @@
             local function sound()
               if not E then return false end
               local c = sum('count')
-              return size('ZCARD', K..'ids') == c and size('ZCARD', K..'changed') == sum('changed') and size('HLEN', K..'z') == c + size('ZCARD', K..'wi')
+              return size('ZCARD', K..'ids') == c and size('ZCARD', K..'changed') == sum('changed')
+                and size('ZCARD', K..'groups') == sum('groups') and size('HLEN', K..'z') == c + size('ZCARD', K..'wi')
                 and size('ZCARD', K..'age') + size('SCARD', K..'pins') == c and size('ZCARD', K..'useless') >= 0
             end
             -- What is stored is gone from here on. It counts until it is removed, some of it with each write.
@@ -85,8 +86,8 @@
                   -- They are few: each write since the last loss has removed sixteen of what that one left.
                   for _, id in ipairs(redis.call('ZRANGE', K..'ids', 0, -1)) do redis.call('ZADD', K..'old', 0, id) end
                 end
-                redis.call('UNLINK', K..'z', K..'ids', K..'age', K..'useless', K..'pins', K..'wi', K..'changed')
-                redis.call('HSET', G, 'used', 0, 'count', 0, 'pinned', 0, 'tick', 0, 'changed', 0)
+                redis.call('UNLINK', K..'z', K..'ids', K..'age', K..'useless', K..'pins', K..'wi', K..'changed', K..'groups')
+                redis.call('HSET', G, 'used', 0, 'count', 0, 'pinned', 0, 'tick', 0, 'changed', 0, 'groups', 0)
               end
               -- Numbers of one epoch are above those of all former ones, and above those of a store in memory.
               local t = time()
@@ -97,13 +98,15 @@
               tell('*')
             end
             if E and E == knownepoch and num(redis.call('HGET', G, 'n')) < num(knownnumber) then renew() end
-            -- When a key, or everything, was last invalidated: who asked for it before that may have the former state.
+            -- When a key, its group or everything was last invalidated: who asked for it before that may have the former state.
             local function changed(digest)
-              return math.max(sum('cleared'), num(ask('ZSCORE', K..'changed', digest)))
+              return math.max(sum('cleared'), num(ask('ZSCORE', K..'changed', digest)),
+                num(ask('ZSCORE', K..'groups', string.sub(digest, 1, 8))))
             end
-            local function note(digest)
-              local k, now = K..'changed', milliseconds()
-              if not ask('ZADD', k, now, digest) then
+            -- In 'changed', by digest, or in 'groups'.
+            local function note(set, name)
+              local k, now = K..set, milliseconds()
+              if not ask('ZADD', k, now, name) then
                 redis.call('UNLINK', k)
                 redis.call('HSET', G, 'cleared', now)
               end
@@ -115,7 +118,7 @@
                   redis.call('ZREM', k, old)
                 end
               end
-              if E then redis.call('HSET', G, 'changed', math.max(0, size('ZCARD', k))) end
+              if E then redis.call('HSET', G, set, math.max(0, size('ZCARD', k))) end
             end
             local function answer(x)
               local g = ask('HMGET', G, 'used', 'count', 'e', 'n', 's') or {}

@@ -208,15 +208,16 @@
             """
         )
 
-        /// ARGV id, version. Returns how many were removed.
+        /// ARGV id, version, key. Returns how many were removed.
         static let remove = SharedScript(
             """
-            local h = ask('HMGET', K..'e:'..ARGV[1], 'n', 'k') or {}
-            if h[1] ~= ARGV[2] then return answer(0) end
-            drop(ARGV[1])
-            if E then add('n', 1) end
-            tell('k'..h[2])
-            return answer(1)
+            local n = ask('HGET', K..'e:'..ARGV[1], 'n')
+            -- Whoever stored another version has announced it. Of one that was evicted, others may have copies.
+            if n and n ~= ARGV[2] then return answer(0) end
+            local count = n and drop(ARGV[1]) or 0
+            if n and E then add('n', 1) end
+            tell('k'..ARGV[3])
+            return answer(count)
             """
         )
 
@@ -226,7 +227,7 @@
             force()
             if E then add('n', 1) end
             if not agreed then renew() end
-            note(ARGV[1])
+            note('changed', ARGV[1])
             local count = 0
             local k = K..'k:'..ARGV[1]
             local ids = ask('ZRANGE', k, 0, -1) or {}
@@ -337,8 +338,9 @@
             """
         )
 
-        /// ARGV kind ("all", "tag", "prefix" or "none"), word. Makes the selected entries invisible, in one step; for a tag
-        /// returns the set that ``sweepTag`` removes.
+        /// ARGV kind ("all", "tag", "prefix" or "none"), word, the name of the group that a prefix is of. Makes the selected
+        /// entries invisible, in one step. Returns for a tag the set that ``sweepTag`` removes, and for a group whether the
+        /// index has anything of it.
         ///
         /// A prefix is not marked: only the writers are stopped, and ``sweepPrefix`` removes the entries. If the index is
         /// incomplete, no one could find what a purge selects, so everything is removed.
@@ -350,7 +352,12 @@
               renew()
             else
               add('n', 1)
-              redis.call('HSET', G, 'cleared', milliseconds())
+              if ARGV[3] ~= '' then
+                note('groups', ARGV[3])
+                if (ask('ZRANGEBYLEX', K..'ids', '['..ARGV[3], '('..ARGV[3]..'g', 'LIMIT', 0, 1) or {})[1] then set = 'some' end
+              else
+                redis.call('HSET', G, 'cleared', milliseconds())
+              end
               local writers = redis.call('ZRANGE', K..'wi', 0, -1)
               if ARGV[1] == 'all' then turn() end
               if ARGV[1] == 'tag' then
@@ -370,7 +377,7 @@
                 end
               end
             end
-            tell('*')
+            tell(ARGV[3] ~= '' and 'p'..ARGV[2] or '*')
             return answer(set)
             """
         )
@@ -389,10 +396,10 @@
             """
         )
 
-        /// ARGV prefix, from. Removes keys that begin with a prefix, all variants of a key in one step; like ``sweep``.
+        /// ARGV prefix, from, to. Removes keys that begin with a prefix, all variants of a key in one step; like ``sweep``.
         static let sweepPrefix = SharedScript(
             """
-            local ids = ask('ZRANGEBYLEX', K..'ids', ARGV[2], '+', 'LIMIT', 0, 200) or {}
+            local ids = ask('ZRANGEBYLEX', K..'ids', ARGV[2], ARGV[3], 'LIMIT', 0, 200) or {}
             local count = 0
             for _, id in ipairs(ids) do
               local k = ask('HGET', K..'e:'..id, 'k')

@@ -154,9 +154,21 @@
             return String(repeating: "0", count: 16 - digits.count) + digits
         }
 
-        /// The name of a primary key: half of its SHA-256; the whole key is compared on every hit.
+        /// The name of a primary key: that of its group, and a part of its SHA-256; the whole key is compared on every hit.
         static func digest(of key: StoreKey) -> String {
-            String(SHA256Digest(hashing: key.bytes).hex.prefix(32))
+            let own = SHA256Digest(hashing: key.bytes).hex
+            let group = CacheKey.targetPrefixLength(of: key.bytes).map { groupName(Array(key.bytes.prefix($0))) }
+            return (group ?? String(own.suffix(8))) + own.prefix(24)
+        }
+
+        /// The name of all keys of one URI and method, whatever the content; nil for another prefix. Names of keys begin with it, so
+        /// that the index has them in one place.
+        static func group(ofPrefix prefix: [UInt8]) -> String? {
+            CacheKey.targetPrefixLength(of: prefix) == prefix.count ? groupName(prefix) : nil
+        }
+
+        private static func groupName(_ prefix: [UInt8]) -> String {
+            String(SHA256Digest(hashing: prefix).hex.prefix(8))
         }
 
         /// The name of an entry.

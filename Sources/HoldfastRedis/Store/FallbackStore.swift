@@ -49,6 +49,8 @@
             var isRecovering = false
             var nextDebt: UInt64 = 0
             var debts: [Debt] = []
+            /// Makes the pending changes.
+            var payment: Task<Result<Void, StoreError>, Never>?
             /// How often the server was lost.
             var losses = 0
         }
@@ -170,7 +172,7 @@
                 try await self.shared.purge(selection, now: now)
             }
             if let count { return count.map { $0 + (held ?? 0) } }
-            if isAway {
+            if state.withLock({ !$0.debts.isEmpty }) {
                 throw StoreError(
                     .temporarilyUnavailable,
                     "Redis cannot be reached. The purge is done there before it is used again."
@@ -201,11 +203,13 @@
             case .away(let error):
                 owe(change)
                 // A permission that only this change needs may be missing.
-                if error.code == .badConfiguration { _ = try await reaching { () async throws(StoreError) in } }
+                if error.code == .badConfiguration {
+                    _ = try await reaching(waits: true) { () async throws(StoreError) in }
+                }
             case .refused:
                 owe(change)
                 // If this one thing cannot be removed, paying removes everything.
-                _ = try await reaching { () async throws(StoreError) in }
+                _ = try await reaching(waits: true) { () async throws(StoreError) in }
             }
             return nil
         }
@@ -263,12 +267,17 @@
         // MARK: Coming and going of the server
 
         /// Asks the server to do something, after it has made all pending changes.
+        ///
+        /// - Parameter waits: whether to wait until another task has made them.
         private func reaching<Outcome: Sendable>(
+            waits: Bool = false,
             _ step: () async throws(StoreError) -> Outcome
         ) async throws(StoreError) -> Reach<Outcome> {
             do throws(StoreError) {
                 try await shared.open()
-                try await pay()
+                // A server that answers lookups and refuses changes is not back.
+                if isAway { try await shared.checkWrites() }
+                try await pay(waits: waits)
                 let outcome = try await step()
                 await noteBack()
                 return .done(outcome)
@@ -288,8 +297,33 @@
             }
         }
 
-        /// Several tasks may do this at once; doing a change twice does no harm.
-        private func pay() async throws(StoreError) {
+        /// Makes the pending changes on the server: one task for all, since hundreds that did the same would keep it busy for as long.
+        ///
+        /// - Parameter waits: whether to wait for a task that has begun.
+        /// - Throws: `.temporarilyUnavailable` to those who do not wait, which go on as while the server is away.
+        private func pay(waits: Bool = false) async throws(StoreError) {
+            typealias Payment = Task<Result<Void, StoreError>, Never>
+            let (payment, isFirst) = state.withLock { state -> (Payment?, Bool) in
+                if state.debts.isEmpty { return (nil, false) }
+                if let payment = state.payment { return (payment, false) }
+                let payment = Payment { [self] in
+                    defer { self.state.withLock { $0.payment = nil } }
+                    do throws(StoreError) { return .success(try await payAll()) } catch { return .failure(error) }
+                }
+                state.payment = payment
+                return (payment, true)
+            }
+            guard let payment else { return }
+            guard isFirst || waits else {
+                throw StoreError(
+                    .temporarilyUnavailable,
+                    "What was invalidated while Redis could not be used is being removed there. It is used again soon."
+                )
+            }
+            try await payment.value.get()
+        }
+
+        private func payAll() async throws(StoreError) {
             while let debt = state.withLock({ $0.debts.first }) {
                 do throws(StoreError) {
                     if debt.secret != shared.secret {

@@ -11,6 +11,8 @@
         private struct State {
             var keys: [StoreKey] = []
             var isDraining = false
+            var prefixes: [[UInt8]] = []
+            var isForgetting = false
             /// Whether all reports arrive; the memory in front is trusted only then.
             var isListening = false
             var heard = 0
@@ -19,6 +21,8 @@
 
         /// If more than this waits, everything counts as changed.
         private static let maximumWaiting = 1_024
+        /// The same for prefixes: each entry in memory is compared with all of them.
+        private static let maximumPrefixes = 64
 
         private let tier: TieredStore
         private let origin: [UInt8]
@@ -45,7 +49,11 @@
                 guard payload.count > origin.count, !payload.starts(with: origin) else { return }
                 state.withLock { $0.heard += 1 }
                 let rest = payload.dropFirst(origin.count)
-                if rest.first == UInt8(ascii: "k") { note(StoreKey(Array(rest.dropFirst()))) } else { forgetAll() }
+                switch rest.first {
+                case UInt8(ascii: "k"): note(StoreKey(Array(rest.dropFirst())))
+                case UInt8(ascii: "p"): forget(prefix: Array(rest.dropFirst()))
+                default: forgetAll()
+                }
             }
         }
 
@@ -83,6 +91,30 @@
                 }
                 if keys.isEmpty { return }
                 for key in keys { await tier.endExternalChange(of: key) }
+            }
+        }
+
+        private func forget(prefix: [UInt8]) {
+            if state.withLock({ $0.prefixes.count >= OutsideChanges.maximumPrefixes }) { return forgetAll() }
+            // From here on no lookup uses a copy, however long it takes.
+            tier.suspendUpperTier()
+            let starts = state.withLock { state in
+                state.prefixes.append(prefix)
+                defer { state.isForgetting = true }
+                return !state.isForgetting
+            }
+            if starts { Task { await forgetPrefixes() } }
+        }
+
+        private func forgetPrefixes() async {
+            while true {
+                let prefixes = state.withLock { state in
+                    defer { state.prefixes = [] }
+                    if state.prefixes.isEmpty { state.isForgetting = false }
+                    return state.prefixes
+                }
+                if prefixes.isEmpty { return }
+                await tier.endExternalPurges(of: prefixes)
             }
         }
 

@@ -39,6 +39,12 @@
             if let text = try await space.run(.agree).untold { throw RedisReply.refusal(for: text) }
         }
 
+        /// Checks whether the server accepts changes, whether or not it publishes messages.
+        func checkWrites() async throws(StoreError) {
+            try checkOpen()
+            _ = try await space.run(.agree)
+        }
+
         /// Removes everything, if something could not be removed on its own.
         func renew() async throws(StoreError) {
             try checkOpen()
@@ -273,11 +279,10 @@
         /// - Returns: how many entries were removed, 1 or 0.
         private func take(_ entry: StoredEntry) async throws(StoreError) -> Int {
             try checkOpen()
-            let answer = try await space.run(
-                .remove,
-                with: SharedEntries.name(of: entry),
-                "\(entry.version.number)"
-            )
+            let words = [
+                Array(SharedEntries.name(of: entry).utf8), Array("\(entry.version.number)".utf8), entry.key.bytes,
+            ]
+            let answer = try await space.run(.remove, with: words)
             return answer.value.integer ?? 0
         }
 
@@ -300,13 +305,7 @@
                 count = try await sweep { (start) async throws(StoreError) in try await space.run(.sweep, with: [start])
                 }
             case .tag(let tag): count = try await purge(tag: Array(tag.utf8))
-            case .keyPrefix(let prefix):
-                try await mark("prefix", word: prefix)
-                count = try await sweep { (start) async throws(StoreError) in
-                    try await space.run(.sweepPrefix, with: [prefix, start])
-                }
-                // Copies of what was found in the meantime are removed too.
-                try await mark("none", word: [])
+            case .keyPrefix(let prefix): count = try await purge(prefix: prefix)
             case .matching(let predicate): count = try await purge(where: predicate, now: now)
             }
             noteRemoved(count)
@@ -322,14 +321,30 @@
         }
 
         @discardableResult
-        private func mark(_ kind: String, word: [UInt8]) async throws(StoreError) -> [UInt8] {
-            try await space.run(.mark, with: [Array(kind.utf8), word]).value.bytes ?? []
+        private func mark(_ kind: String, word: [UInt8], group: String = "") async throws(StoreError) -> [UInt8] {
+            try await space.run(.mark, with: [Array(kind.utf8), word, Array(group.utf8)]).value.bytes ?? []
+        }
+
+        private func purge(prefix: [UInt8]) async throws(StoreError) -> Int {
+            // Each unsafe request does this: for one group, only its part of the index is walked, and only its copies go.
+            let group = SharedSpace.group(ofPrefix: prefix)
+            let found = try await mark("prefix", word: prefix, group: group ?? "")
+            // Nothing of the group was there, and whoever was writing it is stopped: nobody can have copied it since.
+            if group != nil, found.isEmpty { return 0 }
+            let end = Array((group.map { "(\($0)g" } ?? "+").utf8)
+            let count = try await sweep(from: group.map { "[\($0)" } ?? "-") { (start) async throws(StoreError) in
+                try await space.run(.sweepPrefix, with: [prefix, start, end])
+            }
+            // Copies of what was found in the meantime are removed too; those who write by now have asked since.
+            try await mark("none", word: prefix, group: group ?? "")
+            return count
         }
 
         private func sweep(
+            from first: String = "-",
             _ step: (_ start: [UInt8]) async throws(StoreError) -> SharedSpace.Answer
         ) async throws(StoreError) -> Int {
-            var (count, start) = (0, Array("-".utf8))
+            var (count, start) = (0, Array(first.utf8))
             while true {
                 let parts = try await step(start).value.array ?? []
                 guard parts.count == 2, let next = parts[1].bytes else { throw SharedSpace.unreadable }

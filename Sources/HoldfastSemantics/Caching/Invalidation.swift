@@ -44,7 +44,9 @@ package enum Invalidation {
         }
         var targets = [request.target]
         for line in response.fields where line.name == .location || line.name == .contentLocation {
-            guard !line.value.isEmpty, let target = request.target.resolving(line.value),
+            // Encoded as for a redirect, or what is followed would be another URI than what is invalidated.
+            guard !line.value.isEmpty,
+                let target = request.target.resolving(URIReference.mapped(line.value, isTolerant: true)),
                 target.isSameOrigin(as: request.target), !targets.contains(target),
                 targets.count < maximumTargets
             else { continue }

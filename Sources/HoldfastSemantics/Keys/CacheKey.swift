@@ -129,6 +129,15 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         return frames.bytes
     }
 
+    /// How many of a key's first bytes are its ``prefix(partition:methodGroup:target:)``; nil for bytes that do not begin with one.
+    package static func targetPrefixLength(of framed: [UInt8]) -> Int? {
+        framed.withUnsafeBytes { bytes in
+            var walk = FrameWalk(bytes)
+            for _ in 0..<4 where walk.next() == nil { return nil }
+            return walk.position
+        }
+    }
+
     /// The SHA-256 of ``framed`` in hexadecimal, equal on every system, for shared stores.
     ///
     /// Computed on each access; takes about a microsecond for a typical key.

@@ -116,7 +116,12 @@ package struct RetryGates: Sendable, Hashable {
         var opens: Duration { gate?.opens ?? .zero }
 
         func isOver(_ now: Duration) -> Bool {
-            score == 0 && narrowUntil <= now && gate.map { $0.opens <= now } ?? true
+            score == 0 && isIdle(now)
+        }
+
+        /// Whether all calls that waited for it have gone, and 429s close it at once again.
+        func isIdle(_ now: Duration) -> Bool {
+            narrowUntil <= now && gate.map { $0.isPast(now) } ?? true
         }
     }
 
@@ -137,7 +142,7 @@ package struct RetryGates: Sendable, Hashable {
     private var resources: [Int: Gate] = [:]
     /// 503s with Retry-After in a row.
     private var strikes: [Int: Int] = [:]
-    /// The partition keys of the resources' quotas.
+    /// The partition keys of the resources' quotas, as each caller was told them: another caller may be counted elsewhere.
     private var partitions: [Int: Int] = [:]
     private var lastNotice: Duration = .zero
 
@@ -208,16 +213,18 @@ package struct RetryGates: Sendable, Hashable {
     ) -> Effect {
         var effect = Effect()
         makeRoom(now: now)
-        if let partition = notice.partition { partitions[place.resource] = partition }
+        if let partition = notice.partition { partitions[place.ownResource] = partition }
         let asked = min(notice.asked, RetryGates.longestPause)
         if notice.kind != .answer(succeeded: true), notice.kind != .answer(succeeded: false) { lastNotice = now }
+        if notice.kind != .unavailable { strikes[place.resource] = nil }
         var resource: Int?
         var scope: Int?
         switch notice.kind {
         case .throttled:
             resource = place.ownResource
             let isNarrow = now < scopes[place.credential]?.narrowUntil ?? .zero
-            if !isNarrow || isProbe { scope = place.credential }
+            // The probe of a resource says nothing new about an origin that another resource's probe has opened.
+            if !isNarrow || isProbe && isClosed(scope: place.credential, now: now) { scope = place.credential }
             if isNarrow, gathers(place.credential, resource: place.resource) {
                 scopes[place.credential]?.narrowUntil = .zero
                 scope = place.credential
@@ -234,7 +241,6 @@ package struct RetryGates: Sendable, Hashable {
                 if gathers(place.credential, resource: place.resource) { scope = place.credential }
             }
         case .answer(let succeeded):
-            strikes[place.resource] = nil
             let keys = keys(of: place)
             for key in keys { scopes[key]?.loses() }
             if isProbe, succeeded {
@@ -271,7 +277,7 @@ package struct RetryGates: Sendable, Hashable {
     }
 
     private func keys(of place: GatePlace) -> [Int] {
-        [RetryGates.everyone, place.credential] + (partitions[place.resource].map { [$0] } ?? [])
+        [RetryGates.everyone, place.credential] + (partitions[place.ownResource].map { [$0] } ?? [])
     }
 
     /// Records that a call is sent as a probe: the next one of its scopes is due an interval later.
@@ -328,7 +334,9 @@ package struct RetryGates: Sendable, Hashable {
 
     /// Forgets everything if nothing is closed and nothing was reported for a while, so that successful calls have no cost.
     private mutating func clear(now: Duration) {
-        guard now > lastNotice + RetryGates.memory, lastOpening(now: now) == nil else { return }
+        guard now > lastNotice + RetryGates.memory, resources.values.allSatisfy({ $0.isPast(now) }),
+            scopes.values.allSatisfy({ $0.isIdle(now) })
+        else { return }
         let kept = partitions
         self = RetryGates()
         partitions = kept

@@ -141,7 +141,8 @@ public struct RetryRules: Sendable, Hashable {
     /// When a second copy of a slow request is sent; nil, the default: never.
     ///
     /// The rules of the pipeline's factory decide whether and how it is hedged at all; those of a single call
-    /// (`CallOptions.retryRules`) can only exclude that call, with nil here or a ``maxAttempts`` of 1.
+    /// (`CallOptions.retryRules`, or of its own `CallOptions.retrierFactory`) can only exclude that call, with nil here or a
+    /// ``maxAttempts`` of 1. A factory without rules, such as `.never`, excludes it too.
     public var hedging: HedgeRules?
 
     /// When attempts are held back because most of them fail; nil, the default: never.

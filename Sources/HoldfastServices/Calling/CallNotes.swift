@@ -25,6 +25,9 @@ final class CallNotes<Value: Sendable>: Sendable {
 
     init(_ urlRequest: URLRequest) { state = Mutex(State(urlRequest: urlRequest)) }
 
+    /// Whether the call has ended.
+    var isOver: Bool { state.withLock { $0.isOver } }
+
     /// The request as it was last sent.
     var urlRequest: URLRequest { state.withLock { $0.urlRequest } }
 

@@ -72,10 +72,18 @@ extension ServiceClient {
         }
     }
 
+    /// The shortest limit of a call; that of the retry rules counts only if there is no other.
+    private func shortestLimit<R: Request>(of request: R) -> TimeLimit? {
+        let options = request.options
+        guard let own = request.timeout else { return pipeline.timeLimit(of: options) }
+        if let other = options.timeout ?? pipeline.configuration.callTimeout, other < own {
+            return pipeline.timeLimit(of: options)
+        }
+        return TimeLimit(own, setting: .request)
+    }
+
     private func run<R: Request>(_ request: R) async throws -> DecodedResponse<R.Result> {
-        let limit =
-            request.timeout.map { TimeLimit($0, setting: .request) } ?? pipeline.timeLimit(of: request.options)
-        let deadline = limit.map {
+        let deadline = shortestLimit(of: request).map {
             CallDeadline(pipeline.configuration.clock.now.advanced(by: $0.duration), limit: $0)
         }
         let built: BuiltRequest
@@ -196,12 +204,10 @@ extension ServiceClient {
     ) -> CallOptions {
         var options = request.options
         if let deadline {
-            let left = pipeline.configuration.clock.now.duration(to: deadline.instant)
-            if let own = options.timeout ?? pipeline.configuration.callTimeout, own < left {
-                options.setTimeout(own, of: pipeline.timeLimit(of: options))
-            } else {
-                options.setTimeout(left, of: deadline.limit)
-            }
+            options.setTimeout(
+                pipeline.configuration.clock.now.duration(to: deadline.instant),
+                of: deadline.limit
+            )
         }
         if options.operationName == nil { options.operationName = CallLogger.operationName(of: request) }
         options.credentialFields += built.credentialFields
@@ -223,7 +229,7 @@ extension ServiceClient {
         { urlRequest, context in
             let isRedirected = isFollowing || context.redirectCount > 0
             guard context.attempt > 1 || isRedirected else { return }
-            let newest = try await head(of: request, contentType: built.contentType)
+            let newest = try await newestHead(of: request, contentType: built.contentType, context)
             let before = built.urlRequest.allHTTPHeaderFields ?? [:]
             let after = newest.allHTTPHeaderFields ?? [:]
             for name in Set(before.keys).union(after.keys) where before[name] != after[name] {
@@ -239,6 +245,35 @@ extension ServiceClient {
             // Whoever redirects decides where to.
             guard !isRedirected, !context.isForeignHop else { return }
             urlRequest.takeQuery(of: newest, inPlaceOf: built.urlRequest)
+        }
+    }
+}
+
+extension ServiceClient {
+    /// The head for a further attempt, within the time of those who wait for it: a token that never arrives must not block them
+    /// forever.
+    private func newestHead<R: Request>(
+        of request: R,
+        contentType: String?,
+        _ context: CallContext
+    ) async throws -> URLRequest {
+        guard let deadline = context.deadline else { return try await head(of: request, contentType: contentType) }
+        let limit = pipeline.timeLimit(of: context.options)
+        return try await withDeadline(
+            deadline,
+            on: context.clock,
+            movedTo: { _ in context.deadline },
+            failure: ServiceError(
+                .deadlineExceeded,
+                limit.timedOut(
+                    "before its request was built again",
+                    advice: "Allow more time, or find out what its header fields waited for."
+                ),
+                progress: .notSent
+            ),
+            discard: { _ in }
+        ) {
+            try await head(of: request, contentType: contentType)
         }
     }
 }
@@ -293,11 +328,7 @@ extension URL {
 extension ServiceClient {
     /// Checks and decodes a response within the chain, and remembers the result.
     func acceptance<R: Request>(of request: R, deadline: CallDeadline?, notes: CallNotes<R.Result>) -> Acceptance {
-        var acceptance = Acceptance { response in
-            try await value(of: &response, request: request, deadline: deadline, notes: notes)
-        }
-        acceptance.checksAttempts = request.options.retrierFactory?.checksAttempts ?? checksAttempts
-        acceptance.checkRefresh = { response in
+        let checkRefresh: @Sendable (inout Response) async throws -> Void = { response in
             if let request = request as? any ContentChecking {
                 try await request.check(&response)
             } else if !request.acceptedStatusCodes.contains(response.status.rawValue) {
@@ -305,6 +336,13 @@ extension ServiceClient {
                 throw ServiceError.refused(response, expected: request.acceptedStatusCodes)
             }
         }
+        var acceptance = Acceptance { response in
+            // What arrives after the call is for a cache.
+            if notes.isOver { return try await checkRefresh(&response) }
+            try await value(of: &response, request: request, deadline: deadline, notes: notes)
+        }
+        acceptance.checksAttempts = request.options.retrierFactory?.checksAttempts ?? checksAttempts
+        acceptance.checkRefresh = checkRefresh
         return acceptance
     }
 

@@ -13,8 +13,6 @@ internal import Holdfast
 /// One message of a logger, built line by line.
 struct CallMessage {
     private static let contentLimit = 256 << 10
-    /// A message with more secrets shows little: a peer may send thousands, and searching every line for each would take seconds.
-    private static let secretLimit = 256
 
     private let logger: CallLogger
     private let credentials: Set<FieldName>
@@ -36,7 +34,7 @@ struct CallMessage {
     /// Lines are shortened last, because half a secret would not be recognized.
     var text: String {
         let count = redactor.secrets.count
-        guard count <= CallMessage.secretLimit else {
+        guard count <= Redactor.mostSecrets else {
             let note = "  (\(count) secrets, too many to search for: nothing else is shown)"
             return Redactor(logger.redaction).finished([plainTitle, note]).joined(separator: "\n")
         }

@@ -141,6 +141,9 @@ struct Redactor {
     /// The salt of the marks, so that nobody can find out by trying which value has which mark.
     private static let salt = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
 
+    /// With more secrets, little is shown of a text: a peer may send thousands, and searching every line for each would take seconds.
+    static let mostSecrets = 256
+
     /// The depth to which URLs in URLs and JSON in JSON are checked; anything deeper is hidden.
     private static let deepest = 8
 

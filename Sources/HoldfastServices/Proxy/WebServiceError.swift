@@ -110,6 +110,9 @@ extension Redactor {
         var redactor = Redactor(Redaction())
         let isJSON = text.first { !$0.isWhitespace }.map { $0 == "{" || $0 == "[" || $0 == "\"" } ?? false
         let safe = isJSON ? redactor.json(content) ?? redactor.beforeSecret(in: text) : redactor.text(text)
+        guard redactor.secrets.count <= Redactor.mostSecrets else {
+            return "has \(content.count) bytes, and too many secrets to be shown"
+        }
         let line = redactor.finished([safe])[0]
         return line.count <= shown.characters
             ? "is \(line)" : "begins \(line.prefix(shown.characters))… (\(text.count) characters)"

@@ -41,8 +41,11 @@ enum ServiceURL {
         var text = "\(isSecure ? "https" : "http")://\(authority)\(path)"
         if !queries.isEmpty { text += "?" + queries.joined(separator: "&") }
         guard let url = URL(string: text), isUnambiguous(url, authority: authority) else {
-            let start = authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? place.startIndex
-            let shown = base[..<afterScheme.startIndex] + place[start...]
+            let at = afterScheme.unicodeScalars.lastIndex(of: "@")
+            // If it stands further on, nobody knows where a user ends that is not percent-encoded.
+            let isInAuthority = at.map { $0 < authority.endIndex } ?? true
+            let start = at.map { afterScheme.unicodeScalars.index(after: $0) } ?? place.startIndex
+            let shown = base[..<afterScheme.startIndex] + (isInAuthority ? place[start...] : "…")
             throw ServiceError.badRequest(
                 "\(String(reflecting: String(shown))) names no host as in api.example.com/v2; correct the service's apiUrl "
                     + "or the request's url."

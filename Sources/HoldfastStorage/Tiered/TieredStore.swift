@@ -573,6 +573,18 @@ extension TieredStore {
         beginChange(of: nil)
     }
 
+    /// Removes from the upper tier, in one pass, what purges by other processes have removed below, after one
+    /// ``suspendUpperTier()`` for each.
+    package func endExternalPurges(of prefixes: [[UInt8]]) async {
+        let all = Set(prefixes)
+        if all.count == 1, let prefix = all.first {
+            await purgeAbove(.keyPrefix(prefix), now: now)
+        } else {
+            await purgeAbove(.matching { entry in all.contains { entry.key.hasPrefix($0) } }, now: now)
+        }
+        for _ in prefixes { endChange(nil) }
+    }
+
     /// Changes are no longer missed; what the upper tier holds from before is not trusted.
     package func resumeUpperTier() async {
         await forgetAll()

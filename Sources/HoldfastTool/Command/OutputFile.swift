@@ -21,7 +21,8 @@
 
         private init(_ path: URL, isPrivate: Bool, continuingAt start: Int?) throws(CommandFailure) {
             target = path.resolvingSymlinksInPath()
-            let type = try? FileManager.default.attributesOfItem(atPath: target.path)[.type] as? FileAttributeType
+            let attributes = try? FileManager.default.attributesOfItem(atPath: target.path)
+            let type = attributes?[.type] as? FileAttributeType
             let refused = CommandFailure("cannot write \(path.path); check the directory and its permissions")
             if type == .typeDirectory { throw CommandFailure("\(path.path) is a directory; give the name of a file") }
             if let type, type != .typeRegular {
@@ -41,10 +42,14 @@
             }
             let draft = target.deletingLastPathComponent()
                 .appendingPathComponent(".\(target.lastPathComponent.prefix(200)).\(UUID().uuidString.prefix(8)).part")
-            let rights: [FileAttributeKey: Any]? = isPrivate ? [.posixPermissions: 0o600] : nil
+            let mode = isPrivate ? nil : (attributes?[.posixPermissions] as? NSNumber)?.uint16Value
+            // What replaces a file is nobody else's until it has that file's permissions.
+            let rights: [FileAttributeKey: Any]? = isPrivate || mode != nil ? [.posixPermissions: 0o600] : nil
             guard FileManager.default.createFile(atPath: draft.path, contents: nil, attributes: rights),
                 let handle = FileHandle(forWritingAtPath: draft.path)
             else { throw refused }
+            // A file that is replaced keeps its permissions, but not the right to run as its owner: the content is new.
+            if let mode { fchmod(handle.fileDescriptor, mode_t(mode & 0o777)) }
             self.draft = draft
             self.handle = handle
         }

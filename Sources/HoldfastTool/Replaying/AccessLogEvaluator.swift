@@ -108,7 +108,7 @@
                 )
                 let left = now.millisecondsUntil(stored.uselessAfter(options))
                 guard left > 0 else { return .unstored("\(CacheReason.noFreshness), status \(status)") }
-                let isForEver = lifetime == nil && stored.freshnessLifetime(options).source == .given
+                let isForEver = lifetime == nil && !hasLifetime && stored.freshnessLifetime(options).source == .given
                 return .fresh(milliseconds: isForEver ? .max : left)
             }
         }

@@ -20,18 +20,43 @@
         private var stored: [CacheKey: [StoredResponse]] = [:]
         /// How often a URI was invalidated: entries from before are no longer found.
         private var epochs: [TargetURI: UInt32] = [:]
+        private var steps: [Step] = []
+
+        /// A request to replay, or a reload, which no cache answers but which renews the copy.
+        private struct Step: Sendable {
+            let key: UInt64
+            /// Bytes of the body; nil if the file does not say.
+            let size: UInt32?
+            let time: Timestamp
+            var freshUntil: Timestamp
+            let isReload: Bool
+        }
 
         init(mode: CacheOptions.Mode, rules: CacheRules = CacheRules()) {
             options = CacheOptions(mode: mode).replacing(rules: rules)
             freshnessOptions = CacheOptions(mode: mode, retention: .zero).replacing(rules: rules)
         }
 
-        /// Counts an exchange, and adds its request to the replayed ones if its response is kept.
-        mutating func evaluate(
-            _ exchange: RecordedExchange,
-            account: inout InputStatistics,
-            requests: inout SampledRequests
-        ) {
+        /// Adds the requests to the replayed ones, after all exchanges were evaluated.
+        func add(to requests: inout SampledRequests) {
+            var renewals: [UInt64: (time: Timestamp, freshUntil: Timestamp)] = [:]
+            var replayed: [Step] = []
+            // From the end, so that a reload before another one is renewed too.
+            for var step in steps.reversed() {
+                if let next = renewals[step.key], next.time < step.freshUntil { step.freshUntil = next.freshUntil }
+                if step.isReload {
+                    renewals[step.key] = (step.time, step.freshUntil)
+                } else {
+                    replayed.append(step)
+                }
+            }
+            for step in replayed.reversed() {
+                requests.append(key: step.key, size: step.size, at: step.time, freshUntil: step.freshUntil)
+            }
+        }
+
+        /// Counts an exchange; its request is replayed if its response is kept.
+        mutating func evaluate(_ exchange: RecordedExchange, account: inout InputStatistics) {
             var exchange = exchange
             let cookies = options.ignoredCookies(for: exchange.request.target)
             exchange.request.fields = cookies.view(of: exchange.request.fields)
@@ -57,7 +82,7 @@
             if case .reuse = reuse.decision, let selected {
                 // A smaller cache may have to ask, and then keeps the origin's response of this time, if it may be kept.
                 let freshUntil = kept.map { end(of: $0.response) } ?? exchange.requestTime
-                append(exchange, entry: selected, freshUntil: freshUntil, requests: &requests)
+                append(exchange, entry: selected, freshUntil: freshUntil)
                 return
             }
             guard let kept else {
@@ -66,8 +91,9 @@
             }
             if demandsValidation(request, selected: selected?.response, at: exchange.requestTime) {
                 account.addUnstored("\(CacheReason.mustValidate), by the request", bytes: exchange.size ?? 0)
+                append(exchange, entry: kept, freshUntil: end(of: kept.response), isReload: true)
             } else {
-                append(exchange, entry: kept, freshUntil: end(of: kept.response), requests: &requests)
+                append(exchange, entry: kept, freshUntil: end(of: kept.response))
             }
             keep(kept)
         }
@@ -227,19 +253,22 @@
             return response.uselessAfter(freshnessOptions)
         }
 
-        private func append(
+        private mutating func append(
             _ exchange: RecordedExchange,
             entry: Entry,
             freshUntil end: Timestamp,
-            requests: inout SampledRequests
+            isReload: Bool = false
         ) {
             var bytes = entry.key.framed + entry.response.nominated.framed
             withUnsafeBytes(of: epochs[entry.key.target, default: 0].littleEndian) { bytes += $0 }
-            requests.append(
-                key: RequestTrace.hash(of: bytes),
-                size: exchange.size.map { UInt32(clamping: $0) },
-                at: exchange.requestTime,
-                freshUntil: end
+            steps.append(
+                Step(
+                    key: RequestTrace.hash(of: bytes),
+                    size: exchange.size.map { UInt32(clamping: $0) },
+                    time: exchange.requestTime,
+                    freshUntil: end,
+                    isReload: isReload
+                )
             )
         }
     }

@@ -3,6 +3,7 @@
 
 #if Tool
     internal import Foundation
+    internal import Holdfast
     internal import HoldfastCommand
     internal import HoldfastSemantics
     internal import HoldfastSimulation
@@ -19,6 +20,11 @@
             let rate: Double
             /// Requests at the end, for objects in the trace, that were read but are not in it, because memory was full.
             let cut: Int
+            /// The share of all objects that a recorded trace has.
+            var recorded = 1.0
+
+            /// A count, or a number of bytes, of all objects, by that of those in the trace.
+            func whole(_ count: Int) -> Int { Int(min((Double(count) / rate / recorded).rounded(), 0x1p62)) }
         }
 
         /// The largest HAR file to read, because it is held in memory as a whole.
@@ -42,6 +48,7 @@
                 rules: options.rules
             )
             var entries: [RecordedExchange] = []
+            var recorded: Double?
             for file in files {
                 var source = try LogSource(file)
                 var found = format
@@ -56,11 +63,17 @@
                     ?? SampledRequests(
                         limit: options.keptRequests,
                         sizesAreOfObjects: found != .trace,
-                        hasLives: found == .har || found == .log && options.lifetime != nil
+                        hasLives: found == .har || found == .log && options.limitsLives
                     )
                 requests = nil
                 switch found {
-                case .trace: try readTrace(file, account: &account, requests: &held, progress: progress)
+                case .trace:
+                    let share = file == "-" ? 1 : HitRateRecorder.rate(ofTraceAt: URL(fileURLWithPath: file))
+                    if let recorded, recorded != share {
+                        throw .usage("the traces were recorded at several rates; replay them one by one")
+                    }
+                    recorded = share
+                    try readTrace(file, account: &account, requests: &held, progress: progress)
                 case .har: entries += try readHAR(&source, account: &account)
                 case .log, .auto:
                     try readLog(
@@ -80,7 +93,14 @@
             let (trace, unsized) = requests.trace()
             let unkept = Int((Double(unsized) / rate).rounded())
             account.unstored.add("\(CacheReason.notModified), of unknown size", count: unkept)
-            return Input(format: known, account: account, trace: trace, rate: rate, cut: cut)
+            return Input(
+                format: known,
+                account: account,
+                trace: trace,
+                rate: rate,
+                cut: cut,
+                recorded: recorded ?? 1
+            )
         }
 
         private func readLog(
@@ -180,7 +200,8 @@
             let order = exchanges.indices.sorted {
                 (exchanges[$0].requestTime, $0) < (exchanges[$1].requestTime, $1)
             }
-            for index in order { evaluator.evaluate(exchanges[index], account: &account, requests: &requests) }
+            for index in order { evaluator.evaluate(exchanges[index], account: &account) }
+            evaluator.add(to: &requests)
         }
 
         private func check(_ account: InputStatistics, format: ReplayFormat) throws(CommandFailure) {

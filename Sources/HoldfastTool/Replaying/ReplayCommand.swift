@@ -181,6 +181,9 @@
         /// The rules by route of the cache.
         var rules = CacheRules()
 
+        /// Whether some responses in an access log are fresh for a limited time.
+        var limitsLives: Bool { lifetime != nil || errorLifetime > .zero || !rules.rules.isEmpty }
+
         /// The assumptions of a replay of this input, one sentence each.
         func sentences(_ input: InputReader.Input) -> [String] {
             var sentences = input.format == .har ? harSentences : input.format == .trace ? traceSentences : logSentences
@@ -189,9 +192,15 @@
                 "Cache sizes count only bodies; the memory store needs about 1 kB more for each entry."
             )
             if input.rate < 1 {
-                let share = "1 in \(Int((1 / input.rate).rounded()))"
+                let share = "1 in \(ReplayAssumptions.parts(input.rate))"
                 sentences.append(
                     "Only \(share) objects is replayed, chosen by a hash, with caches smaller by the same factor; --keep sets the number."
+                )
+            }
+            if input.recorded < 1 {
+                sentences.append(
+                    "The file has the requests for about 1 in \(ReplayAssumptions.parts(input.recorded)) objects (FILE.rate); sizes and bytes are those "
+                        + "of the whole."
                 )
             }
             if input.cut > 0 {
@@ -202,6 +211,8 @@
             }
             return sentences
         }
+
+        private static func parts(_ share: Double) -> Int { Int(min((1 / share).rounded(), 0x1p62)) }
 
         private var logSentences: [String] {
             let life = lifetime.map { "for \(TimeSpan($0))" } ?? "forever"

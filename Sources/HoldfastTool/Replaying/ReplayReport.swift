@@ -19,9 +19,9 @@
         let outcome: ReplayRun.Outcome
 
         /// Bytes of all objects, also if only a sample was replayed.
-        var workingSet: Int { Int(clamping: Int64(Double(input.trace.uniqueBytes) / input.rate)) }
-        private var objects: Int { Int((Double(input.trace.keyCount) / input.rate).rounded()) }
-        private var bytes: Int { Int(clamping: Int64(Double(input.trace.totalBytes) / input.rate)) }
+        var workingSet: Int { input.whole(input.trace.uniqueBytes) }
+        private var objects: Int { input.whole(input.trace.keyCount) }
+        private var bytes: Int { input.whole(input.trace.totalBytes) }
 
         /// What was read, what was assumed, and the table.
         func text(width: Int) -> String {
@@ -59,7 +59,7 @@
                 text += "  looked up, but never kept: \(FigureText.grouped(account.unstored.total))\n"
                 text += Self.lines(account.unstored)
             }
-            let about = input.rate < 1 ? "about " : ""
+            let about = input.rate * input.recorded < 1 ? "about " : ""
             text +=
                 "  replayed: \(about)\(FigureText.count(objects, of: "object")) with \(ByteCount(workingSet)) in total, "
             text += "\(ByteCount(bytes)) requested\n"
@@ -155,7 +155,7 @@
             var results = [
                 ("requests", account.requests), ("looked-up", account.lookups), ("not-kept", account.unstored.total),
                 ("malformed", account.malformed),
-                ("objects", Int((Double(input.trace.keyCount) / input.rate).rounded())),
+                ("objects", objects),
             ].map { Figure(case: name, subject: "input", value: Double($0.1), unit: $0.0) }
             results.append(Figure(case: name, subject: "input", value: Double(workingSet), unit: "working-set-bytes"))
             for (label, tally) in [

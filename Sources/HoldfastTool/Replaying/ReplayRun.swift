@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if Tool
+    internal import Foundation
     internal import Holdfast
     internal import HoldfastCommand
     internal import HoldfastSimulation
@@ -45,8 +46,8 @@
                     let (index, (policy, size)) = (next, jobs[next])
                     next += 1
                     group.addTask {
-                        try await BlockingWork.run {
-                            (index, try cell(policy, size: size, bound: bound, stack: stack, meter: meter))
+                        try await Self.onThread {
+                            (index, cell(policy, size: size, bound: bound, stack: stack, meter: meter))
                         }
                     }
                 }
@@ -56,8 +57,17 @@
                     begin()
                 }
             }
-            let ceiling = try await BlockingWork.run { try self.ceiling(meter) }
+            let ceiling = try await BlockingWork.run { self.ceiling(meter) }
             return Outcome(cells: cells.compactMap { $0 }, ceiling: ceiling, stack: stack)
+        }
+
+        /// Runs a replay on a thread of its own: it keeps a processor busy, and the threads for files are few.
+        static func onThread<Value: Sendable>(
+            _ work: @escaping @Sendable () throws -> Value
+        ) async throws -> Value {
+            try await withCheckedThrowingContinuation { continuation in
+                Thread.detachNewThread { continuation.resume(with: Result { try work() }) }
+            }
         }
 
         static let lru = ReplayPolicy(name: "lru", form: .policy(.lru))
@@ -69,9 +79,9 @@
             bound: BeladyBound?,
             stack: StackDistances?,
             meter: ProgressMeter
-        ) throws -> ReplayCell {
-            let whole = size.bytes(uniqueBytes: Int(clamping: Int64(Double(trace.uniqueBytes) / scale.rate)))
-            let capacity = size.bytes(uniqueBytes: trace.uniqueBytes, rate: scale.rate)
+        ) -> ReplayCell {
+            let whole = size.bytes(uniqueBytes: scale.workingSet)
+            let capacity = size.bytes(uniqueBytes: trace.uniqueBytes, rate: scale.share)
             let result: HitRateResult
             switch policy.form {
             case .bound(let rule):
@@ -90,30 +100,29 @@
                         expiredRatio: 0
                     )
                 }
-                result = try replay(strategy, capacity: capacity, meter: meter)
+                result = replay(strategy, capacity: capacity, meter: meter)
             }
             return scale.cell(policy, size: size, capacity: whole, result: result)
         }
 
-        private func replay(_ strategy: EvictionStrategy, capacity: Int, meter: ProgressMeter) throws -> HitRateResult {
+        private func replay(_ strategy: EvictionStrategy, capacity: Int, meter: ProgressMeter) -> HitRateResult {
             var simulator = HitRateSimulator()
             simulator.add(strategy, capacity: capacity, seed: seed)
             var before = 0
-            try simulator.replay(trace) { done in
-                try Task.checkCancellation()
+            simulator.replay(trace) { done in
                 meter.advance(by: done - before)
                 before = done
             }
             return simulator.results.first ?? HitRateResult(policy: strategy.description, capacity: capacity)
         }
 
-        private func ceiling(_ meter: ProgressMeter) throws -> ReplayCell {
+        private func ceiling(_ meter: ProgressMeter) -> ReplayCell {
             let size = CacheSize.all
             return scale.cell(
                 Self.unbounded,
                 size: size,
                 capacity: .max,
-                result: try replay(.lru, capacity: .max / 2, meter: meter)
+                result: replay(.lru, capacity: .max / 2, meter: meter)
             )
         }
     }
@@ -149,12 +158,18 @@
         let byteShare: Double
         /// The expected number of requests in the sample; the actual number without a sample.
         private let expectedRequests: Double
-        /// The share of all objects that is replayed.
+        /// The share of the input's objects that is replayed.
         let rate: Double
+        /// The share of all objects, of which a recorded trace may have only some.
+        let share: Double
+        /// Bytes of all objects.
+        let workingSet: Int
 
         init(_ input: InputReader.Input) {
             let trace = input.trace
             rate = input.rate
+            share = input.rate * input.recorded
+            workingSet = input.whole(trace.uniqueBytes)
             // The account is of the whole input, so the requests that were cut are in both terms of each share.
             let stored = Double(max(0, input.account.lookups - input.account.unstored.total))
             objectShare = stored / Double(max(1, input.account.lookups))
@@ -170,17 +185,20 @@
         /// size. Requests beyond the expected number are subtracted from its hits, and missing ones are added
         /// (SHARDS-adj, Waldspurger et al. 2015).
         func cell(_ policy: ReplayPolicy, size: CacheSize, capacity: Int, result: HitRateResult) -> ReplayCell {
+            let isSample = rate < 1 && expectedRequests > 0
+            let requests = isSample ? expectedRequests : Double(result.requests)
             let objects =
-                rate < 1 && expectedRequests > 0
+                isSample
                 ? min(max(1 - Double(result.requests - result.hits) / expectedRequests, 0), 1) : result.objectHitRatio
+            // Of the same requests as the hits, so that together they are never more than all.
+            let expired = requests > 0 ? min(Double(result.revalidations) / requests, 1 - objects) : 0
             return ReplayCell(
                 policy: policy,
                 size: size,
                 capacity: capacity,
                 objectHitRatio: objects * objectShare,
                 byteHitRatio: result.byteHitRatio * byteShare,
-                expiredRatio: result.requests > 0
-                    ? Double(result.revalidations) / Double(result.requests) * objectShare : 0
+                expiredRatio: expired * objectShare
             )
         }
     }

@@ -53,15 +53,30 @@
             guard let address = URL(string: target.canonical) else { throw CommandFailure.usage("Not a URL: \(url)") }
             let opened = try await location.read()
             var array = json ? JSONArrayWriter(on: console) : nil
-            var (number, shown) = (0, 0)
+            var (number, shown, damaged) = (0, 0, 0)
             do {
                 for try await info in opened.cache.entries(.url(address), now: now) {
                     number += 1
                     guard variant == nil || variant == number else { continue }
-                    guard let entry = try await opened.cache.export(info, now: now) else { continue }
+                    let found: ExportedEntry?
+                    do throws(StoreError) {
+                        found = try await opened.cache.export(info, now: now)
+                    } catch {
+                        guard error.code == .corrupt || error.code == .sealed else { throw error }
+                        console.error("holdfast: variant \(number) was left out: \(error.message)\n")
+                        damaged += 1
+                        continue
+                    }
+                    guard let entry = found else { continue }
                     shown += 1
                     if array == nil {
-                        try await show(entry, number: number, on: console)
+                        do {
+                            try await show(entry, number: number, on: console)
+                        } catch let error as ServiceError {
+                            console.error(
+                                "\nholdfast: the body of variant \(number) is damaged: \(error.cause.map { "\($0)" } ?? error.message)\n"
+                            )
+                        }
                     } else {
                         array?.add(.object(try await EntryContent(entry, withBody: body, upTo: Self.longestBody).json))
                     }
@@ -73,6 +88,7 @@
             opened.tellSealed(on: console)
             await opened.cache.close()
             guard shown > 0 else {
+                if damaged > 0 { throw CommandFailure("no variant that was asked for can be read; purge them") }
                 let which = variant.map { "no variant \($0) of \(number)" } ?? "nothing"
                 throw CommandFailure("\(which) is stored for \(target)")
             }

@@ -47,12 +47,20 @@
 
         /// Starts a server on a port that the system picks.
         ///
-        /// - Parameter breaking: how exchanges are broken off, by their target; by a reset with INTERNAL_ERROR unless said.
+        /// - Parameters:
+        ///   - asksCertificate: whether clients must show the loopback certificate.
+        ///   - breaking: how exchanges are broken off, by their target; by a reset with INTERNAL_ERROR unless said.
         static func start(
             _ script: LoopbackScript,
+            asksCertificate: Bool = false,
             breaking: @escaping @Sendable (_ target: String) -> Breaking = { _ in .reset(.internalError) }
         ) async throws -> HTTP2Origin {
-            let tls = try NIOSSLContext(configuration: LoopbackCertificate.servingConfiguration(protocols: ["h2"]))
+            var configuration = try LoopbackCertificate.servingConfiguration(protocols: ["h2"])
+            if asksCertificate {
+                configuration.trustRoots = .certificates([try LoopbackCertificate.certificate()])
+                configuration.certificateVerification = .noHostnameVerification
+            }
+            let tls = try NIOSSLContext(configuration: configuration)
             let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
                 .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)

@@ -5,7 +5,10 @@
     import AsyncHTTPClient
     import Foundation
     import Holdfast
+    import HoldfastTesting
     import InMemoryTracing
+    import NIOCore
+    import NIOEmbedded
     import Testing
     import Tracing
 
@@ -62,7 +65,7 @@
             arguments: [
                 ("gzip", ClientTraits.Coding.undone), ("Deflate", .undone), ("br", .kept), ("x-gzip", .kept),
                 ("identity", .kept), ("", .kept), ("gzip, br", .uncertain), ("br, gzip", .kept),
-                ("identity, gzip", .undone), ("gzip, , identity", .undone),
+                ("identity, gzip", .kept), ("gzip, , identity", .undone),
             ]
         )
         func coding(_ value: String, _ expected: ClientTraits.Coding) {
@@ -74,6 +77,20 @@
         func unknown() {
             #expect(ClientTraits(undoesCodings: nil).coding(of: ["Content-Encoding": "gzip"]) == .uncertain)
             #expect(ClientTraits(undoesCodings: nil).coding(of: ["Content-Encoding": "br"]) == .kept)
+        }
+
+        @Test(
+            "A stream is guarded at once: the client stops the process if a connection ends before its request is written"
+        )
+        func guardedAtOnce() throws {
+            var configuration = HTTPClient.Configuration()
+            configuration.refuseOddStatuses()
+            let stream = EmbeddedChannel()
+            let guarded = CountWatch()
+            let initializer = try #require(configuration.http2StreamChannelDebugInitializer)
+            initializer(stream).whenSuccess { guarded.increment() }
+            #expect(guarded.count == 1)
+            _ = try stream.finish()
         }
     }
 #endif

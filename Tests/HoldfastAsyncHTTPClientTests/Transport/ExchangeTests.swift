@@ -7,6 +7,7 @@
     import Holdfast
     import HoldfastAsyncHTTPClient
     import HoldfastStorage
+    import HoldfastTestKit
     import HoldfastTesting
     import InMemoryTracing
     import Testing
@@ -64,6 +65,28 @@
                 try await transport.send(URLRequest(url: url), body: .none, context: CallContext())
             }
             #expect(error.code == .protocolError)
+        }
+
+        @Test(
+            "Over HTTP/2, a status that no response has is an error and does not crash the process (RFC 9113 §8.6)",
+            arguments: [
+                LoopbackReply(99, body: "x"), LoopbackReply(0, body: "x"), LoopbackReply(-1, body: "x"),
+                LoopbackReply(1000, body: "x"),
+                LoopbackReply(before: [.interim(101)], steps: [.send("x")]),
+                LoopbackReply(before: [.interim(1000)], steps: [.send("x")]),
+            ]
+        )
+        func oddStatusOverHTTP2(_ reply: LoopbackReply) async throws {
+            let origin = try await HTTP2Origin.start(LoopbackScript { _ in reply })
+            var configuration = HTTPClient.Configuration()
+            configuration.tlsConfiguration = try LoopbackCertificate.trustingConfiguration()
+            let transport = AsyncHTTPClientTransport(configuration: configuration)
+            let error = try await #require(throws: ServiceError.self) {
+                try await transport.send(URLRequest(url: origin.url("/")), body: .none, context: CallContext())
+            }
+            #expect(error.code == .protocolError)
+            try await transport.shutdown()
+            await origin.stop()
         }
 
         @Test("A body can be read to its end after its transport was released")

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 #if AsyncHTTPClient
+    import AsyncHTTPClient
     import Dispatch
     import Holdfast
     import HoldfastStorage
@@ -55,6 +56,15 @@
             #expect(upload.failure == nil)
             let empty = Upload(length: 0, loops: MultiThreadedEventLoopGroup.singleton) { source }
             #expect(empty.progress == .bodySent)
+        }
+
+        @Test("The chunk that completes the declared length is given only once the source has ended")
+        func longerThanDeclared() async throws {
+            let source = Pieces(ByteGauge())
+            let upload = Upload(length: 2 * Self.pieceLength, loops: MultiThreadedEventLoopGroup.singleton) { source }
+            #expect(try await upload.next()?.readableBytes == Self.pieceLength)
+            await #expect(throws: HTTPClientError.bodyLengthMismatch) { try await upload.next() }
+            #expect(upload.failure != nil)
         }
 
         private final class Pieces: ByteSource {

@@ -46,6 +46,29 @@
             #expect(server.requests.count == 2)
         }
 
+        @Test("A client certificate does not follow a redirect to another origin")
+        func certificateStays() async throws {
+            let other = try await HTTP2Origin.start(
+                LoopbackScript { _ in LoopbackReply(body: "b") },
+                asksCertificate: true
+            )
+            let target = other.url("/").absoluteString
+            let first = try await HTTP2Origin.start(
+                LoopbackScript { _ in LoopbackReply(302, fields: [("Location", target)]) },
+                asksCertificate: true
+            )
+            var request = HTTPClientRequest(url: first.url("/").absoluteString)
+            var tls = try LoopbackCertificate.trustingConfiguration()
+            tls.certificateChain = [.certificate(try LoopbackCertificate.certificate())]
+            tls.privateKey = .privateKey(try LoopbackCertificate.key())
+            request.tlsConfiguration = tls
+            _ = try? await HTTPClient.shared.holdfast().execute(request, timeout: .seconds(600))
+            #expect(first.requests.count == 1)
+            #expect(other.requests.isEmpty)
+            await first.stop()
+            await other.stop()
+        }
+
         @Test("A body that is too long throws the client's error, and iterating yields the client's buffers")
         func body() async throws {
             let server = try LoopbackServer.start { _ in

@@ -246,6 +246,71 @@
             await second.close()
         }
 
+        @Test("When the server has become a replica, changes are heard from the one that took its place")
+        func movedAway() async throws {
+            let (former, next) = (try RedisServer(), try RedisServer())
+            let link = "/tmp/holdfast-moved-\(UInt32.random(in: 0...9_999_999)).sock"
+            let files = FileManager.default
+            defer { try? files.removeItem(atPath: link) }
+            try files.createSymbolicLink(atPath: link, withDestinationPath: former.socketPath)
+            let options = RedisConformanceTests.options("moved", capacity: 16 << 20, memory: 4 << 20)
+            let first = try await RedisStore.connect("unix://\(link)", options: options)
+            let second = try await RedisStore.connect("unix://\(link)", options: options)
+            try await Self.until("both listen") { first.status.hearsChanges && second.status.hearsChanges }
+            try files.removeItem(atPath: link)
+            try files.createSymbolicLink(atPath: link, withDestinationPath: next.socketPath)
+            former.ask("REPLICAOF", "127.0.0.1", "1")
+            try await Self.until("both use the next one") {
+                try? await Self.write(first, "probe", [0])
+                try? await Self.write(second, "a", [1])
+                return try await Self.read(first, "a") == [1] && second.status.isReachable
+            }
+            try await Self.until("a copy above") {
+                let before = first.tierStatistics?.upper.lookupsFound ?? 0
+                _ = try await Self.read(first, "a")
+                return first.tierStatistics?.upper.lookupsFound ?? 0 > before
+            }
+            try await Self.write(second, "a", [2])
+            try await Self.until("the change") { try await Self.read(first, "a") == [2] }
+            await first.close()
+            await second.close()
+        }
+
+        @Test("A server that refuses changes is not back because it answers a lookup: what stands in for it stays")
+        func refusesChanges() async throws {
+            let server = try RedisServer()
+            let options = RedisConformanceTests.options("deny", capacity: 16 << 20, memory: 4 << 20)
+            let store = try await RedisStore.connect(server.address, options: options)
+            try await Self.write(store, "warm", [1])
+            server.ask("CONFIG", "SET", "min-replicas-to-write", "1")
+            for number in 0..<5 { try await Self.write(store, "k\(number)", [UInt8(number)]) }
+            for number in 0..<5 { #expect(try await Self.read(store, "k\(number)") == [UInt8(number)]) }
+            #expect(store.status.losses == 1)
+            server.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+            try await Self.until("it is back") { store.status.isReachable }
+            await store.close()
+        }
+
+        @Test("A removal reaches copies of an entry that the server itself has evicted")
+        func removedAfterEviction() async throws {
+            let server = try RedisServer()
+            let (first, second) = try await Self.pair(server)
+            try await Self.until("both listen") { first.status.hearsChanges && second.status.hearsChanges }
+            try await Self.write(first, "a", [1])
+            let key = StoreKey(Array("a".utf8))
+            let entry = try #require(try await first.entries(for: key, now: StoreInstant(milliseconds: 0)).first)
+            try await Self.until("a copy above") {
+                _ = try await Self.read(second, "a")
+                return second.tierStatistics?.upper.lookupsFound ?? 0 > 0
+            }
+            guard case .list(let names)? = server.ask("KEYS", "holdfast:*:e:*") else { return }
+            for case .text(let name) in names { server.ask("DEL", name) }
+            try await first.remove(entry)
+            try await Self.until("the copy is gone") { try await Self.read(second, "a") == nil }
+            await first.close()
+            await second.close()
+        }
+
         @Test("A list whose server is lost ends with an error, and not with what memory holds")
         func lostAmidList() async throws {
             let server = try RedisServer()

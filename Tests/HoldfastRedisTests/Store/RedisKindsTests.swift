@@ -742,6 +742,140 @@
             for member in [first, second] { await member.store.close() }
         }
 
+        @Test(
+            "A POST to one URL does not keep a response of another URL, in transfer in another process, from being stored"
+        )
+        func unrelatedPost() async throws {
+            let server = try RedisServer()
+            let (gate, origin) = (LoopbackGate(), Origin())
+            let first = try await Member(server.address, SlowOrigin(origin: origin, gate: gate))
+            let second = try await Member(server.address, origin)
+            let look = Task { try await first.call("/slow") }
+            try await RedisFleetStoreTests.until("it is answered") { origin.asked.count == 1 }
+            try await Task.sleep(for: .milliseconds(30))
+            _ = try await second.call("/other", method: "POST")
+            gate.open()
+            _ = try await look.value
+            try await RedisFleetStoreTests.until("it was stored") {
+                try await !second.store.list(after: nil, limit: 10, now: Self.start).listed.isEmpty
+            }
+            let before = origin.asked.count
+            _ = try await second.call("/slow")
+            #expect(origin.asked.count == before)
+            for member in [first, second] { await member.store.close() }
+        }
+
+        @Test("A POST to one URL leaves another process's copies of others in memory")
+        func unrelatedCopies() async throws {
+            let server = try RedisServer()
+            let origin = Origin()
+            let members = [try await Member(server.address, origin), try await Member(server.address, origin)]
+            try await RedisFleetStoreTests.until("both listen") { members.allSatisfy { $0.store.status.hearsChanges } }
+            let above: @Sendable () -> Int = { members[1].store.tierStatistics?.upper.lookupsFound ?? 0 }
+            try await RedisFleetStoreTests.until("a copy above") {
+                let before = above()
+                _ = try await members[1].call("/page")
+                return above() > before
+            }
+            let heard = members[1].store.status.changesHeard
+            _ = try await members[0].call("/other", method: "POST")
+            try await RedisFleetStoreTests.until("it is heard") { members[1].store.status.changesHeard >= heard + 3 }
+            try await RedisFleetStoreTests.until("the copy is used") {
+                let before = above()
+                _ = try await members[1].call("/page")
+                return above() > before
+            }
+            #expect(members[1].store.tierStatistics?.upper.entryCount ?? 0 > 0)
+            for member in members { await member.store.close() }
+        }
+
+        @Test("The keys of one URI stand together in the index, and no others among them")
+        func groups() throws {
+            let target = try TargetURI("http://a.example/x")
+            let prefix = CacheKey.prefix(partition: "p", methodGroup: .post, target: target)
+            let keys = ["1", "2"].map { digest in
+                CacheKey(
+                    partition: "p",
+                    method: .post,
+                    target: target,
+                    contentType: "t",
+                    contentDigest: digest
+                )
+            }
+            let group = SharedSpace.group(ofPrefix: prefix)
+            for key in keys {
+                #expect(key.framed.starts(with: prefix))
+                #expect(group.map { SharedSpace.digest(of: StoreKey(key.framed)).hasPrefix($0) } == true)
+            }
+            #expect(Set(keys.map { SharedSpace.digest(of: StoreKey($0.framed)) }).count == 2)
+            #expect(SharedSpace.group(ofPrefix: Array(prefix.dropLast())) == nil)
+            #expect(SharedSpace.group(ofPrefix: []) == nil && SharedSpace.group(ofPrefix: keys[0].framed) == nil)
+            #expect(SharedSpace.digest(of: StoreKey([1])).count == 32)
+        }
+
+        @Test("What is owed to a server is made up for once, however many calls wait for it")
+        func paidOnce() async throws {
+            let server = try RedisServer()
+            server.ask("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "allchannels")
+            let options = RedisConformanceTests.options("pair", capacity: 1 << 20, memory: 0)
+            let store = try await RedisStore.connect("redis://u:p@127.0.0.1:\(server.port)", options: options)
+            server.ask("ACL", "SETUSER", "u", "-eval", "-evalsha")
+            for number in 0..<200 { try await store.invalidate(Self.key("k\(number)")) }
+            let callers = (0..<100).map { _ in
+                Task {
+                    while !Task.isCancelled {
+                        _ = try? await store.entries(for: Self.key("none"), now: Self.start)
+                        try? await Task.sleep(for: .milliseconds(1))
+                    }
+                }
+            }
+            server.ask("CONFIG", "RESETSTAT")
+            server.ask("ACL", "SETUSER", "u", "+@all")
+            try await RedisFleetStoreTests.until("it is back") { store.status.isReachable }
+            for caller in callers { caller.cancel() }
+            guard case .text(let text)? = server.ask("INFO", "commandstats") else { return }
+            let name = "cmdstat_unlink:calls="
+            // Each invalidation unlinks once.
+            let calls =
+                text.split(whereSeparator: \.isNewline).first { $0.hasPrefix(name) }
+                .flatMap { Int($0.dropFirst(name.count).prefix { $0 != "," }) } ?? 0
+            #expect((190...260).contains(calls), "\(calls) invalidations for 200")
+            await store.close()
+        }
+
+        @Test("A soft purge that could not reach the server is made up for before what is stored is used again")
+        func softPurgeOwed() async throws {
+            let server = try RedisServer()
+            server.ask("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "allchannels")
+            let origin = Origin()
+            let member = try await Member("redis://u:p@127.0.0.1:\(server.port)", origin)
+            try await RedisFleetStoreTests.until("it is stored") {
+                let before = origin.asked.count
+                _ = try await member.call("/page")
+                return origin.asked.count == before
+            }
+            server.ask("ACL", "SETUSER", "u", "-eval", "-evalsha")
+            await #expect(throws: StoreError.self) { try await HTTPCache(store: member.store).markStale(.all) }
+            server.ask("ACL", "SETUSER", "u", "+@all")
+            try await RedisFleetStoreTests.until("it is back") { member.store.status.isReachable }
+            let before = origin.asked.count
+            _ = try await member.call("/page")
+            #expect(origin.asked.count == before + 1)
+            await member.store.close()
+        }
+
+        @Test("A server that does not know AUTH shows no password in the error")
+        func unknownAuth() async throws {
+            let server = try RedisServer("--rename-command", "AUTH", "LOGIN")
+            do throws(StoreError) {
+                let store = try await RedisStore.connect("redis://someone:hunter2@127.0.0.1:\(server.port)")
+                await store.close()
+                Issue.record("taken")
+            } catch {
+                #expect(error.code == .badConfiguration && !error.message.contains("hunter2"), "\(error.message)")
+            }
+        }
+
         /// Has answers to GET wait on their way.
         private struct SlowOrigin: Transport {
             let origin: Origin

@@ -70,4 +70,33 @@ struct EndpointProgressTests {
         try await EndpointBed.CheckStatus().makeRequest(to: client, onProgress: fractions.report)
         #expect(fractions.all == [0, 0.5, 1, 0, 1])
     }
+
+    @Test("An exchange that goes on after a stale response reports no progress, although attempts are checked")
+    func afterPatience() async throws {
+        var options = CacheOptions()
+        options.serveStaleAfter = .seconds(3)
+        var configuration = PipelineConfiguration()
+        let clock = ManualClock()
+        configuration.clock = clock
+        let transport = ScriptedTransport([
+            .respond(200, ["Cache-Control": "max-age=10"], body: "old"),
+            .stream(chunks: ["ne", "w!"], length: 4).delayed(by: .seconds(5)),
+        ])
+        let client = ServiceClient(
+            EndpointBed.Service(),
+            transport: transport,
+            cache: .inMemory(options: options),
+            retrierFactory: BackoffRetrier.factory(checksAttempts: true),
+            configuration: configuration
+        )
+        _ = try await Text().makeRequest(to: client)
+        clock.advance(by: .seconds(20))
+        let call = Task { try await Text().makeRequest(to: client, onProgress: fractions.report) }
+        try await transport.waitForSends(2)
+        clock.advance(by: .seconds(3))
+        #expect(try await call.value == "old")
+        clock.advance(by: .seconds(5))
+        await client.pipeline.drain()
+        #expect(fractions.all == [0, 1])
+    }
 }

@@ -227,4 +227,15 @@ struct ProxyContentTests {
         try await scripted.proxy.invoke(.post, path: "a", body: dates)
         #expect(scripted.content == "\(numbers)".filter { $0 != " " })
     }
+
+    @Test("A DecodingError shows nothing of content with more secrets than can be searched for")
+    func manySecrets() async throws {
+        let body = (1_000..<8_000).map { "pin=\($0)" }.joined(separator: " ")
+        let scripted = try ScriptedProxy([.respond(200, body: body)])
+        let error = await #expect(throws: DecodingError.self) {
+            let _: [Int] = try await scripted.proxy.invoke(.get, path: "a")
+        }
+        let text = try #require(error.map { "\($0)" })
+        #expect(text.contains("too many secrets to be shown"), "\(text.prefix(300))")
+    }
 }

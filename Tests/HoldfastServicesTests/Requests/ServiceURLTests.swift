@@ -83,7 +83,8 @@ struct ServiceURLTests {
             "", "https://", "/v1", "?key=SECRET", "#x", "user:SECRET@", "file:///etc/passwd",
             "u:SECRET@a b.example/x?k=SECRET",
             "api.example.com\\@evil.example", "api.example.com\n", "api%2Eexample.com", "a_b@", "[::1/x?SECRET",
-            "h:99999", "user:SECRET@a%20b", "api.example.com:port/x",
+            "h:99999", "user:SECRET@a%20b", "api.example.com:port/x", "https://user:SECRET/x@api.example.com/v1",
+            "user:SECRET?x@h.example", "user:SECRET#x@h.example",
         ]
     )
     func refused(base: String) {

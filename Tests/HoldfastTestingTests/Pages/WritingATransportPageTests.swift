@@ -45,12 +45,21 @@ final class RecordingTransport: Transport {
 
     // What is below adds the fields and keeps the deadline, so it is asked.
     func implicitFields(for request: URLRequest) -> HeaderFields { upstream.implicitFields(for: request) }
+    func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        upstream.implicitFields(for: request, context: context)
+    }
     var enforcesDeadline: Bool { upstream.enforcesDeadline }
 
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         var response = try await upstream.send(request, body: body, context: context)
-        let (head, name) = (response.head, request.url?.absoluteString ?? "")
-        let keep: @Sendable (ByteChunk) -> Void = { bytes in
+        var head = response.head
+        // What is kept is the decoded content.
+        if response.contentDecoded {
+            head.fields.removeAll("Content-Encoding")
+            head.fields.removeAll("Content-Length")
+        }
+        let name = request.url?.absoluteString ?? ""
+        let keep: @Sendable (ByteChunk) -> Void = { [head] bytes in
             self.answers.withLock { $0[name] = (head, bytes) }
         }
         if let source = response.body.source {
@@ -124,6 +133,23 @@ struct WritingATransportPageTests {
             try await replaying.data(for: URLRequest(url: server.url("/b")))
         }
         #expect("\(String(describing: error))".contains("record it first"))
+    }
+
+    @Test("What was decoded on its way is replayed as decoded")
+    func decoded() async throws {
+        let gzipped: [UInt8] = [
+            31, 139, 8, 0, 0, 0, 0, 0, 0, 3, 203, 72, 205, 201, 201, 7, 0, 134, 166, 16, 54, 5, 0, 0, 0,
+        ]
+        let server = try LoopbackServer.start { _ in
+            LoopbackReply(fields: [("Content-Encoding", "gzip")], steps: [.send(gzipped)])
+        }
+        let recorder = RecordingTransport(URLSessionTransport())
+        let request = URLRequest(url: server.url())
+        #expect(try await Pipeline(transport: recorder).data(for: request).0 == Data("hello".utf8))
+        let replayed = try await ReplayingTransport(recorder.recording)
+            .send(request, body: .none, context: CallContext())
+        #expect(replayed.fields["Content-Encoding"] == nil)
+        #expect(try await replayed.body.collect() == ByteChunk(copying: "hello".utf8))
     }
 
     @Test("A body beyond the limit, or one that is not read to its end, is not recorded")

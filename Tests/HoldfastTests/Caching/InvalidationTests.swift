@@ -191,4 +191,16 @@ struct InvalidationTests {
         try await bench.cache.remove(.all)
         #expect(bench.cache.store.statistics.entryCount == 0)
     }
+
+    @Test("A Location that is encoded to be followed is invalidated as it is followed")
+    func encodedLocation() async throws {
+        let transport = ScriptedTransport { request in
+            request.httpMethod == "GET"
+                ? .respond(200, Self.fields, body: "one") : .respond(303, ["Location": "/list?page[number]=2"])
+        }
+        let bench = CacheBench(transport)
+        try await bench.load(.get("http://h.example/list?page%5Bnumber%5D=2"))
+        #expect(try await bench.load(.request("POST", "http://h.example/list")) == .network("one"))
+        #expect(bench.sends == 3)
+    }
 }

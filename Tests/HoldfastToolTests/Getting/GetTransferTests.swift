@@ -164,5 +164,16 @@
         func printable() {
             #expect(HeadText.printable("a\u{1B}[31mb\u{9B}c") == "a?[31mb?c")
         }
+
+        @Test("A file that -o replaces keeps its permissions")
+        func permissions() async throws {
+            let bed = try GetBed { _ in LoopbackReply(body: "new") }
+            let path = try bed.downloads.file("mine", "old")
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+            #expect(try await bed.run(["/a", "-o", "mine"]).status == 0)
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            #expect(bed.saved("mine") == "new")
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        }
     }
 #endif

@@ -213,5 +213,26 @@
             #expect(failure?.description.contains(part) == true, "\(failure?.description ?? "")")
             #expect(collected.output.isEmpty)
         }
+
+        @Test("Lifetimes of rules and of errors count although all else is fresh forever")
+        func foreverButSome() async throws {
+            let folder = try TestFolder()
+            let asked = [
+                (10, "/short", 200), (15, "/short", 200), (20, "/gone", 404), (35, "/gone", 404), (40, "/a", 200),
+                (55, "/a", 200),
+            ]
+            let lines = asked.map {
+                "192.0.2.1 - - [10/Oct/2025:13:55:\($0.0) +0000] \"GET \($0.1) HTTP/1.1\" \($0.2) 100\n"
+            }
+            let file = try folder.file("access.log", lines.joined())
+            let rules = try folder.file("rules.json", #"{"rules": [{"paths": ["/short"], "lifetime": "2s"}]}"#)
+            let found = try await ReplayOutput([
+                file, "--assume-fresh-for", "forever", "--assume-errors-fresh-for", "10s", "--rules", rules, "--sizes",
+                "1kB",
+                "--policies", "lru",
+            ])
+            #expect(Self.near(found.value("object-hit-ratio", "@unbounded", "unbounded"), 1.0 / 6))
+            #expect(Self.near(found.value("expired-ratio", "@1kB", "lru"), 2.0 / 6))
+        }
     }
 #endif

@@ -186,5 +186,22 @@
             #expect(found.value("object-hit-ratio", "@1MB", "lru") == 0.5)
             #expect(found.value("requests", "@not-looked-up", "no answer") == 1)
         }
+
+        @Test("A reload renews the copy for the requests after it")
+        func reloadRenews() async throws {
+            let folder = try TestFolder()
+            let life = "Cache-Control: max-age=60"
+            let file = try folder.file(
+                "page.har",
+                Self.har([
+                    Self.entry(0, "/a", life), Self.entry(50, "/a", life, request: "Cache-Control: no-cache"),
+                    Self.entry(80, "/a", life), Self.entry(111, "/a", life),
+                ])
+            )
+            let found = try await ReplayOutput([file, "--sizes", "1kB", "--policies", "lru"])
+            #expect(found.value("requests", "@unbounded", "fresh (RFC 9111 §4.2)") == 1)
+            #expect(Self.near(found.value("object-hit-ratio", "@unbounded", "unbounded"), 1.0 / 4))
+            #expect(Self.near(found.value("expired-ratio", "@1kB", "lru"), 1.0 / 4))
+        }
     }
 #endif

@@ -104,7 +104,9 @@ extension CachingHook {
         let begun = context
         let task = context.background.spawn { [self] in
             var begun = begun
-            await callers?.whenDecided { if !fetch.firstHasStale { await own?.decide($0) } }
+            await callers?.whenDecided { accepted in
+                if !fetch.firstHasStale { await own?.decide(accepted && !fetch.firstIsAnsweredStale) }
+            }
             var mayStart = true
             if leases {
                 mayStart = await self.mayStart(fetch, fetchRequest: fetchRequest, context: &begun, isRefresh: isRefresh)
@@ -313,13 +315,14 @@ extension CachingHook {
                 of: fetch,
                 isFirst: membership.isFirst,
                 patience: await patience(fetchRequest, context: context),
-                lookup: fetchRequest.lookup,
+                fetchRequest: fetchRequest,
                 context: context
             )
         } catch {
             leave(membership, fetchRequest: fetchRequest)
             if let answer = await answer(after: error, wasSent: true, fetchRequest: fetchRequest, context: context) {
-                if membership.isFirst { fetch.leavesFirstStale() }
+                // If the response has arrived already, the call's verdict is about something else.
+                if membership.isFirst, !fetch.leavesFirstStale() { fetch.answersFirstStale() }
                 return .answer(answer)
             }
             countMiss(fetchRequest, context: context)
@@ -383,6 +386,7 @@ extension CachingHook {
         if answer.outcome.loaded == nil,
             let stale = await staleAnswer(insteadOf: answer.response, fetchRequest: fetchRequest, context: context)
         {
+            if membership.isFirst { membership.fetch.answersFirstStale() }
             answer.body?.releaseReader()
             if membership.isFirst, answer.body == nil { answer.response.body.discard() }
             return .answer(stale)
@@ -434,7 +438,7 @@ extension CachingHook {
         of fetch: Fetch,
         isFirst: Bool,
         patience: Patience?,
-        lookup: CacheLookup,
+        fetchRequest: FetchRequest,
         context: CallContext
     ) async throws -> FetchWait {
         let clock = context.clock
@@ -444,7 +448,9 @@ extension CachingHook {
             var wakeReasons: Fetch.WakeReason = []
             if let known = patience {
                 if clock.now >= known.end || waitState.backsOffUntil.map({ $0 > known.end }) ?? false {
-                    guard await isStillStored(known.loaded.entry, lookup: lookup, context: context) else {
+                    guard allowsStale(fetchRequest, reason: .patience, context: context),
+                        await isStillStored(known.loaded.entry, lookup: fetchRequest.lookup, context: context)
+                    else {
                         patience = nil
                         continue
                     }
@@ -645,13 +651,22 @@ extension CachingHook {
 extension CachingHook {
     /// The stale response, if it may be served for this reason.
     func loaded(_ fetchRequest: FetchRequest, reason: CacheReason, context: CallContext) async -> LoadedResponse? {
-        let isAllowed =
-            reason == .staleIfError ? fetchRequest.staleAllowance.onError : fetchRequest.staleAllowance.whenDisconnected
-        guard isAllowed, let candidate = fetchRequest.staleCandidate,
+        guard let candidate = fetchRequest.staleCandidate,
+            allowsStale(fetchRequest, reason: reason, context: context),
             await isStillStored(candidate.entry, lookup: fetchRequest.lookup, context: context)
         else { return nil }
         if let loaded = fetchRequest.loadedStale { return loaded }
         return await load(candidate, context: context)
+    }
+
+    /// Whether the stale response may be served for this reason now: a window may have ended while the call waited.
+    private func allowsStale(_ fetchRequest: FetchRequest, reason: CacheReason, context: CallContext) -> Bool {
+        let now = context.clock.timestamp
+        let (asked, current) = (
+            fetchRequest.staleAllowance, fetchRequest.staleAllowance(now: now, options: cache.options)
+        )
+        return reason == .staleIfError
+            ? asked.onError && current.onError : asked.whenDisconnected && current.whenDisconnected
     }
 
     /// Whether no invalidation or purge since the lookup has removed or marked a stored response; what was only evicted may still

@@ -71,6 +71,7 @@ final class Fetch: Sendable {
         var isSent = false
         var hasArrived = false
         var firstHasStale = false
+        var firstIsAnsweredStale = false
         /// No answer was requested before this: first the opening of the fetch, later the time of the answered request.
         var order = RequestOrder.latest
         var isOver = false
@@ -182,6 +183,14 @@ final class Fetch: Sendable {
 
     /// Whether the call that opened the fetch has something stale instead; does not change once the response has arrived.
     var firstHasStale: Bool { state.withLock { $0.firstHasStale } }
+
+    /// Whether the call that opened the fetch gets something stale in place of the response, so that its verdict is about that.
+    var firstIsAnsweredStale: Bool { state.withLock { $0.firstIsAnsweredStale } }
+
+    /// Records that the call that opened the fetch gets something stale in place of the response.
+    func answersFirstStale() {
+        state.withLock { $0.firstIsAnsweredStale = true }
+    }
 
     /// Records that the response has arrived.
     func arrive() {

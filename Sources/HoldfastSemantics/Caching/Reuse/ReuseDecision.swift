@@ -301,21 +301,32 @@ extension StoredResponse {
         return true
     }
 
+    /// When it may be served stale at one moment, to a request and a call that say this (RFC 5861, RFC 9111 §4.2.4).
+    package func staleAllowance(
+        for request: CacheControl,
+        directive: CacheDirective,
+        now: Timestamp,
+        options: CacheOptions
+    ) -> StaleAllowance {
+        let ruled = options.ruled(for: self) ?? options
+        let standing = facts.standing(now: now, options: ruled)
+        let isImmutable = facts.isImmutable(ruled) && !standing.isStale
+        return StaleAllowance(
+            self,
+            request: request,
+            demand: FreshnessDemand(request, directive: directive, isImmutable: isImmutable),
+            standing: standing,
+            options: ruled
+        )
+    }
+
     /// Whether it may be served in place of an error of the origin to a request that says nothing about it (RFC 5861 §4).
     ///
     /// - Parameters:
     ///   - now: when the error arrived.
     ///   - options: the cache's rules.
     package func mayReplaceError(now: Timestamp, options: CacheOptions) -> Bool {
-        let ruled = options.ruled(for: self) ?? options
-        let allowance = StaleAllowance(
-            self,
-            request: CacheControl(),
-            demand: FreshnessDemand(CacheControl(), directive: .default, isImmutable: false),
-            standing: facts.standing(now: now, options: ruled),
-            options: ruled
-        )
-        return allowance.onError
+        staleAllowance(for: CacheControl(), directive: .default, now: now, options: options).onError
     }
 }
 

@@ -13,6 +13,25 @@
 
     @Suite("Purging by the inspector", .timeLimit(.minutes(20)))
     struct PurgeOrderTests {
+        @Test("A purge of several tags asks the store for each, although the first one fails")
+        func severalFail() async throws {
+            let store = BrokenStore()
+            let cache = HTTPCache(store: store, options: .shared)
+            let desk = AdminDesk(
+                cache: { cache },
+                metrics: ProxyMetrics(),
+                token: nil,
+                guarding: InspectorGuard(port: InspectorBench.port),
+                inspector: nil,
+                origin: nil,
+                unready: { nil },
+                connections: { nil }
+            )
+            let response = await desk.answer(.page(.post, "/purge?tag=a&tag=b&tag=c"))
+            #expect(response.status == 500)
+            #expect(store.purges.count == 3)
+        }
+
         private static func filled() async throws -> InspectorBench {
             let bench = InspectorBench { _ in
                 .respond(200, ["Cache-Control": "max-age=60", "ETag": "\"v\"", "Vary": "Accept-Language"], body: "x")

@@ -3,6 +3,7 @@
 
 #if Proxy
     import HoldfastStorage
+    import HoldfastTesting
 
     /// A store whose device refuses everything.
     struct BrokenStore: CacheStore {
@@ -10,6 +11,7 @@
 
         let secret = [UInt8](repeating: 7, count: 16)
         let statistics = StoreStatistics()
+        let purges = CountWatch()
 
         func peek(_ key: StoreKey, now: StoreInstant) -> [StoredEntry]? { nil }
 
@@ -42,6 +44,7 @@
         func invalidate(_ key: StoreKey) async throws(StoreError) { throw BrokenStore.failure }
 
         func purge(_ selection: PurgeSelection, now: StoreInstant) async throws(StoreError) -> Int? {
+            purges.increment()
             throw BrokenStore.failure
         }
 

@@ -58,6 +58,10 @@ struct RetryGatesTests {
         )
         bench.now = .seconds(10)
         #expect(bench.opens(1) == nil)
+        var mixed = Bench()
+        mixed.answer(.unavailable, 10, from: 1)
+        mixed.answer(.quota, 1, from: 1)
+        #expect(mixed.answer(.unavailable, 10, from: 1).hasClosed == false, "not in a row")
     }
 
     @Test(
@@ -160,6 +164,57 @@ struct RetryGatesTests {
         }
         #expect(gate.opens == .seconds(20))
         #expect(counted.check(place(3), admitsProbe: false, longestWait: .zero, now: .zero) == .open)
+        let other = GatePlace(resource: 1, credential: 2)
+        #expect(
+            counted.check(other, admitsProbe: false, longestWait: .zero, now: .zero) == .open,
+            "another caller may be counted elsewhere"
+        )
+    }
+
+    @Test("A resource that refuses its probe leaves an origin open that another resource's probe has opened")
+    func resourceProbe() {
+        var bench = Bench()
+        bench.answer(.throttled, 3600, from: 1)
+        bench.now = .seconds(10)
+        #expect(bench.check(2, admitsProbe: true) == .probe)
+        bench.answer(from: 2, isProbe: true)
+        bench.now = .seconds(60)
+        #expect(bench.check(1, admitsProbe: true) == .probe)
+        bench.answer(.throttled, 3600, from: 1, isProbe: true)
+        #expect(bench.opens(2) == nil && bench.opens(1) != nil)
+    }
+
+    @Test(
+        "Neither a good response nor a minute makes a gate forget that its waiters have not gone",
+        arguments: [(asked: 16, isGood: true), (90, false)]
+    )
+    func remembers(_ row: (asked: Int, isGood: Bool)) {
+        var bench = Bench()
+        bench.answer(.throttled, row.asked, from: 1)
+        bench.now = .seconds(row.asked) + .milliseconds(500)
+        #expect(bench.check(2) == .open)
+        if row.isGood { bench.answer(from: 2) }
+        bench.now += .milliseconds(500)
+        bench.answer(.throttled, 2, from: 3)
+        guard case .closed(let gate) = bench.check(4) else {
+            Issue.record("it should be closed")
+            return
+        }
+        #expect(gate.spread == .seconds(8))
+    }
+
+    @Test("That 429s close their resource alone is remembered for a minute after the probe, not after the 429")
+    func narrowMinute() {
+        var bench = Bench()
+        bench.answer(.throttled, 30, from: 1)
+        bench.now = .seconds(29)
+        #expect(bench.check(2, admitsProbe: true) == .probe)
+        bench.answer(from: 2, isProbe: true)
+        bench.now = .seconds(61)
+        #expect(bench.check(2) == .open)
+        bench.now = .seconds(62)
+        bench.answer(.throttled, 30, from: 1)
+        #expect(bench.opens(2) == nil)
     }
 
     @Test("A resource that is closed for longer than anybody waits is probed just as often")

@@ -115,4 +115,42 @@ struct DeadlineTests {
         let client = CallFixtures.client(service(), transport, clock: clock)
         #expect(try await request().schedule(with: client) == "ok")
     }
+
+    @Test("The shortest limit counts for the content, too", arguments: [(5, nil), (nil, 5)] as [(Int?, Int?)])
+    func shortestForContent(_ option: Int?, _ pipeline: Int?) async throws {
+        let reached = CountWatch()
+        let content = EndlessContent(reached: reached)
+        var service = service()
+        service.pipelineConfiguration.callTimeout = pipeline.map { .seconds($0) }
+        let client = CallFixtures.client(service, AnsweringTransport { content.response }, clock: clock)
+        var request = request(.seconds(60))
+        request.options.timeout = option.map { .seconds($0) }
+        let call = Task { [request] in try await request.schedule(with: client) as String }
+        try await reached.wait(for: 2)
+        let error = await outcome(call, after: .seconds(5))
+        #expect(error?.code == .deadlineExceeded)
+        #expect(error?.message.contains("5.0 seconds") == true, "\(error?.message ?? "")")
+    }
+
+    @Test("A header that never comes for a retry is waited for only as long as the call may take")
+    func renewing() async throws {
+        let (asked, late) = (CountWatch(), CountWatch())
+        var service = service()
+        service.retrierFactory = AnyRetrierFactory { _ in
+            CallFixtures.ClosureRetrier(allowsMultipleRetries: false) { _ in .retryNow }
+        }
+        service.makeHeader = {
+            asked.increment()
+            if asked.count > 1 { try await late.wait(for: 1) }
+            return [:]
+        }
+        let transport = ScriptedTransport([.respond(503), .respond(200, body: "late")])
+        let client = CallFixtures.client(service, transport, clock: clock)
+        let call = Task { try await request().schedule(with: client) as String }
+        try await asked.wait(for: 2)
+        let error = await outcome(call, after: .seconds(5))
+        late.increment()
+        #expect(error?.code == .deadlineExceeded)
+        #expect(transport.sent.count == 1)
+    }
 }

@@ -189,4 +189,26 @@ struct LifetimeTests {
         bench.clock.advance(by: .seconds(seconds))
         #expect(try await bench.load(.get(), Self.options(directive)).source == source)
     }
+
+    @Test("Nor does the failure that a reload gets, or the request for a missing part")
+    func negativeToReload() async throws {
+        let bench = CacheBench(
+            ScriptedTransport([
+                .respond(200, ["Cache-Control": "max-age=100"], body: "good"), .respond(503, body: "down"),
+            ]),
+            options: { $0.negativeLifetime = .seconds(10) }
+        )
+        try await bench.load()
+        let response = try await bench.pipeline.send(.get(), options: Self.options(.reload))
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.cacheDecision?.storage == .notStored(.negativeOverStored))
+        #expect(try await bench.load() == .fresh("good"))
+
+        let origin = RangeOrigin()
+        let parts = CacheBench(origin.transport, options: { $0.negativeLifetime = .seconds(10) })
+        try await parts.range("0-49")
+        origin.change { $0.instead = .respond(503, body: "down") }
+        #expect(try await parts.range(nil).status == 503)
+        #expect(try await parts.range("0-49") == .fresh(origin.bytes(0..<50), 206))
+    }
 }

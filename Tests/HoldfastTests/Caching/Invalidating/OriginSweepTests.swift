@@ -167,4 +167,30 @@ struct OriginSweepTests {
         #expect(try await bench.load(.get("http://h.example/y1")).source == .fresh)
         await second.close()
     }
+
+    @Test("A part that completes another one brings its own groups, and the tags of its call")
+    func completed() async throws {
+        let bench = CacheBench(
+            ScriptedTransport { request in
+                if request.httpMethod == "POST" { return .respond(200, ["Cache-Group-Invalidation": "\"new\""]) }
+                let isRest = request.value(forHTTPHeaderField: "If-Range") != nil
+                return .respond(
+                    206,
+                    [
+                        "Cache-Control": "max-age=60", "ETag": "\"a\"",
+                        "Content-Range": isRest ? "bytes 3-5/6" : "bytes 0-2/6",
+                        "Cache-Groups": isRest ? "\"new\"" : "\"x\"",
+                    ],
+                    body: isRest ? "def" : "abc"
+                )
+            }
+        )
+        try await bench.load(.get("http://h.example/a", ["Range": "bytes=0-2"]))
+        var options = CallOptions()
+        options.tags = ["mine"]
+        #expect(try await bench.load(.get("http://h.example/a"), options).body == "abcdef")
+        #expect(try await bench.cache.pin(.tag("mine")) == PinReport(pinned: 1))
+        try await bench.load(.request("POST", "http://h.example/b"))
+        #expect(bench.cache.store.statistics.entryCount == 0)
+    }
 }

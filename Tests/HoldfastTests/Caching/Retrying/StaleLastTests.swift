@@ -230,4 +230,38 @@ struct StaleLastTests {
         #expect(response.attempts.map(\.status?.rawValue) == [503, 503, 503])
         #expect(try await response.body.collect() == ByteChunk(copying: "three".utf8))
     }
+
+    @Test("RFC 5861 §4: a window that ends while the call is retried has ended")
+    func windowEndsMeanwhile() async throws {
+        // Stale for 10 seconds when the call begins, and for 20 when its last attempt has failed.
+        let bench = try await Self.bench(
+            ["Cache-Control": "max-age=10, stale-if-error=15"],
+            [.respond(503, body: "one"), .respond(503, ["Cache-Control": "max-age=60"], body: "two")],
+            retrierFactory: .seeded {
+                $0.maxAttempts = 2
+                $0.waits(.seconds(10))
+            }
+        )
+        #expect(try await bench.load() == .init(status: 503, body: "two", source: .network(attempts: 2)))
+        #expect(try await bench.load() == .fresh("two", 503))
+    }
+
+    @Test("A failure that something stale replaces is not stored because its call accepts what is stale")
+    func replacedFailure() async throws {
+        let bench = try await Self.bench(
+            ["Cache-Control": "max-age=10"],
+            [.respond(503, ["Retry-After": "3600", "Cache-Control": "max-age=60"], body: "no")],
+            clock: ManualClock(),
+            retrierFactory: .seeded(),
+            serveStaleAfter: .milliseconds(300)
+        )
+        var options = CallOptions()
+        options.timeout = .seconds(100)
+        options.acceptance = Acceptance.successful
+        #expect(try await bench.load(.get(), options) == .stale("old"))
+        #expect(bench.cache.statistics.stored == 1)
+        var tolerant = CallOptions()
+        tolerant.cache = .maxStale(.seconds(1_000))
+        #expect(try await bench.load(.get(), tolerant) == .stale("old"))
+    }
 }

@@ -387,4 +387,30 @@ struct AuthorizationRefreshTests {
         while authorization.current.version == 1 { await Task.yield() }
         #expect(try await pipeline.send(.get(TokenServer.url)).read == "Bearer t1")
     }
+
+    @Test("A late credential is used although another refresh has begun, and serves those who wait for that")
+    func lateBesideAnother() async throws {
+        func issued(_ token: String) -> IssuedCredential {
+            IssuedCredential(token, apply: { _, _ in }, expiresAt: { _ in nil }, refresh: { _ in "next" })
+        }
+        var state = RefreshState(issued("t0"), retryPause: .zero)
+        let now = ManualClock().now
+        func perform(_ actions: [RefreshState.Action]) {
+            for case .resume(let waiting, let result) in actions { waiting.resume(with: result) }
+        }
+        let first = state.enroll()
+        _ = try? await withCheckedThrowingContinuation { (continuation: RefreshState.Continuation) in
+            _ = state.join(first, newerThan: 1, continuation: continuation, now: now)
+            perform(state.giveUp(1, for: CancellationError(), now: now))
+        }
+        let second = state.enroll()
+        let served = try? await withCheckedThrowingContinuation { (continuation: RefreshState.Continuation) in
+            _ = state.join(second, newerThan: 1, continuation: continuation, now: now)
+            perform(state.finish(1, result: .success(issued("t1")), now: now))
+            // Ends the wait where the late credential was dropped.
+            perform(state.finish(2, result: .failure(RefreshFailure(cause: CancellationError())), now: now))
+        }
+        #expect(served?.version == 2)
+        #expect(state.current.version == 2)
+    }
 }

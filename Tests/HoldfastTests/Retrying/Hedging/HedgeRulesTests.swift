@@ -22,6 +22,7 @@ struct HedgeRulesTests {
         var declared: Bool?
         var isGateway = false
         var own: RetryRules?
+        var factory: (any RetrierFactory)?
         let isHedged: Bool
     }
 
@@ -64,6 +65,32 @@ struct HedgeRulesTests {
         ),
         Case(description: "a call whose rules do not hedge", own: .default, isHedged: false),
         Case(description: "a call whose rules hedge", own: hedging, isHedged: true),
+        Case(description: "a call that is never retried", factory: NilRetrier.Factory(), isHedged: false),
+        Case(
+            description: "a call whose own factory makes one attempt",
+            factory: BackoffRetrier.factory(strategy: .exponential(.never)),
+            isHedged: false
+        ),
+        Case(
+            description: "a keyed POST whose own factory is a gateway's",
+            method: "POST",
+            fields: key,
+            factory: BackoffRetrier.factory(
+                strategy: .exponential(
+                    {
+                        var rules = hedging
+                        rules.isGateway = true
+                        return rules
+                    }()
+                )
+            ),
+            isHedged: false
+        ),
+        Case(
+            description: "a call whose own factory hedges",
+            factory: BackoffRetrier.factory(strategy: .exponential(hedging)),
+            isHedged: true
+        ),
     ]
 
     private static let key = ["Idempotency-Key": "\"8e03978e\""]
@@ -87,6 +114,7 @@ struct HedgeRulesTests {
         var options = CallOptions()
         options.isIdempotent = each.declared
         options.retryRules = each.own
+        options.retrierFactory = each.factory
         let context = CallContext(clock: clock, options: options)
         let call = Task { [request] in try await hedged.send(request, body: .none, context: context) }
         try await clock.waitForSleeps(each.isHedged ? 2 : 1)

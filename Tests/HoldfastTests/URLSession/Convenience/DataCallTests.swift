@@ -80,4 +80,15 @@ struct DataCallTests {
         }
         #expect(body.length == 3)
     }
+
+    @Test("A redirect status without Location is a success too, even where Foundation passes on no content")
+    func withoutLocation() async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply(302, body: "where") }
+        let pipeline = Pipeline(transport: URLSessionTransport())
+        let (data, response) = try await pipeline.data(from: server.url())
+        #expect((response as? HTTPURLResponse)?.statusCode == 302)
+        #expect(data.isEmpty || data == Data("where".utf8))
+        let (file, _) = try await pipeline.download(from: server.url())
+        try FileManager.default.removeItem(at: file)
+    }
 }

@@ -37,6 +37,14 @@ struct DownloadCallTests {
         #expect((response as? HTTPURLResponse)?.statusCode == 404)
     }
 
+    @Test("A 204 has no content, whatever its Content-Length says (RFC 9112 §6.3)")
+    func noContent() async throws {
+        let server = try LoopbackServer.start { _ in LoopbackReply(204, fields: [("Content-Length", "5")]) }
+        let (file, _) = try await Pipeline(transport: URLSessionTransport()).download(from: server.url())
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try Data(contentsOf: file).isEmpty)
+    }
+
     @Test("8 MiB are written chunk by chunk: each is in the file before the next one is requested")
     func constantMemory() async throws {
         let folder = try Folder()

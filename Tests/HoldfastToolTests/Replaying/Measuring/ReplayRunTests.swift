@@ -127,5 +127,66 @@
             }
             #expect(compared == 10)
         }
+
+        @Test("In a sample, hits and stale copies are shares of the same requests")
+        func sampledExpiry() throws {
+            var trace = RequestTrace()
+            for second in 0..<10 as Range<Int64> {
+                let now = StoreInstant(milliseconds: second * 1_000)
+                trace.append(key: 1, size: 1, at: now, freshUntil: now)
+            }
+            var account = InputStatistics()
+            account.requests = 40
+            let input = InputReader.Input(format: .log, account: account, trace: trace, rate: 0.5, cut: 0)
+            var simulator = HitRateSimulator()
+            simulator.add(.lru, capacity: 10)
+            simulator.replay(trace)
+            let cell = ReplayScale(input).cell(
+                ReplayRun.lru,
+                size: try #require(CacheSize("10")),
+                capacity: 10,
+                result: try #require(simulator.results.first)
+            )
+            #expect(cell.objectHitRatio == 0.5)
+            #expect(abs(cell.expiredRatio - 0.45) < 1e-9)
+        }
+
+        @Test("As many replays run at a time as were asked for, also more than four")
+        func width() async throws {
+            let arrived = CountWatch()
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<6 {
+                    group.addTask {
+                        try await ReplayRun.onThread {
+                            arrived.increment()
+                            let end = ContinuousClock.now + .seconds(60)
+                            while arrived.count < 6, ContinuousClock.now < end {
+                                Thread.sleep(forTimeInterval: 0.01)
+                            }
+                            return arrived.count == 6
+                        }
+                    }
+                }
+                for try await all in group { #expect(all) }
+            }
+        }
+
+        @Test("The rate beside a recorded trace scales its sizes")
+        func recordedRate() async throws {
+            let folder = try TestFolder()
+            var trace = RequestTrace()
+            for key in [1, 2, 1, 2] as [UInt64] { trace.append(key: key, size: 100) }
+            let path = folder.path("made.trace")
+            try trace.write(to: path)
+            _ = try folder.file("made.trace.rate", "0.5\n")
+            let found = try await ReplayOutput([path, "--sizes", "200,400", "--policies", "lru"])
+            #expect(found.count("working-set-bytes") == 400)
+            #expect(found.value("object-hit-ratio", "@200", "lru") == 0)
+            #expect(found.value("object-hit-ratio", "@400", "lru") == 0.5)
+            _ = try folder.file("made.trace.rate", "1e-300\n")
+            #expect(
+                try await ReplayOutput([path, "--sizes", "400", "--policies", "lru"]).count("working-set-bytes") != nil
+            )
+        }
     }
 #endif

@@ -96,5 +96,18 @@
             #expect(throws: (any Error).self) { try PurgeCommand.parse(["-d", directory.path]) }
             #expect(throws: (any Error).self) { try PurgeCommand.parse(["-d", directory.path, "--all", "--stale"]) }
         }
+
+        @Test("Encrypted entries match no filter, which is said; --all removes them")
+        func sealed() async throws {
+            let directory = try CacheDirectory()
+            let store = try await directory.open(seal: MirrorSeal())
+            try await directory.sample(store)
+            await store.close()
+            let told = try await Self.purge(directory, ["--host", "api.example"])
+            #expect(told.output == "removed 0 of 4 entries\n")
+            #expect(told.error == "holdfast: 4 encrypted entries were skipped, because their key is missing\n")
+            #expect(try await Self.purge(directory, ["--all", "--yes"]).error.isEmpty)
+            #expect(try await Self.count(directory) == 0)
+        }
     }
 #endif

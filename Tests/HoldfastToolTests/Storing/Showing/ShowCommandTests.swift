@@ -106,5 +106,20 @@
             #expect(try await stats([]).output.contains("open in    process \(pid)\n"))
             await store.close()
         }
+
+        @Test("A damaged variant does not hide the others")
+        func damagedVariant() async throws {
+            let directory = try await CacheDirectory.closed()
+            let body = Data("{\"a\": \"ä\"}".utf8)
+            for name in FileManager.default.enumerator(atPath: directory.path)?.compactMap({ $0 as? String }) ?? [] {
+                let url = URL(fileURLWithPath: directory.path + "/" + name)
+                guard var bytes = try? Data(contentsOf: url), let place = bytes.range(of: body) else { continue }
+                bytes[place.lowerBound] ^= 4
+                try bytes.write(to: url)
+            }
+            let shown = try await Self.show(directory, ["https://api.example/item"])
+            #expect(shown.output.contains("accept: image/png"))
+            #expect(shown.error.contains("was left out"))
+        }
     }
 #endif
