@@ -36,6 +36,34 @@ struct ExchangeStateTests {
         }
     }
 
+    @Test(
+        "A head that comes with the end has no content; an interim one is none, and one that came before may have",
+        arguments: [(302, true, 302), (103, true, nil), (200, false, 200)] as [(Int, Bool, Int?)]
+    )
+    func lateHead(_ status: Int, isLate: Bool, _ expected: Int?) async throws {
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        let exchange = URLSessionExchange(
+            try await RequestUpload.prepare(URLRequest(url: url), body: .none, memoryLimit: 0),
+            limits: URLSessionTransport.Limits(),
+            idleLimit: nil,
+            now: { SystemClock().now },
+            onInterim: { _ in }
+        )
+        let fields = ["Content-Length": "100"]
+        let head = try #require(HTTPURLResponse(url: url, statusCode: status, httpVersion: nil, headerFields: fields))
+        // Started before anything is received: the task itself is never resumed.
+        let waiting = Task { try await exchange.head { URLSession.shared.dataTask(with: url) } }
+        if !isLate { exchange.received(head) }
+        exchange.receivedEnd(nil, lateHead: isLate ? head : nil)
+        if let expected {
+            #expect(exchange.hasEndedEmpty == (isLate && expected == 302))
+        } else {
+            let error = await #expect(throws: ServiceError.self) { try await waiting.value }
+            #expect(error?.code == .protocolError)
+        }
+        waiting.cancel()
+    }
+
     @Test("An exchange whose spill file could not be read ends its transfer")
     func unreadable() async throws {
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
