@@ -139,7 +139,7 @@ let package = Package(
                 ),
             ]
         ),
-        // What the programs share: console, command line, tables, progress line, random numbers, Control-C.
+        // What the programs share: console, command line, tables, progress line, Control-C.
         .target(name: "HoldfastCommand"),
         .executableTarget(
             name: "WeatherExample",
@@ -197,11 +197,6 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Tool"])),
             ]
         ),
-        .target(name: "CPathCosts"),
-        .executableTarget(
-            name: "PathCosts",
-            dependencies: ["CPathCosts", "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage"]
-        ),
         .executableTarget(
             name: "Quickstart",
             dependencies: ["HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastServices", "HoldfastStorage"]
@@ -213,7 +208,7 @@ let package = Package(
         .target(
             name: "HoldfastTestKit",
             dependencies: [
-                "HoldfastCommand", "HoldfastTesting",
+                "HoldfastCommand", "Holdfast", "HoldfastStorage", "HoldfastTesting",
                 .product(
                     name: "NIOSSL",
                     package: "swift-nio-ssl",
@@ -227,6 +222,13 @@ let package = Package(
             name: "WeatherService",
             dependencies: ["HoldfastTesting"],
             path: "Tests/WeatherService"
+        ),
+        // The key paths, of whose costs `.ci/path-costs` keeps a record.
+        .target(name: "CPathCosts", path: "Tests/CPathCosts"),
+        .executableTarget(
+            name: "PathCosts",
+            dependencies: ["CPathCosts", "Holdfast", "HoldfastSemantics", "HoldfastStorage"],
+            path: "Tests/PathCosts"
         ),
         .executableTarget(
             name: "TransferChild",
@@ -247,7 +249,9 @@ let package = Package(
         ),
         .testTarget(
             name: "HoldfastStorageTests",
-            dependencies: ["HoldfastStorage", "HoldfastSimulation", "HoldfastTesting", "HoldfastTestKit"]
+            dependencies: [
+                "HoldfastStorage", "HoldfastSemantics", "HoldfastSimulation", "HoldfastTesting", "HoldfastTestKit",
+            ]
         ),
         .testTarget(
             name: "HoldfastTests",
@@ -392,7 +396,7 @@ let package = Package(
         .testTarget(name: "ConsumerTests", dependencies: ["HoldfastTestKit"]),
         .testTarget(
             name: "QuickstartTests",
-            dependencies: ["Quickstart", "HoldfastCommand", "HoldfastTesting", "HoldfastTestKit"]
+            dependencies: ["Quickstart", "HoldfastCommand", "HoldfastSemantics", "HoldfastTesting", "HoldfastTestKit"]
         ),
         .testTarget(
             name: "ConformanceTests",

@@ -164,24 +164,7 @@
         private static let hexDigits = Array("0123456789ABCDEF".utf8)
         private static let marks = Set("-._~!$&'()*+,;=:@/?%".utf8)
 
-        private var isPathCharacter: Bool {
-            switch self {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            default: UInt8.marks.contains(self)
-            }
-        }
-
-        /// A character of a scheme (RFC 3986 §3.1).
-        fileprivate var isSchemeCharacter: Bool {
-            switch self {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
-                true
-            default: false
-            }
-        }
+        private var isPathCharacter: Bool { isLetter || isDigit || UInt8.marks.contains(self) }
     }
 
     /// A URL split into its parts, each spelled as in the URL: nothing is decoded or encoded.

@@ -44,9 +44,9 @@
             do {
                 let response = try await ServiceContext.withValue(inner) { try await proceed() }
                 if !span.isRecording { return response }
-                span.attributes["holdfast.source"] = Labels.source(response.source)
+                span.attributes["holdfast.source"] = response.source.word
                 if let decision = response.cacheDecision {
-                    span.attributes["holdfast.cache.outcome"] = Labels.outcome(decision.outcome)
+                    span.attributes["holdfast.cache.outcome"] = decision.outcome.word
                     span.attributes["holdfast.cache.reason"] = decision.reason.code
                 }
                 describe(response, on: span)

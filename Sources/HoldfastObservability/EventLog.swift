@@ -86,9 +86,9 @@
             }
             put("operation", value: event.operationName.map { cleaner.clean($0, of: nil) })
             put("status", value: event.status.map { String($0.rawValue) })
-            put("source", value: event.source.map { Labels.source($0) })
+            put("source", value: event.source?.word)
             if let decision = event.cacheDecision {
-                put("cache.outcome", value: Labels.outcome(decision.outcome))
+                put("cache.outcome", value: decision.outcome.word)
                 put("cache.reason", value: decision.reason.description)
                 put("cache.age", value: decision.age.map { String($0) })
             }

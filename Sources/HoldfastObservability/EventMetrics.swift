@@ -48,7 +48,7 @@
                 add(
                     "holdfast.cache.decisions",
                     labels: ["outcome", "reason"],
-                    values: [Labels.outcome(decision.outcome), code(decision.reason.code)]
+                    values: [decision.outcome.word, code(decision.reason.code)]
                 )
             case .responseStored: add("holdfast.cache.stored", labels: [], values: [])
             case .responseNotStored:
@@ -61,7 +61,7 @@
         }
 
         private func callEnded(_ event: ServiceEvent) {
-            let source = Labels.source(event.source)
+            let source = event.source?.word ?? Labels.none
             let operation = operations.label(event.operationName)
             add(
                 "holdfast.calls",

@@ -30,31 +30,6 @@
 
         static func statusText(_ status: StatusCode?) -> String { status.map { String(Labels.status($0)) } ?? none }
 
-        static func source(_ source: ResponseSource?) -> String {
-            switch source {
-            case .network: "network"
-            case .fresh: "fresh"
-            case .stale: "stale"
-            case .revalidated: "revalidated"
-            case .collapsed: "collapsed"
-            case .inProcess: "in-process"
-            case .synthesized: "synthesized"
-            case nil: none
-            }
-        }
-
-        static func outcome(_ outcome: CacheDecision.Outcome) -> String {
-            switch outcome {
-            case .hit: "hit"
-            case .stale: "stale"
-            case .revalidated: "revalidated"
-            case .collapsed: "collapsed"
-            case .miss: "miss"
-            case .bypass: "bypass"
-            case .unsatisfiable: "unsatisfiable"
-            }
-        }
-
         static func retryClass(_ retryClass: RetryClass?) -> String {
             switch retryClass {
             case .unprocessed: "unprocessed"

@@ -262,4 +262,7 @@ extension StoreError {
             self.init(.io, message, cause: error)
         }
     }
+
+    /// Whether the device cannot read a place any more, which says nothing about others.
+    var isOfDamagedPlace: Bool { (cause as? FileSystemError)?.errno == SystemNumber.damaged }
 }

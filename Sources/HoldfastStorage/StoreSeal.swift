@@ -44,7 +44,8 @@ public protocol StoreSeal: Sendable {
 /// The parts that a store passes to a ``StoreSeal``, and the context that binds the bytes to their place.
 ///
 /// No two parts have the same context, so bytes that were moved do not open: a body under another entry's head, a chunk in place of
-/// another one, or a body that was cut off at the end of a chunk. A record that reclaiming copies keeps its context.
+/// another one, a body that was cut off at the end of a chunk, or, by ``StoreFormat/binding(_:)``, a part of another store. A
+/// record that reclaiming copies keeps its context.
 ///
 /// An entry that gets a new order number (by freshening or pinning) is opened and sealed again, so it moves to the current key. A
 /// blob stays as it is under its entry's newer records: its chunks are bound to the blob's own number, and their key's number is
@@ -70,5 +71,29 @@ enum SealedPart {
     /// One byte for the kind, then the numbers, little-endian and of fixed length.
     private static func frame(_ kind: UInt8, numbers: UInt64...) -> [UInt8] {
         [kind] + numbers.flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
+    }
+}
+
+extension StoreFormat {
+    /// The seal, bound to this store: what another store sealed with the same key does not open.
+    func binding(_ seal: (any StoreSeal)?) -> (any StoreSeal)? {
+        seal.map { BoundSeal(seal: $0, suffix: (0..<8).map { UInt8(truncatingIfNeeded: hashSeed >> (8 * $0)) }) }
+    }
+}
+
+/// A seal that adds the same bytes to each context.
+private struct BoundSeal: StoreSeal {
+    let seal: any StoreSeal
+    let suffix: [UInt8]
+
+    var keyID: UInt32 { seal.keyID }
+    var overhead: Int { seal.overhead }
+
+    func seal(_ bytes: ByteChunk, context: [UInt8]) throws(StoreError) -> [UInt8] {
+        try seal.seal(bytes, context: context + suffix)
+    }
+
+    func open(_ bytes: ByteChunk, keyID: UInt32, context: [UInt8]) throws(StoreError) -> [UInt8] {
+        try seal.open(bytes, keyID: keyID, context: context + suffix)
     }
 }

@@ -24,13 +24,13 @@ private import Synchronization
 ///     (0.05, .fail(progress: .bodySent)), (0.05, .status(503)), (0.01, .truncate(after: 1000)),
 /// ]))
 /// ```
-public final class FaultInjectingTransport: Transport {
+public final class FaultInjectingTransport: WrappingTransport {
     private struct Numbers {
         var seen = 0
         var befallen: [Int] = []
     }
 
-    private let transport: any Transport
+    package let transport: any Transport
     private let plan: FaultPlan
     private let isExposed: @Sendable (URLRequest) -> Bool
     private let numbers = Mutex(Numbers())
@@ -57,21 +57,11 @@ public final class FaultInjectingTransport: Transport {
     /// The numbers of the exchanges that got a fault, in order.
     package var befallen: [Int] { numbers.withLock { $0.befallen } }
 
-    public var enforcesDeadline: Bool { transport.enforcesDeadline }
-
-    public func implicitFields(for request: URLRequest) -> HeaderFields {
-        transport.implicitFields(for: request)
-    }
-
-    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
-        transport.implicitFields(for: request, context: context)
-    }
-
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         guard let fault = nextFault(for: request) else {
             return try await transport.send(request, body: body, context: context)
         }
-        try await wait(fault.wait, context: context)
+        try await context.hold(fault.wait)
         switch fault.kind {
         case .none:
             return try await transport.send(request, body: body, context: context)
@@ -82,7 +72,7 @@ public final class FaultInjectingTransport: Transport {
             }
             throw error
         case .silence:
-            try await wait(.seconds(1 << 40), context: context)
+            try await context.hold(.seconds(1 << 40))
             throw CancellationError()
         case .response(let status, let fields):
             return Response(status: status, fields: fields, url: request.url)
@@ -101,16 +91,6 @@ public final class FaultInjectingTransport: Transport {
             if fault != nil { numbers.befallen.append(numbers.seen) }
             return fault
         }
-    }
-
-    private func wait(_ length: Duration, context: CallContext) async throws {
-        guard length > .zero else { return }
-        let end = context.clock.now.advanced(by: length)
-        guard let deadline = context.attemptDeadline, deadline < end else {
-            return try await context.clock.sleep(until: end)
-        }
-        try await context.clock.sleep(until: deadline)
-        throw context.attemptTimeout(progress: .bodySent)
     }
 }
 

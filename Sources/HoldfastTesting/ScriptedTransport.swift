@@ -179,26 +179,29 @@ public final class ScriptedTransport: Transport {
             )
         }
         for head in step.interim { context.report(interim: head) }
-        try await wait(step.delay, context: context)
+        try await context.hold(step.delay)
         switch step.outcome {
         case .response(let make):
             return make()
         case .failure(let error):
             throw error
         case .silence:
-            try await wait(.seconds(1 << 40), context: context)
+            try await context.hold(.seconds(1 << 40))
             throw CancellationError()
         }
     }
+}
 
-    private func wait(_ delay: Duration, context: CallContext) async throws {
-        guard delay > .zero else { return }
-        let end = context.clock.now.advanced(by: delay)
-        guard let deadline = context.attemptDeadline, deadline < end else {
-            return try await context.clock.sleep(until: end)
-        }
-        try await context.clock.sleep(until: deadline)
-        throw context.attemptTimeout(progress: .bodySent)
+extension CallContext {
+    /// Waits on the call's clock.
+    ///
+    /// - Throws: the timeout of the attempt, at its deadline.
+    func hold(_ length: Duration) async throws {
+        guard length > .zero else { return }
+        let end = clock.now.advanced(by: length)
+        guard let attemptDeadline, attemptDeadline < end else { return try await clock.sleep(until: end) }
+        try await clock.sleep(until: attemptDeadline)
+        throw attemptTimeout(progress: .bodySent)
     }
 }
 

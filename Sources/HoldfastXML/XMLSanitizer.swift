@@ -104,6 +104,8 @@
                 return ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"][name]
             }
             let digits = name.dropFirst()
+            // A number in Swift may have a sign, one in XML may not.
+            guard !digits.contains("+") else { return nil }
             let code = digits.hasPrefix("x") ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
             guard let code, code >= 0x20 || [0x09, 0x0A, 0x0D].contains(code), code != 0xFFFE, code != 0xFFFF else {
                 return nil

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 internal import Foundation
-internal import HoldfastCommand
+internal import HoldfastSemantics
 
 /// The languages of the calls; the raw value is the language tag.
 enum Language: String, CaseIterable, Sendable {
@@ -35,7 +35,7 @@ struct Load: Sendable {
     ///   - beginsWithEach: whether the load begins with one call for each resource, in order.
     init(count: Int, resources: Int, seed: UInt64, beginsWithEach: Bool = false) {
         let distribution = Zipf(count: resources)
-        var generator = SplitMix(seed: seed)
+        var generator = SplitMix64(seed: seed)
         var known = Set<Int>()
         calls = (0..<max(0, count)).map { number in
             let drawn = distribution.rank(using: &generator)
@@ -72,7 +72,7 @@ struct Zipf: Sendable {
     }
 
     /// Draws a rank; costs O(log count).
-    func rank(using generator: inout SplitMix) -> Int {
+    func rank(using generator: inout SplitMix64) -> Int {
         let point = generator.nextShare() * (cumulative.last ?? 0)
         var low = 0
         var high = cumulative.count - 1

@@ -3,7 +3,6 @@
 
 internal import Foundation
 internal import Holdfast
-internal import HoldfastCommand
 internal import HoldfastSemantics
 internal import HoldfastServices
 internal import HoldfastStorage
@@ -179,7 +178,7 @@ struct Resource: Sendable, Hashable {
         var dealt: [ResourceKind: Double] = [:]
         var soFar = 0.0
         return (0..<max(1, count)).map { number in
-            var generator = SplitMix(seed: SplitMix.hash(seed, UInt64(number)))
+            var generator = SplitMix64(seed: SplitMix64.hash(seed, UInt64(number)))
             let share = popularity.share(of: number)
             soFar += share
             var kind = ResourceKind.keepable
@@ -216,7 +215,7 @@ struct BodySource: Sendable {
 
     /// Creates the bodies for a seed; takes about half a MiB.
     init(seed: UInt64) {
-        var generator = SplitMix(seed: seed)
+        var generator = SplitMix64(seed: seed)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(BodySource.places + Resource.sizes.upperBound + 8)
         while bytes.count < BodySource.places + Resource.sizes.upperBound {
@@ -230,7 +229,7 @@ struct BodySource: Sendable {
     /// The body of a resource; only a varying one has a different body in each language.
     func body(of resource: Resource, in language: Language) -> ByteChunk {
         let variant = Language.allCases.firstIndex(of: language) ?? 0
-        let place = SplitMix.hash(seed, UInt64(truncatingIfNeeded: resource.number), UInt64(variant))
+        let place = SplitMix64.hash(seed, UInt64(truncatingIfNeeded: resource.number), UInt64(variant))
         let start = Int(place % UInt64(BodySource.places))
         return noise[start..<(start + resource.size)]
     }
@@ -255,8 +254,8 @@ enum Mishap: Sendable, Hashable {
     ///   - seed: the seed of the random choices.
     static func of(send: Int, resource: Int, share: Double, seed: UInt64) -> Mishap? {
         let parts = [seed, UInt64(truncatingIfNeeded: resource), UInt64(truncatingIfNeeded: send)]
-        guard SplitMix.share(SplitMix.hash(parts[0], parts[1], parts[2], 1)) < share else { return nil }
-        let kind = SplitMix.hash(parts[0], parts[1], parts[2], 2)
+        guard SplitMix64.share(SplitMix64.hash(parts[0], parts[1], parts[2], 1)) < share else { return nil }
+        let kind = SplitMix64.hash(parts[0], parts[1], parts[2], 2)
         switch kind % 3 {
         case 0: return .unavailable(retryAfter: nil)
         case 1: return .unavailable(retryAfter: (kind >> 32) % 8 == 0 ? 1 : 0)
@@ -266,7 +265,7 @@ enum Mishap: Sendable, Hashable {
 
     /// How long the origin takes for a request, in microseconds: 1,000 to 3,000, chosen the same way.
     static func microsecondsOfThought(send: Int, resource: Int, seed: UInt64) -> Int {
-        let number = SplitMix.hash(
+        let number = SplitMix64.hash(
             seed,
             UInt64(truncatingIfNeeded: resource),
             UInt64(truncatingIfNeeded: send),

@@ -152,7 +152,7 @@ struct NetworkTarget: Target {
 }
 
 /// Counts the traffic of another transport, for servers that cannot report it.
-final class CountingTransport: Transport {
+final class CountingTransport: WrappingTransport {
     /// The numbers, shared with bodies that outlive their call.
     final class Counter: Sendable {
         private let traffic = Mutex(Traffic())
@@ -166,56 +166,30 @@ final class CountingTransport: Transport {
         }
     }
 
-    private let next: any Transport
+    let transport: any Transport
     private let counter = Counter()
 
-    /// Creates a counter around `next`.
-    init(_ next: any Transport) {
-        self.next = next
+    /// Creates a counter around `transport`.
+    init(_ transport: any Transport) {
+        self.transport = transport
     }
 
     /// What was counted so far; body bytes count as they are read.
     var traffic: Traffic { counter.value }
 
-    var enforcesDeadline: Bool { next.enforcesDeadline }
-
-    func implicitFields(for request: URLRequest) -> HeaderFields {
-        next.implicitFields(for: request)
-    }
-
-    func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
-        next.implicitFields(for: request, context: context)
-    }
-
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         counter.count { $0.sends += 1 }
-        var response = try await next.send(request, body: body, context: context)
+        var response = try await transport.send(request, body: body, context: context)
         if response.status == .notModified { counter.count { $0.notModified += 1 } }
         if let source = response.body.source {
-            response.body = ResponseBody(CountedSource(source, counter: counter), length: response.body.length)
+            let watched = WatchedBody(
+                source,
+                received: { [counter] chunk in counter.count { $0.bodyBytes += chunk.count } }
+            )
+            response.body = ResponseBody(watched, length: response.body.length)
         } else {
             counter.count { $0.bodyBytes += response.body.length ?? 0 }
         }
         return response
-    }
-
-    private struct CountedSource: ByteSource {
-        private let next: any ByteSource
-        private let counter: Counter
-
-        init(_ next: any ByteSource, counter: Counter) {
-            self.next = next
-            self.counter = counter
-        }
-
-        func next() async throws -> ByteChunk? {
-            let chunk = try await next.next()
-            if let chunk { counter.count { $0.bodyBytes += chunk.count } }
-            return chunk
-        }
-
-        func cancel() {
-            next.cancel()
-        }
     }
 }

@@ -24,7 +24,7 @@ struct ImportTableTests {
         ],
         "HoldfastSimulation": [
             "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Foundation", "FoundationNetworking", "Synchronization",
-            // Traces are files.
+            // Plots have logarithmic axes.
             "Glibc", "Darwin", "Musl",
         ],
         "HoldfastAsyncHTTPClient": [
@@ -69,12 +69,6 @@ struct ImportTableTests {
             "Foundation", "FoundationNetworking", "Synchronization", "Dispatch", "Glibc", "Darwin", "Musl",
             "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "HTTPTypes",
         ],
-        "PathCosts": [
-            "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "Dispatch", "Foundation",
-            "FoundationNetworking",
-            "Synchronization",
-            "CPathCosts",
-        ],
         "Quickstart": [
             "HoldfastCommand", "Holdfast", "HoldfastSemantics", "HoldfastStorage", "HoldfastServices", "Foundation",
             "FoundationNetworking",
@@ -83,7 +77,7 @@ struct ImportTableTests {
     ]
 
     /// Folders of C, which hold no Swift.
-    static let systemLibraries: Set<String> = ["CHiredis", "CPathCosts"]
+    static let systemLibraries: Set<String> = ["CHiredis"]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()

@@ -198,5 +198,12 @@
                 _ = try? XMLBed.decoded(Data(damaged))
             }
         }
+
+        @Test("A reference to a character has no sign", arguments: ["&#+116;", "&#x+74;"])
+        func signedReferences(_ reference: String) {
+            #expect(throws: DecodingError.self) {
+                try XMLBed.decoded("<n><id>1</id><text>\(reference)</text><tags>a</tags></n>")
+            }
+        }
     }
 #endif

@@ -67,14 +67,16 @@ final class FetchRequest: Sendable {
     var staleCandidate: CacheCandidate? { reuse.selected.map { candidates[$0] } }
     var staleAllowance: StaleAllowance { reuse.staleAllowance }
 
-    /// When it may be served stale by a later time: a window may have ended since the decision.
-    func staleAllowance(now: Timestamp, options: CacheOptions) -> StaleAllowance {
-        staleCandidate?.stored.staleAllowance(
+    /// Whether it may be served stale for this reason now: a window may have ended since the decision.
+    func allowsStale(_ reason: CacheReason, now: Timestamp, options: CacheOptions) -> Bool {
+        guard let stored = staleCandidate?.stored else { return false }
+        let current = stored.staleAllowance(
             for: lookup.cacheControl,
             directive: lookup.directive,
             now: now,
             options: options
-        ) ?? .none
+        )
+        return [staleAllowance, current].allSatisfy { reason == .staleIfError ? $0.onError : $0.whenDisconnected }
     }
 
     /// What was stored under the key at that time.

@@ -185,9 +185,23 @@ final class CacheWriter: Sendable {
 
     // MARK: Invalidation
 
-    /// Removes what is stored under keys; the caller has notified ``invalidations`` before.
-    func invalidate(_ keys: [CacheKey]) async throws(StoreError) {
-        for key in keys { try await store.invalidate(StoreKey(key.framed)) }
+    /// Removes what is stored under keys and what selections match, whichever of them fails; the caller has notified
+    /// ``invalidations`` before.
+    func invalidate(
+        _ keys: [CacheKey],
+        and selections: [PurgeSelection] = [],
+        now: Timestamp
+    ) async throws(StoreError) {
+        var failure: StoreError?
+        for key in keys {
+            do throws(StoreError) { try await store.invalidate(StoreKey(key.framed)) } catch {
+                failure = failure ?? error
+            }
+        }
+        for selection in selections {
+            do throws(StoreError) { try await purge(selection, now: now) } catch { failure = failure ?? error }
+        }
+        if let failure { throw failure }
     }
 
     /// Removes what a selection matches; the caller has notified ``invalidations`` before.

@@ -162,6 +162,8 @@ extension CachingHook {
             return .written(freshened)
         } catch {
             storeFailed(error, context: context)
+            // What the update says cannot be kept, so the response must not be used by its former fields.
+            if error.code != .readOnly { await remove(entry, context: context) }
             return .refused
         }
     }
@@ -359,7 +361,7 @@ extension CachingHook {
         if others.count >= CachingHook.mostEquivalents {
             // The new response answers all of them, and a lookup must not have to try many.
             do throws(StoreError) {
-                try await cache.writer.invalidate(others + [query])
+                try await cache.writer.invalidate(others + [query], now: context.clock.timestamp)
             } catch {
                 storeFailed(error, context: context)
             }

@@ -204,9 +204,17 @@ private struct FreshQuestion: ~Copyable {
             if selected != nil { return nil }
             selected = index
         }
-        // Variants with the same names have different values, so that a request has those of one at most.
-        guard let selected else { return nil }
-        func names(_ entry: StoredEntry) -> [String]? { NominatedFields(framed: entry.variant.bytes)?.names }
+        guard let selected, entries.count > 1 else { return selected }
+        // Responses that nominate the same names have different values, so that a request has those of one at most. The names are
+        // the response's own: an update may have brought another Vary than the one that the entry was filed under.
+        func names(_ entry: StoredEntry) -> [String]? {
+            let metadata = entry.description.metadata
+            guard let head = EntryHead(metadata) else { return nil }
+            guard head.layout.isNominating else { return [] }
+            return metadata.withUnsafeBytes { bytes in
+                head.written(in: bytes).flatMap { NominatedFields.names(written: $0) }
+            }
+        }
         let known = names(entries[selected])
         return known != nil && entries.allSatisfy { names($0) == known } ? selected : nil
     }

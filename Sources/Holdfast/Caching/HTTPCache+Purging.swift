@@ -33,21 +33,22 @@ extension HTTPCache {
         defer { writer.invalidations.end(scope) }
         storedElsewhere.forgetAll()
         if case .tag(let tag) = selection.form { return try await writer.purge(.tag(tag), now: now) }
-        let isSelected = predicate(of: selection, now: now)
         var count: Int?
         var failure: StoreError?
         do throws(StoreError) {
-            count = try await writer.purge(
-                .matching { isSelected($0) && !SearchVarianceKeys.isOne($0.key.bytes) },
-                now: now
-            )
+            count = try await writer.purge(.matching(responses(of: selection, now: now)), now: now)
         } catch {
             failure = error
         }
         switch selection.form {
-        case .all, .principal, .credentials, .path, .prefix:
+        case .all:
+            // Also what no predicate is shown: entries whose key is not known now would be back with it.
+            do throws(StoreError) { try await writer.purge(.all, now: now) } catch { failure = failure ?? error }
+        case .principal, .credentials, .path, .prefix:
             // Entries that lead to equivalent queries are not responses and not counted, but they contain URIs and are removed too.
-            do throws(StoreError) { try await writer.purge(.matching(isSelected), now: now) } catch {
+            do throws(StoreError) {
+                try await writer.purge(.matching(predicate(of: selection, now: now)), now: now)
+            } catch {
                 failure = failure ?? error
             }
         case .uri, .tag, .olderThan, .matching: break
@@ -75,7 +76,7 @@ extension HTTPCache {
     ) async throws(StoreError) -> Int {
         guard let scope = scope(of: selection) else { return 0 }
         writer.invalidations.note(scope)
-        let isSelected = predicate(of: selection, now: now)
+        let isSelected = responses(of: selection, now: now)
         var count = 0
         var failure: StoreError?
         let selected: [StoredEntry]
@@ -83,10 +84,7 @@ extension HTTPCache {
             selected = try await entries(of: selection, endingWrites: true, now: now)
         } catch {
             // A store that makes up later for what it could not do makes up for this.
-            _ = try? await writer.purge(
-                .matching { isSelected($0) && !SearchVarianceKeys.isOne($0.key.bytes) },
-                now: now
-            )
+            _ = try? await writer.purge(.matching(isSelected), now: now)
             throw error
         }
         for entry in selected {
@@ -118,9 +116,9 @@ extension HTTPCache {
         now: Timestamp
     ) async throws(StoreError) -> [StoredEntry] {
         let found = FoundEntries()
-        let isSelected = predicate(of: selection, now: now)
+        let isSelected = responses(of: selection, now: now)
         let look = PurgeSelection.matching { entry in
-            guard isSelected(entry), !SearchVarianceKeys.isOne(entry.key.bytes) else { return false }
+            guard isSelected(entry) else { return false }
             if entry.version == .beingWritten { return endingWrites }
             found.add(entry)
             return false
@@ -177,8 +175,8 @@ private final class FoundEntries: Sendable {
 
 /// A selection of stored responses, for an ``HTTPCache`` to remove, mark, pin or unpin.
 ///
-/// A selection covers all partitions and all variants, except for those that name one principal. Every form looks at each entry
-/// of the store once.
+/// A selection covers all partitions and all variants, except for those that name one principal. Every form but ``tag(_:)`` looks
+/// at each entry of the store, once or twice.
 public struct CacheSelection: Sendable {
     enum Form: Sendable {
         case all
@@ -280,18 +278,24 @@ struct TargetPrefix: Sendable {
     private let text: String
     private let isPath: Bool
 
-    init(_ text: String) {
+    init(_ beginning: String) {
+        // A fragment is no part of a stored URL.
+        let text = beginning.prefix { $0 != "#" }
         isPath = text.hasPrefix("/")
         let origin = "http://a.example"
-        guard let target = try? TargetURI(mapping: isPath ? origin + text : text) else {
-            // Cut within an escape, or not a URL: a canonical form begins with it unchanged, or not at all.
-            self.text = text
+        let namesPath = isPath || text.drop { $0 != ":" }.dropFirst(3).contains { $0 == "/" || $0 == "?" }
+        // An escape may be cut off, and more may follow "." or "..": neither is read as if the URL ended there.
+        let cut = text.suffix(2).lastIndex(of: "%").map { text[$0...] } ?? ""
+        let whole = (isPath ? origin : "") + text.dropLast(cut.count) + (namesPath ? "x" : "")
+        guard let target = try? TargetURI(mapping: whole) else {
+            // Not the beginning of a URL: a canonical form begins with it unchanged, or not at all.
+            self.text = String(text)
             return
         }
         var canonical = target.canonical
-        let namesPath = text.drop { $0 != ":" }.dropFirst(3).contains { $0 == "/" || $0 == "?" }
-        // Removes the slash of an empty path, which was not written.
-        if !isPath, !namesPath, canonical.hasSuffix("/") { canonical.removeLast() }
+        // Removes the mark, or the slash of an empty path, which was not written.
+        if namesPath || canonical.hasSuffix("/") { canonical.removeLast() }
+        canonical += cut.uppercased()
         self.text = isPath ? String(canonical.dropFirst(origin.count)) : canonical
     }
 
@@ -303,6 +307,12 @@ struct TargetPrefix: Sendable {
 }
 
 extension HTTPCache {
+    /// The selection as a predicate for stored responses only, not for entries that lead to equivalent queries.
+    private func responses(of selection: CacheSelection, now: Timestamp) -> @Sendable (StoredEntry) -> Bool {
+        let isSelected = predicate(of: selection, now: now)
+        return { isSelected($0) && !SearchVarianceKeys.isOne($0.key.bytes) }
+    }
+
     /// The selection as a predicate for one entry.
     func predicate(of selection: CacheSelection, now: Timestamp) -> @Sendable (StoredEntry) -> Bool {
         switch selection.form {

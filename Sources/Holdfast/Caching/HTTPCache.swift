@@ -262,7 +262,7 @@ extension HTTPCache {
     ///   - memory: the most bytes to hold in memory; 32 MiB by default.
     ///   - capacity: the most bytes on disk; 256 MiB by default.
     ///   - entryLimit: the most bytes of one response, larger ones are not stored; nil, the default: a quarter of `capacity`.
-    ///     In memory, one response takes at most a quarter of `memory`.
+    ///     In memory, one response takes at most the share of `memory` that `rule` allows.
     ///   - seal: encrypts what is written to the disk, not what is in memory; nil by default.
     ///   - rule: which responses are copied into memory, and when; at the second hit by default.
     ///   - options: how the rules are applied; private mode by default.

@@ -629,9 +629,10 @@ extension CachingHook {
             response.body.discard()
             return nil
         }
-        let delivered: @Sendable (Int) -> Void = { [metrics = lookup.metrics] in metrics.count($0, bodySource: .network)
-        }
-        let counted = CountedBody(response.body.anySource, delivered: delivered)
+        let counted = WatchedBody(
+            response.body.anySource,
+            received: { [metrics = lookup.metrics] in metrics.count($0.count, bodySource: .network) }
+        )
         return ExactBody(counted, count: Int(clamping: missing.upperBound - missing.lowerBound))
     }
 }

@@ -340,13 +340,16 @@ extension CachingHook {
             context.transaction?.fillLease?.awaitVerdict()
             await verdict.whenDecided { [self] accepted in
                 if accepted {
-                    _ = await commit(
-                        writer,
-                        description: description,
-                        admitted: entry,
-                        received: received,
-                        context: context
-                    )
+                    // In a task of its own: a caller that is cancelled now has accepted the response, and others wait for it.
+                    await context.background.start { [self] in
+                        _ = await commit(
+                            writer,
+                            description: description,
+                            admitted: entry,
+                            received: received,
+                            context: context
+                        )
+                    }.value
                 } else {
                     // The writer is left alone, since calls that joined may still follow it; once released, it abandons itself.
                     context.tell(notStored: .notAccepted, metrics: received.lookup.metrics, hadBegun: true)
@@ -523,11 +526,8 @@ struct ReceivedExchange: Sendable {
             || lookup.matching.contains { $0.stored.head.status.rawValue < 400 }
         if response.status.isOriginError {
             // For this caller, or for any other.
-            let fetchRequest = context.transaction?.fetchRequest
             let isForCaller =
-                fetchRequest.map {
-                    $0.staleAllowance.onError && $0.staleAllowance(now: now, options: cache.options).onError
-                } ?? false
+                context.transaction?.fetchRequest?.allowsStale(.staleIfError, now: now, options: cache.options) ?? false
             exchange.hasStoredForErrors =
                 isForCaller
                 || lookup.matching.contains { $0.stored.mayReplaceError(now: now, options: cache.options) }

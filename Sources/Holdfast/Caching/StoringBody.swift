@@ -162,30 +162,3 @@ final class StoringBody: ByteSource {
         writer.abandon()
     }
 }
-
-/// Counts the bytes of a body that lie in an interval.
-final class CountedBody: ByteSource {
-    private let upstream: any ByteSource
-    private let interval: Range<Int>
-    private let delivered: @Sendable (Int) -> Void
-    private let position = Atomic(0)
-
-    init(
-        _ upstream: any ByteSource,
-        interval: Range<Int> = 0..<Int.max,
-        delivered: @escaping @Sendable (Int) -> Void
-    ) {
-        self.upstream = upstream
-        self.interval = interval
-        self.delivered = delivered
-    }
-
-    func next() async throws -> ByteChunk? {
-        guard let chunk = try await upstream.next() else { return nil }
-        let start = position.add(chunk.count, ordering: .relaxed).oldValue
-        delivered((start..<start + chunk.count).clamped(to: interval).count)
-        return chunk
-    }
-
-    func cancel() { upstream.cancel() }
-}

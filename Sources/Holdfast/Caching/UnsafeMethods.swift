@@ -57,11 +57,9 @@ extension CachingHook {
                 cache.writer.invalidations.note(.target(other.target))
                 counted.append(other.target)
             }
+            let selections = ([target] + equivalent.map(\.target)).flatMap { self.selections(of: $0, partition: partition) }
             do throws(StoreError) {
-                try await cache.writer.invalidate([key] + equivalent)
-                for target in [target] + equivalent.map(\.target) {
-                    try await invalidateAll(target, partition: partition, context: context)
-                }
+                try await cache.writer.invalidate([key] + equivalent, and: selections, now: context.clock.timestamp)
             } catch {
                 storeFailed(error, context: context)
             }
@@ -69,28 +67,23 @@ extension CachingHook {
         return counted
     }
 
-    /// Removes what is stored for a target under keys with more parts: content, or the values of key fields.
-    private func invalidateAll(
-        _ target: TargetURI,
-        partition: String,
-        context: CallContext
-    ) async throws(StoreError) {
+    /// Selects what is stored for a target under keys with more parts: content, or the values of key fields.
+    private func selections(of target: TargetURI, partition: String) -> [PurgeSelection] {
         func prefix(_ method: RequestMethod) -> [UInt8] {
             CacheKey.prefix(partition: partition, methodGroup: method, target: target)
         }
-        let now = context.clock.timestamp
+        var selections: [PurgeSelection] = []
         if !cache.options.keyFields(for: target).isEmpty {
             let prefix = prefix(.get)
-            let isSelected: @Sendable (StoredEntry) -> Bool = {
-                // Entries that lead to equivalent queries are not responses, and also lead to those of other queries.
-                $0.key.bytes.starts(with: prefix) && !SearchVarianceKeys.isOne($0.key.bytes)
-            }
-            try await cache.writer.purge(.matching(isSelected), now: now)
+            // Entries that lead to equivalent queries are not responses, and also lead to those of other queries.
+            selections.append(
+                .matching { $0.key.bytes.starts(with: prefix) && !SearchVarianceKeys.isOne($0.key.bytes) }
+            )
         }
-        guard cache.writer.mayHoldContentKeys else { return }
-        for method: RequestMethod in [.query, .post] {
-            try await cache.writer.purge(.keyPrefix(prefix(method)), now: now)
+        if cache.writer.mayHoldContentKeys {
+            selections += [RequestMethod.query, .post].map { .keyPrefix(prefix($0)) }
         }
+        return selections
     }
 }
 

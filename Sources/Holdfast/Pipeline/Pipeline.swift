@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import HoldfastSemantics
+internal import HoldfastSemantics
 private import Synchronization
 
 #if canImport(FoundationNetworking)
@@ -16,7 +16,7 @@ private import Synchronization
 /// A call passes through the `.call` hooks, the caller's acceptance, the redirect loop, the `.message` hooks, the cache and the
 /// attempt loop to the transport; its response comes back the same way. A pipeline is a value: copies share transport, cache
 /// and hooks, and may be used from any number of tasks.
-public struct Pipeline: Transport {
+public struct Pipeline: WrappingTransport {
     /// The transport that the pipeline sends through.
     public let transport: any Transport
     /// The cache below all hooks, if there is one.
@@ -250,14 +250,6 @@ public struct Pipeline: Transport {
     /// returns at once, and the work goes on.
     public func drain() async {
         await background.drain()
-    }
-
-    public func implicitFields(for request: URLRequest) -> HeaderFields {
-        transport.implicitFields(for: request)
-    }
-
-    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
-        transport.implicitFields(for: request, context: context)
     }
 
     /// The inner attempt loop ends each attempt itself.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import HoldfastSemantics
-
 #if canImport(FoundationNetworking)
     internal import Foundation
     public import FoundationNetworking
@@ -40,7 +38,7 @@ public struct PipelineConfiguration: Sendable {
     ///
     /// If a redirect leads to an origin (scheme, host and port) other than the one where the call began, header fields that
     /// hooks and ``PrepareStep``s add or change are not sent there, nor what they write into the query or the userinfo of the
-    /// URL. Fields that are known to hold no credential, such as Accept, User-Agent, If-None-Match and Traceparent, are still
+    /// URL. Fields that are known to hold no credential, such as Accept, User-Agent and Traceparent, are still
     /// sent; what steps remove stays removed. Everything is sent to the origins listed here. With
     /// ``CredentialScope/matching(_:)``, the predicate is called with the URL of each such hop.
     ///
@@ -123,19 +121,13 @@ package protocol CallInterceptor: Sendable {
 }
 
 /// A transport whose sends are wrapped by interceptors.
-struct SurroundedTransport: Transport {
+struct SurroundedTransport: WrappingTransport {
     let transport: any Transport
     let interceptors: [any CallInterceptor]
 
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         try await send(request, body: body, context: context, through: interceptors[...])
     }
-
-    func implicitFields(for request: URLRequest) -> HeaderFields { transport.implicitFields(for: request) }
-    func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
-        transport.implicitFields(for: request, context: context)
-    }
-    var enforcesDeadline: Bool { transport.enforcesDeadline }
 
     private func send(
         _ request: URLRequest,

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 public import Foundation
+internal import HoldfastSemantics
 
 /// A URL that can be printed: without the user, the fragment, the parameters of path segments and the values of its query.
 ///
@@ -83,7 +84,7 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
             let (path, query) = pathAndQuery(text[...])
             return ("", path, query)
         }
-        guard text[..<mark.lowerBound].utf8.allSatisfy(\.isOfScheme) else { return nil }
+        guard text[..<mark.lowerBound].utf8.allSatisfy(\.isSchemeCharacter) else { return nil }
         let rest = text[mark.upperBound...]
         let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" || $0 == "\\" } ?? rest.endIndex
         var authority = rest[..<end]
@@ -106,17 +107,5 @@ public struct RedactedURL: Sendable, Hashable, CustomStringConvertible, CustomDe
                 segment.firstIndex(of: ";").map { "\(segment[..<$0]);\(placeholder)" } ?? String(segment)
             }
             .joined(separator: "/")
-    }
-}
-
-extension UInt8 {
-    /// Whether a scheme may contain it (RFC 3986 §3.1).
-    fileprivate var isOfScheme: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
-            true
-        default: false
-        }
     }
 }

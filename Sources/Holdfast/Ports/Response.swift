@@ -267,6 +267,19 @@ public enum ResponseSource: Sendable, Hashable {
         case .network, .collapsed, .inProcess, .synthesized: false
         }
     }
+
+    /// Its name in logs, labels and JSON.
+    package var word: String {
+        switch self {
+        case .network: "network"
+        case .fresh: "fresh"
+        case .stale: "stale"
+        case .revalidated: "revalidated"
+        case .collapsed: "collapsed"
+        case .inProcess: "in-process"
+        case .synthesized: "synthesized"
+        }
+    }
 }
 
 /// A stored entry that a response came from, and that can be removed if the response turns out to be useless.

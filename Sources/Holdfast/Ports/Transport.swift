@@ -55,3 +55,17 @@ extension Transport {
     }
     public var enforcesDeadline: Bool { false }
 }
+
+/// A transport that wraps another one, and adds neither fields nor a deadline of its own.
+package protocol WrappingTransport: Transport {
+    /// The wrapped one.
+    var transport: any Transport { get }
+}
+
+extension WrappingTransport {
+    public func implicitFields(for request: URLRequest) -> HeaderFields { transport.implicitFields(for: request) }
+    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+        transport.implicitFields(for: request, context: context)
+    }
+    public var enforcesDeadline: Bool { transport.enforcesDeadline }
+}

@@ -23,8 +23,8 @@ private import Synchronization
 /// Use it below hooks and retries, so that each attempt passes through it: `Pipeline(transport: CircuitBreaker(transport), …)`.
 /// Observers receive ``ServiceEvent/Name/circuitOpened`` and ``ServiceEvent/Name/circuitClosed``. Safe to use from any number
 /// of tasks.
-public final class CircuitBreaker: Transport {
-    private let transport: any Transport
+public final class CircuitBreaker: WrappingTransport {
+    package let transport: any Transport
     private let rules: CircuitRules
     private let origins: OriginTable<Circuit>
 
@@ -33,16 +33,6 @@ public final class CircuitBreaker: Transport {
         self.transport = transport
         self.rules = rules
         origins = OriginTable(capacity: 1024) { _ in Circuit(rules) }
-    }
-
-    public var enforcesDeadline: Bool { transport.enforcesDeadline }
-
-    public func implicitFields(for request: URLRequest) -> HeaderFields {
-        transport.implicitFields(for: request)
-    }
-
-    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
-        transport.implicitFields(for: request, context: context)
     }
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {

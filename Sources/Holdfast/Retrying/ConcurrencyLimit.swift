@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import HoldfastSemantics
+internal import HoldfastSemantics
 internal import HoldfastStorage
 private import Synchronization
 
@@ -20,8 +20,8 @@ private import Synchronization
 /// held until the response's body was read to its end, failed, or was dropped, since the connection is busy until then; a body
 /// that is kept but never read keeps its place. 1,024 origins are remembered; idle ones that are least recently used are
 /// forgotten first. Safe to use from any number of tasks.
-public final class ConcurrencyLimit: Transport {
-    private let transport: any Transport
+public final class ConcurrencyLimit: WrappingTransport {
+    package let transport: any Transport
     private let maxInFlight: Int
     private let maxWaiting: Int
     private let origins: OriginTable<WaitingLine>
@@ -42,16 +42,6 @@ public final class ConcurrencyLimit: Transport {
         }
     }
 
-    public var enforcesDeadline: Bool { transport.enforcesDeadline }
-
-    public func implicitFields(for request: URLRequest) -> HeaderFields {
-        transport.implicitFields(for: request)
-    }
-
-    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
-        transport.implicitFields(for: request, context: context)
-    }
-
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
         let origin = OriginText(request)
         let line = line(of: origin, now: context.clock.now)
@@ -65,7 +55,10 @@ public final class ConcurrencyLimit: Transport {
         try Task.checkCancellation()
         var response = try await transport.send(request, body: body, context: context)
         if let source = response.body.source {
-            response.body = ResponseBody(PlacedBody(source, place: place), length: response.body.length)
+            response.body = ResponseBody(
+                WatchedBody(source, ended: { _, _ in place.leave() }),
+                length: response.body.length
+            )
         }
         return response
     }
@@ -279,32 +272,5 @@ final class HeldPlace: Sendable {
     func leave() {
         guard !isLeft.exchange(true, ordering: .acquiringAndReleasing) else { return }
         line.leave()
-    }
-}
-
-/// A response body that holds a place until it ends, fails, is cancelled or is dropped.
-final class PlacedBody: ByteSource {
-    private let upstream: any ByteSource
-    private let place: HeldPlace
-
-    init(_ upstream: any ByteSource, place: HeldPlace) {
-        self.upstream = upstream
-        self.place = place
-    }
-
-    func next() async throws -> ByteChunk? {
-        do {
-            let chunk = try await upstream.next()
-            if chunk == nil { place.leave() }
-            return chunk
-        } catch {
-            place.leave()
-            throw error
-        }
-    }
-
-    func cancel() {
-        upstream.cancel()
-        place.leave()
     }
 }

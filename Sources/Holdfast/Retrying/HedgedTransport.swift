@@ -28,8 +28,8 @@ private import Synchronization
 /// none. In a hedged response, ``Response/attempts`` has one record for each copy, and
 /// ``Response/requestTime`` is when the copy that answered was sent. 256 origins are remembered; the least recently used are
 /// forgotten first. Safe to use from any number of tasks.
-public final class HedgedTransport: Transport {
-    private let transport: any Transport
+public final class HedgedTransport: WrappingTransport {
+    package let transport: any Transport
     private let rules: HedgeRules
     private let governor: RetryGovernor?
     private let origins: OriginTable<HedgePace>
@@ -46,16 +46,6 @@ public final class HedgedTransport: Transport {
         self.rules = rules
         self.governor = governor
         origins = OriginTable(capacity: 256) { HedgePace(rules, now: $0) }
-    }
-
-    public var enforcesDeadline: Bool { transport.enforcesDeadline }
-
-    public func implicitFields(for request: URLRequest) -> HeaderFields {
-        transport.implicitFields(for: request)
-    }
-
-    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
-        transport.implicitFields(for: request, context: context)
     }
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-public import HoldfastSemantics
+internal import HoldfastSemantics
 internal import HoldfastStorage
 private import Synchronization
 
@@ -27,8 +27,8 @@ private import Synchronization
 ///
 /// `RetryRules.resumesBodies` puts one around a pipeline's transport. Safe to use from any number of tasks; costs two
 /// allocations for each response that could be resumed.
-public struct ResumingTransport: Transport {
-    private let transport: any Transport
+public struct ResumingTransport: WrappingTransport {
+    package let transport: any Transport
     private let maxResumes: Int
     private let governor: RetryGovernor?
 
@@ -42,16 +42,6 @@ public struct ResumingTransport: Transport {
         self.transport = transport
         self.maxResumes = maxResumes
         self.governor = governor
-    }
-
-    public var enforcesDeadline: Bool { transport.enforcesDeadline }
-
-    public func implicitFields(for request: URLRequest) -> HeaderFields {
-        transport.implicitFields(for: request)
-    }
-
-    public func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
-        transport.implicitFields(for: request, context: context)
     }
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {

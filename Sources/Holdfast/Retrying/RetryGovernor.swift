@@ -80,17 +80,17 @@ public final class RetryGovernor: Sendable {
 }
 
 /// One source of randomness for several users.
-final class SharedRandom: Sendable {
+package final class SharedRandom: Sendable {
     private let random: Mutex<any RandomNumberGenerator & Sendable>
 
-    init(_ generator: sending any RandomNumberGenerator & Sendable) { random = Mutex(generator) }
+    package init(_ generator: sending any RandomNumberGenerator & Sendable) { random = Mutex(generator) }
 
-    var generator: Generator { Generator(random: self) }
+    package var generator: Generator { Generator(random: self) }
 
-    struct Generator: RandomNumberGenerator {
+    package struct Generator: RandomNumberGenerator {
         fileprivate let random: SharedRandom
 
-        func next() -> UInt64 {
+        package func next() -> UInt64 {
             random.random.withLock { $0.next() }
         }
     }

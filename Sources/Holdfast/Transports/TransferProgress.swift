@@ -104,34 +104,12 @@ extension Response {
             return self
         }
         var response = self
-        response.body = ResponseBody(ReportingBody(source, progress: progress), length: body.length)
+        let watched = WatchedBody(
+            source,
+            received: { progress.add($0.count) },
+            ended: { _, end in progress.end(isWhole: end.isWhole) }
+        )
+        response.body = ResponseBody(watched, length: body.length)
         return response
-    }
-}
-
-/// Reports the bytes that pass to a progress.
-private final class ReportingBody: ByteSource {
-    private let source: any ByteSource
-    private let progress: TransferProgress
-
-    init(_ source: any ByteSource, progress: TransferProgress) {
-        self.source = source
-        self.progress = progress
-    }
-
-    deinit { progress.end(isWhole: false) }
-
-    func next() async throws -> ByteChunk? {
-        guard let chunk = try await source.next() else {
-            progress.end(isWhole: true)
-            return nil
-        }
-        progress.add(chunk.count)
-        return chunk
-    }
-
-    func cancel() {
-        source.cancel()
-        progress.end(isWhole: false)
     }
 }

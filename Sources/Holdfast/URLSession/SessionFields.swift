@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Foundation
 public import HoldfastSemantics
 private import Synchronization
 
 #if canImport(FoundationNetworking)
-    internal import FoundationNetworking
+    internal import Foundation
+    package import FoundationNetworking
+#else
+    package import Foundation
 #endif
 
 /// The header fields that a session adds below the hooks.
@@ -147,7 +149,7 @@ extension HTTPCookie {
 
 extension HTTPURLResponse {
     /// Status and fields; Foundation has joined lines of one name.
-    var head: ResponseHead {
+    package var head: ResponseHead {
         ResponseHead(
             status: StatusCode(statusCode),
             fields: HeaderFields(SessionFields.texts(allHeaderFields))

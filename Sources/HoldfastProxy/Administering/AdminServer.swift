@@ -55,6 +55,7 @@
             settings.closesWaitingConnections = true
             settings.headTimeout = .seconds(5)
             settings.bodyStall = .seconds(5)
+            settings.writeStall = .seconds(5)
             let deferred = DeferredResponder()
             let server = try await HTTPServer.start(at: address, configuration: settings, handler: deferred)
             if case .unixSocket(let path) = address { chmod(path, 0o600) }

@@ -45,13 +45,16 @@
                     try await channel.write(head, stallLimit: stallLimit)
                     try await body.writeChunks(source)
                 case .untilClose(let source):
+                    // The client takes the end of the connection for the end of the content, so any other end must be a reset.
+                    channel.resetOnClose(true)
                     try await channel.write(head, stallLimit: stallLimit)
                     try await body.write(source, exactly: nil)
+                    try await channel.flush(stallLimit: stallLimit)
+                    channel.resetOnClose(false)
                 }
             } catch {
                 response.body.discard()
-                // A client that takes the end of the connection for the end of the content must see a reset.
-                if case .untilClose = plan.content { channel.reset() } else { channel.close() }
+                channel.close()
                 throw error
             }
             if head.capacity <= AnswerWriter.spareLimit { spare = head }

@@ -184,7 +184,10 @@
             guard let body else { return true }
             switch body.rest {
             case .nothing: return true
-            case .some: return await body.drop(upTo: configuration.unreadLimit)
+            case .some:
+                // The response was sent: from now on the connection waits for its client.
+                connection.awaitClient()
+                return await body.drop(upTo: configuration.unreadLimit)
             case .unknown:
                 body.cancel()
                 return false

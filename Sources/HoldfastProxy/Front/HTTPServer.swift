@@ -60,10 +60,16 @@
         }
 
         private let listener: any Channel
+        /// The socket in the file system that is listened on, if it is one.
+        private let file: SocketFile?
         private let core: Core
 
-        private init(_ listener: any Channel, core: Core) {
+        /// How many connections may wait to be accepted.
+        private static let backlog: Int32 = 1_024
+
+        private init(_ listener: any Channel, file: SocketFile?, core: Core) {
             self.listener = listener
+            self.file = file
             self.core = core
         }
 
@@ -81,7 +87,7 @@
         ) async throws -> HTTPServer {
             let core = Core(configuration: configuration, group: group, handler: handler)
             let bootstrap = ServerBootstrap(group: group)
-                .serverChannelOption(.backlog, value: 1024)
+                .serverChannelOption(.backlog, value: backlog)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
                 .serverChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
@@ -91,21 +97,28 @@
                 .childChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         guard let tls else { return try core.accept(channel) }
+                        try channel.pipeline.syncOperations.addHandler(PromptClose())
                         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls.context))
                         try core.negotiate(channel)
                     }
                 }
             let listener: any Channel
+            var file: SocketFile?
             switch address {
             case .host(let host, let port):
                 listener = try await bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                     .bind(host: host, port: port).get()
             case .unixSocket(let path):
-                listener = try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
+                let made = try SocketFile.make(at: path)
+                listener = try await bootstrap.withBoundSocket(made.descriptor).get()
+                _ = listen(made.descriptor, backlog)
+                file = made.file
             case .descriptor(let number):
                 listener = try await bootstrap.withBoundSocket(number).get()
+                // SwiftNIO has shortened the line of those that wait.
+                _ = listen(number, SOMAXCONN)
             }
-            return HTTPServer(listener, core: core)
+            return HTTPServer(listener, file: file, core: core)
         }
 
         /// The actual address of the server.
@@ -120,7 +133,7 @@
         /// Accepts no more connections, closes the idle ones, lets the others finish their current response, and closes
         /// the rest when the time is up or the waiting task is cancelled.
         package func drain(within limit: TimeAmount) async {
-            listener.close(promise: nil)
+            stopListening()
             let timer = listener.eventLoop.scheduleTask(in: limit) { [core] in core.cut() }
             core.drain()
             await withTaskCancellationHandler {
@@ -133,9 +146,14 @@
 
         /// Accepts no more connections, closes the open ones, and waits until they are closed.
         package func close() async {
-            listener.close(promise: nil)
+            stopListening()
             core.cut()
             await core.waitUntilEmpty()
+        }
+
+        private func stopListening() {
+            listener.close(promise: nil)
+            file?.remove()
         }
 
         /// What the connections need from their server.
@@ -201,6 +219,7 @@
                             return connection.become(http2)
                         }
                         let http1 = try http1(channel)
+                        try channel.pipeline.syncOperations.handler(type: PromptClose.self).bytes = http1.channel
                         begin(http1, as: admission)
                         connection.become(http1)
                     }
@@ -259,6 +278,48 @@
                 }
             }
         }
+    }
+
+    /// A socket in the file system.
+    ///
+    /// SwiftNIO's own kind removes, as it closes, whatever is at its path, which may be the socket of a process that has taken its
+    /// place.
+    private struct SocketFile: Sendable {
+        private let path: String
+        private let device: dev_t
+        private let number: ino_t
+
+        /// Binds a socket, in the place of one that is there; `EEXIST` if something else is.
+        static func make(at path: String) throws -> (descriptor: Int32, file: SocketFile) {
+            let address = try SocketAddress(unixDomainSocketPath: path)
+            var status = stat()
+            if stat(path, &status) == 0 {
+                guard status.st_mode & S_IFMT == S_IFSOCK else { throw IOError(errnoCode: EEXIST, reason: "bind") }
+                unlink(path)
+            }
+            #if canImport(Glibc)
+                let type = Int32(SOCK_STREAM.rawValue)
+            #else
+                let type = SOCK_STREAM
+            #endif
+            let descriptor = socket(AF_UNIX, type, 0)
+            guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            guard address.withSockAddr({ bind(descriptor, $0, socklen_t($1)) }) == 0, lstat(path, &status) == 0 else {
+                let number = errno
+                Self.end(descriptor)
+                throw IOError(errnoCode: number, reason: "bind")
+            }
+            return (descriptor, SocketFile(path: path, device: status.st_dev, number: status.st_ino))
+        }
+
+        /// Removes the socket, unless another one has taken its place.
+        func remove() {
+            var status = stat()
+            if lstat(path, &status) == 0, status.st_dev == device, status.st_ino == number { unlink(path) }
+        }
+
+        private static func end(_ descriptor: Int32) { _ = close(descriptor) }
     }
 
     /// Reports connections that cannot be accepted, and then accepts none for a second.

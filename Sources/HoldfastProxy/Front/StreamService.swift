@@ -103,6 +103,7 @@
         }
 
         private func send(_ fields: HPACKHeaders, isInterim: Bool, endsStream: Bool) {
+            if isInterim, !StreamHead.fits(fields) { return }
             let head = StreamBytes.Head(fields: fields, isInterim: isInterim, endsStream: endsStream)
             channel.channel.triggerUserOutboundEvent(head, promise: nil)
         }
@@ -117,6 +118,10 @@
                 case .exactly, .chunked, .untilClose: true
                 }
             let fields = StreamHead.fields(status: plan.status, fields: response.fields, length: length)
+            guard StreamHead.fits(fields) else {
+                response.body.discard()
+                throw MessageFault(502, message: "The head of the response is larger than HTTP/2 can carry here.")
+            }
             send(fields, isInterim: false, endsStream: !hasContent)
             var body = BodyWriter(channel, sliceSize: configuration.sliceSize, stallLimit: configuration.writeStall)
             do {
@@ -147,6 +152,24 @@
 
     /// Converts HTTP/2 heads to HTTP/1.1 heads, so that the same rules apply, and back.
     enum StreamHead {
+        /// Whether SwiftNIO can send a head: it writes one frame of at most 16 KiB, never a CONTINUATION, and a head that does not
+        /// fit ends the whole connection.
+        static func fits(_ head: HPACKHeaders) -> Bool {
+            var bytes = 0
+            for (name, value, _) in head { bytes += name.utf8.count + value.utf8.count + 8 }
+            // Huffman's code makes at most four bytes of one (RFC 7541, appendix B).
+            if bytes * 4 <= StreamHead.frameSize { return true }
+            // Without a table nothing is shorter for having been sent before.
+            var encoder = HPACKEncoder(allocator: ByteBufferAllocator(), maxDynamicTableSize: 0)
+            var block = ByteBuffer()
+            guard (try? encoder.encode(headers: head, to: &block)) != nil else { return false }
+            // The connection's own encoder may also announce the size of its table.
+            return block.readableBytes + 64 <= StreamHead.frameSize
+        }
+
+        /// The largest frame that every client accepts (RFC 9113 §4.2).
+        private static let frameSize = 16_384
+
         /// Creates the head of a request.
         ///
         /// Writes the head in the form of HTTP/1.1 and parses that, so that both versions have the same checks.

@@ -23,12 +23,14 @@
         /// last.
         let seconds: [String: [Int]]
         let minutes: [String: [Int]]
-        let totals: TotalFacts
+        /// What the cache has done since it was created.
+        let totals: [String: Double]
         /// Why the origin was asked or a stale response was used, and why responses were not stored; the most frequent
         /// first.
         let reasons: [ReasonCount]
         let notStored: [ReasonCount]
-        let store: StoreFacts
+        /// How full the store is.
+        let store: [String: Int]
         let origins: [OriginFacts]
         /// Whether the retry rules have a circuit, so that an unknown one is closed.
         let hasCircuit: Bool
@@ -43,12 +45,36 @@
             minutes = TrafficFigures.series(
                 cache.statisticsByMinute(overLast: .seconds(59 * 60), now: now).map { TrafficFigures($0) }
             )
-            totals = TotalFacts(statistics)
+            totals = SummaryFacts.totals(statistics)
             reasons = SummaryFacts.counts(statistics.reasons)
             notStored = SummaryFacts.counts(statistics.notStored)
-            store = StoreFacts(cache.store.statistics)
+            let stored = cache.store.statistics
+            store = [
+                "entries": stored.entryCount, "bytes": stored.bytesUsed, "capacity": stored.capacity,
+                "evicted": stored.entriesEvicted, "removed": stored.entriesRemoved, "corrupt": stored.entriesCorrupt,
+                "failures": stored.failures,
+            ]
             hasCircuit = governor?.rules.circuit != nil
             origins = OriginFacts.all(model, governor: governor, now: now)
+        }
+
+        /// Whole numbers have no decimal point in the JSON, like those of an integer.
+        private static func totals(_ statistics: CacheStatistics) -> [String: Double] {
+            let counts = [
+                "requests": statistics.requests, "hits": statistics.hits, "staleHits": statistics.staleHits,
+                "revalidatingHits": statistics.revalidatingHits, "staleOnError": statistics.staleOnError,
+                "revalidated": statistics.revalidated, "collapsed": statistics.collapsed, "misses": statistics.misses,
+                "bypasses": statistics.bypasses, "stored": statistics.stored,
+                "storeFailures": statistics.storeFailures,
+                "backgroundRevalidations": statistics.backgroundRevalidations,
+                "backgroundFailures": statistics.backgroundFailures, "bytesSaved": statistics.bytesSaved,
+                "bytesFetched": statistics.networkBytes,
+            ]
+            var totals = counts.mapValues { Double($0) }
+            totals["hitRatio"] = statistics.hitRatio
+            totals["byteHitRatio"] = statistics.byteHitRatio
+            totals["secondsSaved"] = statistics.timeSaved.inSeconds
+            return totals
         }
 
         private static func counts(_ reasons: [CacheReason: Int]) -> [ReasonCount] {
@@ -56,70 +82,6 @@
                 .sorted { ($1.count, $0.code) < ($0.count, $1.code) }
                 .prefix(24)
                 .map { $0 }
-        }
-    }
-
-    /// What a cache has done since it was created.
-    struct TotalFacts: Encodable, Sendable {
-        let requests: Int
-        let hits: Int
-        let staleHits: Int
-        let revalidatingHits: Int
-        let staleOnError: Int
-        let revalidated: Int
-        let collapsed: Int
-        let misses: Int
-        let bypasses: Int
-        let stored: Int
-        let storeFailures: Int
-        let backgroundRevalidations: Int
-        let backgroundFailures: Int
-        let bytesSaved: Int
-        let bytesFetched: Int
-        let hitRatio: Double
-        let byteHitRatio: Double
-        let secondsSaved: Double
-
-        init(_ statistics: CacheStatistics) {
-            requests = statistics.requests
-            hits = statistics.hits
-            staleHits = statistics.staleHits
-            revalidatingHits = statistics.revalidatingHits
-            staleOnError = statistics.staleOnError
-            revalidated = statistics.revalidated
-            collapsed = statistics.collapsed
-            misses = statistics.misses
-            bypasses = statistics.bypasses
-            stored = statistics.stored
-            storeFailures = statistics.storeFailures
-            backgroundRevalidations = statistics.backgroundRevalidations
-            backgroundFailures = statistics.backgroundFailures
-            bytesSaved = statistics.bytesSaved
-            bytesFetched = statistics.networkBytes
-            hitRatio = statistics.hitRatio
-            byteHitRatio = statistics.byteHitRatio
-            secondsSaved = statistics.timeSaved.inSeconds
-        }
-    }
-
-    /// How full a store is.
-    struct StoreFacts: Encodable, Sendable {
-        let entries: Int
-        let bytes: Int
-        let capacity: Int
-        let evicted: Int
-        let removed: Int
-        let corrupt: Int
-        let failures: Int
-
-        init(_ statistics: StoreStatistics) {
-            entries = statistics.entryCount
-            bytes = statistics.bytesUsed
-            capacity = statistics.capacity
-            evicted = statistics.entriesEvicted
-            removed = statistics.entriesRemoved
-            corrupt = statistics.entriesCorrupt
-            failures = statistics.failures
         }
     }
 
@@ -133,15 +95,6 @@
 
     /// One call.
     struct CallFacts: Encodable, Sendable {
-        /// A failed attempt and what followed.
-        struct Attempt: Encodable, Sendable {
-            let number: Int
-            let status: Int?
-            let error: String?
-            let delay: Double?
-            let word: String?
-        }
-
         let number: UInt64
         let at: Int64
         let method: String
@@ -152,7 +105,8 @@
         let status: Int?
         let error: String?
         let milliseconds: Double?
-        let attempts: [Attempt]
+        /// The failed ones and what followed.
+        let attempts: [AttemptSummary]
         /// How many attempts the response needed, if it came over the network.
         let sends: Int?
 
@@ -163,32 +117,12 @@
             url = call.subject?.url?.description ?? ""
             operation = call.subject?.operationName.map { String($0.prefix(128)) }
             decision = call.decision.map { DecisionFacts($0, at: nil) }
-            source = call.source.map { CallFacts.word(for: $0) }
+            source = call.source?.word
             status = call.status?.rawValue
             error = call.errorCode
             milliseconds = call.duration?.milliseconds
-            attempts = call.attempts.map { attempt in
-                Attempt(
-                    number: attempt.number,
-                    status: attempt.status,
-                    error: attempt.errorCode,
-                    delay: attempt.delay?.milliseconds,
-                    word: attempt.word
-                )
-            }
+            attempts = call.attempts
             if case .network(let attempts) = call.source { sends = attempts } else { sends = nil }
-        }
-
-        private static func word(for source: ResponseSource) -> String {
-            switch source {
-            case .network: "network"
-            case .fresh: "fresh"
-            case .stale: "stale"
-            case .revalidated: "revalidated"
-            case .collapsed: "collapsed"
-            case .inProcess: "in-process"
-            case .synthesized: "synthesized"
-            }
         }
     }
 
@@ -202,7 +136,7 @@
         let at: Int64?
 
         init(_ decision: CacheDecision, at time: Timestamp?) {
-            outcome = "\(decision.outcome)"
+            outcome = decision.outcome.word
             reason = decision.reason.code
             section = decision.reason.section
             storage =

@@ -160,13 +160,14 @@
         }
     }
 
-    /// An attempt that failed.
-    struct AttemptSummary: Sendable, Hashable {
+    /// An attempt that failed, also for JSON.
+    struct AttemptSummary: Encodable, Sendable {
         let number: Int
         let status: Int?
-        let errorCode: String?
-        /// The wait before the next attempt; nil if there was none.
-        let delay: Duration?
+        /// The code of its error.
+        let error: String?
+        /// The milliseconds before the next attempt; nil if there was none.
+        let delay: Double?
         /// Why there was none, or why there was another one without asking a retrier.
         let word: String?
 
@@ -174,9 +175,9 @@
         init(_ event: ServiceEvent) {
             number = event.attempt ?? 0
             status = event.status?.rawValue
-            errorCode = event.errorCode
+            error = event.errorCode
             let isLast = event.name == .retriesStopped
-            delay = isLast ? nil : event.delay ?? .zero
+            delay = isLast ? nil : (event.delay ?? .zero).milliseconds
             word = isLast ? event.stopReason?.rawValue : event.name == .resendScheduled ? event.detail : nil
         }
     }

@@ -129,7 +129,7 @@
     ///
     /// Otherwise it would wait for the peer's for seconds, and no one reads any more: a peer that keeps sending would
     /// hold the connection that long.
-    private final class PromptClose: ChannelOutboundHandler {
+    final class PromptClose: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 
         var bytes: ByteChannel?

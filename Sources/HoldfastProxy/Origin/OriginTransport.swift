@@ -178,7 +178,16 @@
                 try await channel.write(request.head(.none, allocator: channel.channel.allocator))
                 var parser = ResponseHeadParser()
                 let deadline = limit.map { NIODeadline.now() + $0.timeAmount }
-                return (channel, try await channel.readHead(&parser, by: deadline))
+                var head = try await channel.readHead(&parser, by: deadline)
+                // Others may come before the one that was asked for (RFC 9110 §15.2).
+                var interims = 0
+                while let status = head?.status, status.isInformational, status.rawValue != 101,
+                    interims < configuration.interimResponses
+                {
+                    interims += 1
+                    head = try await channel.readHead(&parser, by: deadline)
+                }
+                return (channel, head)
             } catch {
                 channel.close()
                 throw OriginFailure.serviceError(for: error, progress: .headSent, connectionReused: false)
@@ -193,6 +202,30 @@
             return loop
         }
 
+        /// Opens the content, but no longer than until the attempt's deadline: making a stream may take any time.
+        private func openContent(
+            of body: RequestBody,
+            for request: URLRequest,
+            context: CallContext
+        ) async throws -> OutgoingContent {
+            switch body.form {
+            case .none, .bytes, .oneShot, .requestStream:
+                return try await OutgoingContent.open(body, of: request)
+            case .file, .factory:
+                guard let deadline = context.attemptDeadline else {
+                    return try await OutgoingContent.open(body, of: request)
+                }
+                return try await withDeadline(
+                    deadline,
+                    on: context.clock,
+                    failure: OriginFailure.timeout(progress: .notSent, connectionReused: false),
+                    discard: { $0.cancel() }
+                ) {
+                    try await OutgoingContent.open(body, of: request)
+                }
+            }
+        }
+
         private func attempt(
             _ outgoing: OutgoingRequest,
             request: URLRequest,
@@ -205,7 +238,7 @@
                 var mayResend = configuration.resendsAfterStaleConnection
                 var wantsNew = context.wantsNewConnection
                 while true {
-                    let content = try await OutgoingContent.open(body, of: request)
+                    let content = try await openContent(of: body, for: request, context: context)
                     let connection: OriginConnection
                     do {
                         connection = try await pool.connection(

@@ -104,7 +104,8 @@
         public struct Limits: Sendable, Hashable {
             /// The most client connections at a time; 10,000 by default. Further ones get a 503.
             public var connections = 10_000
-            /// The bytes of a request's head; 64 KiB by default. A larger one gets a 431.
+            /// The bytes of a request's head; 64 KiB by default. A larger one gets a 431, and a target of more than this, or of
+            /// more than 64 KiB, a 414.
             public var headBytes = 64 << 10
             /// The field lines of a request's head; 100 by default. More get a 431.
             public var headLines = 100

@@ -73,19 +73,22 @@
                 }
                 return response
             }
-            let body = RecordedBody(source) { [onAnswer, onFailure] bytes, error, isWhole in
-                if let error, !(error is CancellationError) {
-                    let text = "\(request.method) \(request.target) was interrupted after \(bytes) bytes: \(error)"
-                    let client = request.clientAddress ?? request.remoteAddress?.ipAddress
-                    onFailure?(ProxyFailure(.origin, text: text, clientAddress: client))
+            let watched = WatchedBody(
+                source,
+                ended: { [onAnswer, onFailure] bytes, end in
+                    if let error = end.error, !(error is CancellationError) {
+                        let text = "\(request.method) \(request.target) was interrupted after \(bytes) bytes: \(error)"
+                        let client = request.clientAddress ?? request.remoteAddress?.ipAddress
+                        onFailure?(ProxyFailure(.origin, text: text, clientAddress: client))
+                    }
+                    guard let onAnswer, var record else { return }
+                    record.bodyBytes = bytes
+                    record.isComplete = end.isWhole
+                    onAnswer(record)
                 }
-                guard let onAnswer, var record else { return }
-                record.bodyBytes = bytes
-                record.isComplete = isWhole
-                onAnswer(record)
-            }
+            )
             var response = response
-            response.body = ResponseBody(body, length: response.body.length)
+            response.body = ResponseBody(watched, length: response.body.length)
             return response
         }
 
@@ -246,6 +249,10 @@
             }
             var response = response
             response.fields = HopByHopFields.responseFields(response.fields)
+            // The time of receipt, if the origin gave none (RFC 9110 §6.6.1).
+            if !response.fields.contains(.date) {
+                response.fields.append(.date, HTTPDate(clock.timestamp).description)
+            }
             if !hiddenOrigins.isEmpty, let location = response.fields[.location] {
                 if let path = ownPath(location) { response.fields[.location] = path }
             }

@@ -6,7 +6,6 @@
     public import HoldfastSemantics
     internal import HoldfastStorage
     internal import NIOCore
-    private import Synchronization
 
     /// One request and its response, for logs; reported when the response was delivered, or has failed.
     public struct ProxyRecord: Sendable {
@@ -144,52 +143,6 @@
                 text: "a request was rejected with \(fault.status): \(fault.message)",
                 clientAddress: address?.ipAddress
             )
-        }
-    }
-
-    /// A body that reports its end, and how much of it was read.
-    final class RecordedBody: ByteSource {
-        private struct State {
-            var bytes = 0
-            var isOver = false
-        }
-
-        private let upstream: any ByteSource
-        private let state = Mutex(State())
-        private let ended: @Sendable (_ bytes: Int, _ error: (any Error)?, _ isWhole: Bool) -> Void
-
-        init(
-            _ upstream: any ByteSource,
-            ended: @escaping @Sendable (_ bytes: Int, _ error: (any Error)?, _ isWhole: Bool) -> Void
-        ) {
-            self.upstream = upstream
-            self.ended = ended
-        }
-
-        deinit { end(nil, isWhole: false) }
-
-        func next() async throws -> ByteChunk? {
-            do {
-                let chunk = try await upstream.next()
-                if let chunk { state.withLock { $0.bytes += chunk.count } } else { end(nil, isWhole: true) }
-                return chunk
-            } catch {
-                end(error, isWhole: false)
-                throw error
-            }
-        }
-
-        func cancel() {
-            upstream.cancel()
-            end(nil, isWhole: false)
-        }
-
-        private func end(_ error: (any Error)?, isWhole: Bool) {
-            let bytes: Int? = state.withLock { state in
-                defer { state.isOver = true }
-                return state.isOver ? nil : state.bytes
-            }
-            if let bytes { ended(bytes, error, isWhole) }
         }
     }
 #endif

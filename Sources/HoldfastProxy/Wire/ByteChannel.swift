@@ -3,6 +3,7 @@
 
 #if Proxy
     package import NIOCore
+    private import NIOSSL
     private import Synchronization
 
     #if canImport(Darwin)
@@ -254,13 +255,27 @@
 
         /// Closes at once and drops unsent bytes; waiting calls end with `.closed`. Idempotent, on any thread.
         package func close() {
-            let ended = state.withLock { state in
+            let (ended, resets) = state.withLock { state in
                 state.isClosedHere = true
-                return state.fail(ChannelFault(.closed))
+                return (state.fail(ChannelFault(.closed)), state.resetsOnClose)
             }
             ended.reader?.resume(throwing: ChannelFault(.closed))
             ended.writer?.resume(throwing: ChannelFault(.closed))
-            channel.close(mode: .all, promise: nil)
+            if resets { onLoop { self.abort() } } else { channel.close(mode: .all, promise: nil) }
+        }
+
+        /// Sets whether ``close()`` resets the connection: while the peer would take its orderly end for the end of a message.
+        package func resetOnClose(_ resets: Bool) {
+            state.withLock { $0.resetsOnClose = resets }
+        }
+
+        /// Closes with a reset, and below TLS, whose close_notify would say that everything was sent; on the event loop.
+        private func abort() {
+            if let options = channel as? any SocketOptionProvider {
+                _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+            }
+            let tls = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
+            if let tls { tls.close(promise: nil) } else { channel.close(mode: .all, promise: nil) }
         }
 
         /// Tells the peer that nothing more follows; call ``flush(stallLimit:)`` first. The input stays open.
@@ -305,15 +320,6 @@
 
         func onLoop(_ work: @escaping @Sendable () -> Void) {
             if eventLoop.inEventLoop { work() } else { eventLoop.execute(work) }
-        }
-
-        /// Closes at once with a reset, so that a peer that relies on the end of the connection sees that something is
-        /// missing.
-        package func reset() {
-            if let options = channel as? any SocketOptionProvider {
-                onLoop { _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0)) }
-            }
-            close()
         }
 
         /// Yields to the other channels of the event loop, which `Task.yield()` does not do: a loop runs what is

@@ -48,6 +48,8 @@
         private var readDeadline: NIODeadline?
         var pendingWrite: PendingWrite?
         var isClosedHere = false
+        /// Whether closing resets the connection.
+        var resetsOnClose = false
         var onInputEnd: (@Sendable () -> Void)?
         /// The single timer of the channel, and its deadline.
         var timer: Scheduled<Void>?

@@ -65,7 +65,7 @@
         /// A scheme, `://`, and the beginning of an authority.
         private static func isAbsolute(_ bytes: UnsafeRawBufferPointer) -> Bool {
             guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0, bytes[0].isLetter,
-                bytes[..<colon].allSatisfy({ $0.isLetter || $0.isDigit || "+-.".utf8.contains($0) }),
+                bytes[..<colon].allSatisfy(\.isSchemeCharacter),
                 bytes.count > colon + 3
             else { return false }
             let authority = bytes[colon + 3]

@@ -9,17 +9,33 @@
     /// Removes entries from the memory in front when other processes report that they changed them.
     final class OutsideChanges: Sendable {
         private struct State {
+            /// Keys that changed, and are not used until they are forgotten.
             var keys: [StoreKey] = []
+            /// What the changed keys begin with; an empty prefix stands for everything.
+            var prefixes: Set<[UInt8]> = []
+            /// How many suspensions end when the prefixes are forgotten.
+            var suspensions = 0
             var isDraining = false
-            var prefixes: [[UInt8]] = []
-            var isForgetting = false
             /// Whether all reports arrive; the memory in front is trusted only then.
             var isListening = false
             var heard = 0
             var lastError: String?
+
+            mutating func resume(forgetting prefix: [UInt8]) {
+                suspensions += 1
+                if prefixes.count < OutsideChanges.maximumPrefixes { prefixes.insert(prefix) } else { prefixes = [[]] }
+            }
+
+            /// What waits, and no longer does; nil if nothing does, so that the drain ends.
+            mutating func takeDue() -> State? {
+                let due = self
+                (keys, prefixes, suspensions) = ([], [], 0)
+                isDraining = !due.keys.isEmpty || due.suspensions > 0
+                return isDraining ? due : nil
+            }
         }
 
-        /// If more than this waits, everything counts as changed.
+        /// If more keys than this wait, everything counts as changed.
         private static let maximumWaiting = 1_024
         /// The same for prefixes: each entry in memory is compared with all of them.
         private static let maximumPrefixes = 64
@@ -64,7 +80,8 @@
             }
             guard isNew else { return }
             if isListening {
-                Task { [tier] in await tier.resumeUpperTier() }
+                // Ends the suspension of the time without reports, of which nothing is known.
+                enqueue { $0.resume(forgetting: []) }
             } else {
                 tier.suspendUpperTier()
             }
@@ -74,8 +91,21 @@
             if state.withLock({ $0.keys.count >= OutsideChanges.maximumWaiting }) { return forgetAll() }
             // From here on no lookup uses the copy, however long it takes.
             tier.beginExternalChange(of: key)
+            enqueue { $0.keys.append(key) }
+        }
+
+        /// Everything may have changed.
+        func forgetAll() { forget(prefix: []) }
+
+        private func forget(prefix: [UInt8]) {
+            // From here on no lookup uses a copy, however long it takes.
+            tier.suspendUpperTier()
+            enqueue { $0.resume(forgetting: prefix) }
+        }
+
+        private func enqueue(_ add: (inout State) -> Void) {
             let starts = state.withLock { state in
-                state.keys.append(key)
+                add(&state)
                 defer { state.isDraining = true }
                 return !state.isDraining
             }
@@ -83,45 +113,10 @@
         }
 
         private func drain() async {
-            while true {
-                let keys = state.withLock { state in
-                    defer { state.keys = [] }
-                    if state.keys.isEmpty { state.isDraining = false }
-                    return state.keys
-                }
-                if keys.isEmpty { return }
-                for key in keys { await tier.endExternalChange(of: key) }
+            while let due = state.withLock({ $0.takeDue() }) {
+                if due.suspensions > 0 { await tier.resumeUpperTier(due.suspensions, forgetting: due.prefixes) }
+                for key in due.keys { await tier.endExternalChange(of: key) }
             }
-        }
-
-        private func forget(prefix: [UInt8]) {
-            if state.withLock({ $0.prefixes.count >= OutsideChanges.maximumPrefixes }) { return forgetAll() }
-            // From here on no lookup uses a copy, however long it takes.
-            tier.suspendUpperTier()
-            let starts = state.withLock { state in
-                state.prefixes.append(prefix)
-                defer { state.isForgetting = true }
-                return !state.isForgetting
-            }
-            if starts { Task { await forgetPrefixes() } }
-        }
-
-        private func forgetPrefixes() async {
-            while true {
-                let prefixes = state.withLock { state in
-                    defer { state.prefixes = [] }
-                    if state.prefixes.isEmpty { state.isForgetting = false }
-                    return state.prefixes
-                }
-                if prefixes.isEmpty { return }
-                await tier.endExternalPurges(of: prefixes)
-            }
-        }
-
-        /// Everything may have changed.
-        func forgetAll() {
-            tier.suspendUpperTier()
-            Task { [tier] in await tier.resumeUpperTier() }
         }
     }
 #endif

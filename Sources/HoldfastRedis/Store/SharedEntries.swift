@@ -35,14 +35,14 @@
 
         /// Checks whether the server does what a store needs.
         func agree() async throws(StoreError) {
-            try checkOpen()
-            if let text = try await space.run(.agree).untold { throw RedisReply.refusal(for: text) }
+            if let text = try await checkWrites().untold { throw RedisReply.refusal(for: text) }
         }
 
         /// Checks whether the server accepts changes, whether or not it publishes messages.
-        func checkWrites() async throws(StoreError) {
+        @discardableResult
+        func checkWrites() async throws(StoreError) -> SharedSpace.Answer {
             try checkOpen()
-            _ = try await space.run(.agree)
+            return try await space.run(.agree)
         }
 
         /// Removes everything, if something could not be removed on its own.

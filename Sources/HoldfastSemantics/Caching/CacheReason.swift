@@ -101,7 +101,7 @@ public struct CacheReason: Sendable, Hashable, CustomStringConvertible {
 
     /// The status is interim or no status at all.
     public static let status = CacheReason(code: "status", section: "RFC 9111 §3")
-    /// The status must never be stored: 428, 429, 431 or 511.
+    /// The status must never be stored: 425, 428, 429, 431 or 511.
     public static let statusForbidsStoring = CacheReason(code: "status-forbids-storing", section: "RFC 6585")
     /// An error would have replaced a stored response that may be served in its place, or, if it states no lifetime, one that is
     /// not an error.

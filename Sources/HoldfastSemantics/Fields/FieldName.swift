@@ -101,6 +101,11 @@ extension UInt8 {
         return folded >= UInt8(ascii: "a") && folded <= UInt8(ascii: "z")
     }
 
+    /// What a scheme may contain after its first letter (RFC 3986 §3.1).
+    package var isSchemeCharacter: Bool {
+        isLetter || isDigit || "+-.".utf8.contains(self)
+    }
+
     /// OWS of RFC 9110 §5.6.3.
     package var isOptionalWhitespace: Bool {
         self == UInt8(ascii: " ") || self == UInt8(ascii: "\t")

@@ -32,7 +32,8 @@ public struct RetryRules: Sendable, Hashable {
     /// are taken, until its deadline or ``maxParking``), and does not wait for other budgets.
     public var parks = false
 
-    /// The longest that a retry waits for its turn if ``parks`` is true, or if it has no deadline; 60 s by default.
+    /// The longest that a retry waits for its turn while retries fail if ``parks`` is true, and for a free place if it has no
+    /// deadline; 60 s by default.
     public var maxParking: Duration = .seconds(60)
 
     /// How many calls to one origin may wait at a closed gate or for the budget; 1,000 by default. Further ones fail at once.
@@ -92,7 +93,7 @@ public struct RetryRules: Sendable, Hashable {
     /// Statuses that are final although they would be retried; none by default. Overrides ``retryableStatuses``.
     public var finalStatuses: Set<StatusCode> = []
 
-    /// Whether requests that are not idempotent are given an Idempotency-Key, one for all attempts of a call; false by default.
+    /// Whether POST and PATCH requests are given an Idempotency-Key, one for all attempts of a call; false by default.
     /// Set it if the server is known to honor the key: such requests then count as idempotent.
     public var mintsIdempotencyKey = false
 

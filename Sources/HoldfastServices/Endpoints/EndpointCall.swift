@@ -244,7 +244,7 @@ final class ProgressReport: Sendable {
     /// The same body; reports what is read from it.
     func watching(_ body: ResponseBody) -> ResponseBody {
         guard report != nil, let source = body.source, let length = body.length, length > 0 else { return body }
-        let watched = WatchedSource(source, received: { self.advance(to: Double($0) / Double(length)) })
+        let watched = WatchedBody(source, received: { self.advance(to: Double($0.upperBound) / Double(length)) })
         return ResponseBody(watched, length: length)
     }
 

@@ -58,7 +58,7 @@ final class ServiceExchange: Sendable {
         }
         return Response(
             status: StatusCode(head.statusCode),
-            fields: HeaderFields(of: head),
+            fields: head.head.fields,
             body: body(),
             url: head.url ?? url,
             source: .inProcess

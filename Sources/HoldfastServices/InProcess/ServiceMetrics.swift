@@ -71,7 +71,7 @@ final class ServiceMeter: Sendable {
         var response = response
         metrics.withLock { $0?.status = response.status }
         if let source = response.body.source {
-            let watched = WatchedSource(source, received: { self.received($0) }, ended: { self.end($0) })
+            let watched = WatchedBody(source, received: { self.received($0.upperBound) }, ended: { self.end($1.error) })
             response.body = ResponseBody(watched, length: response.body.length)
         } else {
             received(response.body.length ?? 0)
@@ -101,46 +101,6 @@ final class ServiceMeter: Sendable {
         }
         tell?(taken)
     }
-}
-
-/// Tells how much of a source was read, and how that ended; releasing it ends it, as for the body below.
-final class WatchedSource: ByteSource {
-    private let upstream: any ByteSource
-    private let received: @Sendable (_ total: Int) -> Void
-    private let ended: @Sendable ((any Error)?) -> Void
-    private let total = Atomic(0)
-
-    init(
-        _ upstream: any ByteSource,
-        received: @escaping @Sendable (_ total: Int) -> Void,
-        ended: @escaping @Sendable ((any Error)?) -> Void = { _ in }
-    ) {
-        self.upstream = upstream
-        self.received = received
-        self.ended = ended
-    }
-
-    func next() async throws -> ByteChunk? {
-        do {
-            let chunk = try await upstream.next()
-            if let chunk {
-                received(total.wrappingAdd(chunk.count, ordering: .relaxed).newValue)
-            } else {
-                ended(nil)
-            }
-            return chunk
-        } catch {
-            ended(error)
-            throw error
-        }
-    }
-
-    func cancel() {
-        upstream.cancel()
-        ended(nil)
-    }
-
-    deinit { ended(nil) }
 }
 
 extension RequestBody {

@@ -20,7 +20,7 @@ extension ServiceProtocol {
         response: HTTPURLResponse,
         responseHeaders responseHeadersOptional: [String: String]? = nil
     ) -> HTTPURLResponse {
-        let fields = HeaderFields(of: response).merging(HeaderFields(responseHeadersOptional ?? [:]))
+        let fields = response.head.fields.merging(HeaderFields(responseHeadersOptional ?? [:]))
         return HTTPURLResponse.made(response.url, status: statusCode.statusCode, fields: fields) ?? response
     }
 
@@ -81,7 +81,7 @@ extension ServiceProtocol {
         responseHeaders: [String: String]? = nil
     ) {
         var made = createResponse(statusCode, response: response, responseHeaders: responseHeaders)
-        if !HeaderFields(of: made).contains(.contentType) {
+        if !made.head.fields.contains(.contentType) {
             let type = ["Content-Type": "text/plain; charset=utf-8"]
             made = createResponse(statusCode, response: made, responseHeaders: type)
         }
@@ -109,15 +109,6 @@ extension ServiceProtocol {
             requestComplete: requestComplete,
             responseHeaders: responseHeaders
         )
-    }
-}
-
-extension HeaderFields {
-    /// The fields of a Foundation response.
-    init(of response: HTTPURLResponse) {
-        var texts: [String: String] = [:]
-        for case (let name as String, let value as String) in response.allHeaderFields { texts[name] = value }
-        self.init(texts)
     }
 }
 

@@ -146,17 +146,9 @@ enum ProxyTarget {
     /// Whether a text begins like an absolute URI (RFC 3986 §3.1), ignoring leading spaces.
     private static func hasScheme(_ path: ArraySlice<UInt8>) -> Bool {
         let text = path.drop { $0 == UInt8(ascii: " ") }
-        let scheme = text.prefix { isSchemeCharacter($0) }
+        let scheme = text.prefix(while: \.isSchemeCharacter)
         guard let first = scheme.first, scheme.endIndex < text.endIndex else { return false }
-        return isLetter(first) && text[scheme.endIndex] == UInt8(ascii: ":")
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-    }
-
-    private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
-        isLetter(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "+-.".utf8.contains(byte)
+        return first.isLetter && text[scheme.endIndex] == UInt8(ascii: ":")
     }
 }
 

@@ -120,8 +120,9 @@ public struct WebServiceProxy: Sendable {
 public typealias ResponseHandler<T> = @Sendable (_ content: Data, _ contentType: String?) throws -> T
 
 /// All of these throw ``WebServiceError`` for a status outside 200 to 299 and for invalid arguments and paths, `URLError` if
-/// the exchange failed, `EncodingError` and `DecodingError` unchanged, `CancellationError` promptly, and ``ServiceError`` for
-/// errors that have no matching `URLError`.
+/// the exchange failed, `EncodingError` unchanged, `DecodingError` with the call and the beginning of the content in its
+/// `debugDescription` (unchanged if a response handler threw it), `CancellationError` promptly, and ``ServiceError`` for errors
+/// that have no matching `URLError`.
 extension WebServiceProxy {
     /// Calls the service and ignores the content of the response.
     ///

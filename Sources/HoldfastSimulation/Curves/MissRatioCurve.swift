@@ -68,16 +68,18 @@ public struct MissRatioCurve: Sendable, Hashable {
     ///   - rate: the share of all keys in the trace; the curve's sizes are those of the whole. 1 by default; more than 1, and
     ///     NaN, count as 1, and with 0 or less the curve has no points.
     ///   - seed: the source of the policy's random numbers, if it uses any.
+    ///   - sizesTellVersions: as for ``HitRateSimulator/init(warmUp:sizesTellVersions:)``; true by default.
     public init(
         _ strategy: EvictionStrategy,
         trace: RequestTrace,
         sizes: [CacheSize] = CacheSize.curve,
         measure: HitRateMeasure = .object,
         rate: Double = 1,
-        seed: UInt64 = 0
+        seed: UInt64 = 0,
+        sizesTellVersions: Bool = true
     ) {
         let rate = CacheSize.share(rate)
-        var simulator = HitRateSimulator()
+        var simulator = HitRateSimulator(sizesTellVersions: sizesTellVersions)
         for size in sizes {
             simulator.add(strategy, capacity: size.bytes(uniqueBytes: trace.uniqueBytes, rate: rate), seed: seed)
         }

@@ -21,7 +21,12 @@ public struct StackDistances: Sendable {
     public let exactFrom: Int
 
     /// Processes a whole trace.
-    public init(_ trace: RequestTrace) {
+    ///
+    /// - Parameters:
+    ///   - trace: the requests.
+    ///   - sizesTellVersions: as for ``HitRateSimulator/init(warmUp:sizesTellVersions:)``; true by default. If it is false, a
+    ///     copy keeps the size that it was stored with.
+    public init(_ trace: RequestTrace, sizesTellVersions: Bool = true) {
         requests = trace.requests.count
         requestedBytes = trace.totalBytes
         exactFrom = Int(trace.requests.lazy.map(\.size).max() ?? 0)
@@ -29,10 +34,12 @@ public struct StackDistances: Sendable {
         var last = [(index: Int, size: Int)?](repeating: nil, count: trace.keyCount)
         var hits: [(distance: Int, bytes: Int)] = []
         for (index, request) in trace.requests.enumerated() {
-            let (key, size) = (Int(request.key), Int(request.size))
+            let (key, asked) = (Int(request.key), Int(request.size))
+            var size = asked
             if let (before, stored) = last[key] {
+                if !sizesTellVersions { size = stored }
                 // A copy with another size is another version: no cache hits it, and the new one replaces it.
-                if stored == size { hits.append((tree.sum(after: before) + size, size)) }
+                if stored == size { hits.append((tree.sum(after: before) + size, asked)) }
                 tree.add(-stored, at: before)
             }
             tree.add(size, at: index)

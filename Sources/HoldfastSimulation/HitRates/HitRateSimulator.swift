@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import HoldfastSemantics
 public import HoldfastStorage
 
 /// Replays requests through eviction policies and counts the hits.

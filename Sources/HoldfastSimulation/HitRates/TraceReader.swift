@@ -4,14 +4,6 @@
 public import Foundation
 internal import HoldfastStorage
 
-#if canImport(Darwin)
-    private import Darwin
-#elseif canImport(Glibc)
-    private import Glibc
-#elseif canImport(Musl)
-    private import Musl
-#endif
-
 /// Reads a `.trace` file piece by piece, however large it is.
 ///
 /// The file is open as long as the reader exists. Calls block; a growing file is read as far as it goes.
@@ -111,17 +103,6 @@ public struct TraceError: LocalizedError, Sendable, CustomStringConvertible {
         public static let unwritable = Code("unwritable")
     }
 
-    /// A call that the system refused.
-    package struct SystemFailure: LocalizedError, Sendable, Hashable, CustomStringConvertible {
-        /// The call's name.
-        package let call: String
-        /// The system's error number.
-        package let errno: Int32
-
-        package var description: String { "\(call): \(String(cString: strerror(errno))) (errno \(errno))" }
-        package var errorDescription: String? { description }
-    }
-
     /// The kind of failure.
     public let code: Code
     /// What happened and what to do next, for people.
@@ -148,98 +129,49 @@ public struct TraceError: LocalizedError, Sendable, CustomStringConvertible {
     )
 }
 
-/// An open file of requests, read or written sequentially; closed with the value.
+/// An open file of requests, read from its start to its end.
 ///
 /// Unlike a store's files it may be a link or a pipe, because the user named it.
-struct TraceFile: ~Copyable {
-    private let descriptor: Int32
+struct TraceFile {
+    /// Bytes of the file; nil for a pipe and the like, whose length is unknown.
+    let size: Int?
+    private let handle: FileHandle
     private let path: String
 
-    /// Opens a file for reading.
     init(reading path: String) throws(TraceError) {
-        descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        self.path = path
-        if descriptor < 0 {
-            throw failure("open", code: .unreadable, text: "cannot be opened; check the path and its permissions")
+        let url = URL(filePath: path)
+        do {
+            handle = try FileHandle(forReadingFrom: url)
+        } catch {
+            throw TraceError(
+                .unreadable,
+                message: "\(path) cannot be opened; check the path and its permissions.",
+                cause: error
+            )
         }
-    }
-
-    /// Creates a file, or truncates an existing one.
-    init(writing path: String) throws(TraceError) {
-        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        let found = try? FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)
+        let isFile = found?[.type] as? FileAttributeType == .typeRegular
+        size = isFile ? (found?[.size] as? NSNumber)?.intValue : nil
         self.path = path
-        if descriptor < 0 {
-            throw failure("open", code: .unwritable, text: "cannot be created; check the directory and its permissions")
-        }
-    }
-
-    deinit {
-        if descriptor >= 0 { _ = close(descriptor) }
-    }
-
-    /// Bytes of the file; nil for a pipe and the like, whose length is unknown.
-    var size: Int? {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        return Int(clamping: status.st_size)
     }
 
     /// The next `count` bytes, or fewer at the end of the file.
     func read(_ count: Int) throws(TraceError) -> [UInt8] {
-        var outcome = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            while filled < count, let base = buffer.baseAddress {
-                outcome = systemRead(descriptor, bytes: base + filled, count: count - filled)
-                if outcome == 0 || outcome < 0 && errno != EINTR { return }
-                filled += max(0, outcome)
+        do {
+            var bytes: [UInt8] = []
+            // A pipe may have less to give each time.
+            while bytes.count < count, let more = try handle.read(upToCount: count - bytes.count), !more.isEmpty {
+                bytes += more
             }
-        }
-        if outcome < 0 {
-            throw failure("read", code: .unreadable, text: "cannot be read; name a file, not a directory")
-        }
-        return bytes
-    }
-
-    /// Appends all bytes.
-    func write(_ bytes: [UInt8]) throws(TraceError) {
-        var done = 0
-        while done < bytes.count {
-            let outcome = bytes.withUnsafeBytes { buffer in
-                buffer.baseAddress.map { systemWrite(descriptor, bytes: $0 + done, count: bytes.count - done) } ?? 0
-            }
-            if outcome > 0 {
-                done += outcome
-            } else if outcome == 0 || errno != EINTR {
-                throw failure("write", code: .unwritable, text: "cannot be written; check whether the device is full")
-            }
+            return bytes
+        } catch {
+            throw TraceError(
+                .unreadable,
+                message: "\(path) cannot be read; name a file, not a directory.",
+                cause: error
+            )
         }
     }
-
-    /// Renames a file, and replaces one that has the new name.
-    static func move(_ path: String, to newPath: String) throws(TraceError) {
-        if rename(path, newPath) == 0 { return }
-        let cause = TraceError.SystemFailure(call: "rename", errno: errno)
-        throw TraceError(.unwritable, message: "\(newPath) cannot be replaced; is it a directory?", cause: cause)
-    }
-
-    /// Removes a file if it exists.
-    static func remove(_ path: String) {
-        _ = unlink(path)
-    }
-
-    private borrowing func failure(_ call: String, code: TraceError.Code, text: String) -> TraceError {
-        TraceError(code, message: "\(path) \(text).", cause: TraceError.SystemFailure(call: call, errno: errno))
-    }
-}
-
-// The methods above hide the C functions of the same names.
-
-private func systemRead(_ descriptor: Int32, bytes: UnsafeMutablePointer<UInt8>, count: Int) -> Int {
-    read(descriptor, bytes, count)
-}
-
-private func systemWrite(_ descriptor: Int32, bytes: UnsafeRawPointer, count: Int) -> Int {
-    write(descriptor, bytes, count)
 }
 
 // The two file formats: 12 bytes for each request, and a line of text for each request.
@@ -288,27 +220,27 @@ extension RequestTrace {
 
     /// The requests as the bytes of a `.trace` file, with numbered keys and without times and lives.
     public var encoded: [UInt8] {
-        encoded(requests[...])
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(requests.count * TraceReader.recordSize)
+        for request in requests {
+            withUnsafeBytes(of: UInt64(request.key).littleEndian) { bytes += $0 }
+            withUnsafeBytes(of: request.size.littleEndian) { bytes += $0 }
+        }
+        return bytes
     }
 
     /// Writes a `.trace` file: see ``encoded``. The file appears, or is replaced, once it is complete.
     ///
-    /// Blocks; takes about a second for fifty million requests.
+    /// Blocks, and needs 24 bytes of memory for each request.
     public func write(to path: String) throws(TraceError) {
-        let draft = path + ".part"
         do {
-            try writeAll(to: draft)
-            try TraceFile.move(draft, to: path)
+            try Data(encoded).write(to: URL(filePath: path), options: .atomic)
         } catch {
-            TraceFile.remove(draft)
-            throw error
-        }
-    }
-
-    private func writeAll(to path: String) throws(TraceError) {
-        let file = try TraceFile(writing: path)
-        for start in stride(from: 0, to: requests.count, by: 1 << 16) {
-            try file.write(encoded(requests[start..<min(start + 1 << 16, requests.count)]))
+            throw TraceError(
+                .unwritable,
+                message: "\(path) cannot be written; check the directory, its permissions and its space.",
+                cause: error
+            )
         }
     }
 
@@ -320,16 +252,6 @@ extension RequestTrace {
             if records.isEmpty { return }
             for record in records where !append(key: record.key, size: record.size) { throw .tooManyKeys }
         }
-    }
-
-    private func encoded(_ requests: ArraySlice<Request>) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(requests.count * TraceReader.recordSize)
-        for request in requests {
-            withUnsafeBytes(of: UInt64(request.key).littleEndian) { bytes += $0 }
-            withUnsafeBytes(of: request.size.littleEndian) { bytes += $0 }
-        }
-        return bytes
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import HoldfastSemantics
+
 /// A regression by gradient-boosted trees over histograms, for squared errors.
 ///
 /// The method is Friedman's (2001) in LightGBM's form (Ke et al., NIPS 2017): values in up to 255 bins, and trees that grow at the

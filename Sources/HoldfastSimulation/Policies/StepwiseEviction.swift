@@ -134,60 +134,31 @@ struct SlotSizes: Sendable {
     }
 }
 
-/// Evicts the least recently used entry.
+/// Evicts the least recently used entry, or the oldest one.
 ///
-/// Every use moves an entry in a list. 12 bytes for each entry, every step O(1).
+/// Every use moves an entry in a list, unless the oldest one is evicted: then popular entries leave as soon as others, which is the
+/// baseline for every other policy. 12 bytes for each entry, every step O(1); a resized entry keeps its place.
 struct LRUPolicy: StepwiseEviction {
     var capacity: Int
     var sizes = SlotSizes()
     private var order = SlotList()
+    private let movesUsed: Bool
 
     /// A policy with this capacity in bytes; a negative number means 0.
-    init(capacity: Int) { self.capacity = max(0, capacity) }
+    ///
+    /// - Parameter movesUsed: whether a use counts; false for first in, first out.
+    init(capacity: Int, movesUsed: Bool = true) {
+        self.capacity = max(0, capacity)
+        self.movesUsed = movesUsed
+    }
 
     var metadataBytes: Int { sizes.bytes + order.bytes }
 
     mutating func use(_ slot: Slot) {
-        guard holds(slot) else { return }
+        guard movesUsed, holds(slot) else { return }
         order.remove(slot)
         order.prepend(slot)
     }
-
-    mutating func enter(_ slot: Slot, key: UInt64, size: Int) {
-        sizes.set(slot, size: size)
-        order.prepend(slot)
-    }
-
-    mutating func leave(_ slot: Slot) {
-        sizes.remove(slot)
-        order.remove(slot)
-    }
-
-    mutating func evictOne() -> Slot? {
-        guard let slot = order.last else { return nil }
-        leave(slot)
-        return slot
-    }
-}
-
-/// Evicts the oldest entry.
-///
-/// The simplest policy, and the baseline for every other one. A use moves and records nothing, so hits cost nothing and take no
-/// lock; popular entries leave as soon as others and must be fetched again.
-///
-/// An entry larger than the capacity is not admitted, and nothing is evicted for it. 12 bytes for each entry, every step O(1); a
-/// resized entry keeps its place.
-struct FIFOPolicy: StepwiseEviction {
-    var capacity: Int
-    var sizes = SlotSizes()
-    private var order = SlotList()
-
-    /// A policy with this capacity in bytes; a negative number means 0.
-    init(capacity: Int) { self.capacity = max(0, capacity) }
-
-    var metadataBytes: Int { sizes.bytes + order.bytes }
-
-    mutating func use(_ slot: Slot) {}
 
     mutating func enter(_ slot: Slot, key: UInt64, size: Int) {
         sizes.set(slot, size: size)
@@ -274,7 +245,9 @@ extension EvictionStrategy {
     public static let gdsf = EvictionStrategy(named: "gdsf") { capacity, _ in GDSFPolicy(capacity: capacity) }
 
     /// First in, first out.
-    public static let fifo = EvictionStrategy(named: "fifo") { capacity, _ in FIFOPolicy(capacity: capacity) }
+    public static let fifo = EvictionStrategy(named: "fifo") { capacity, _ in
+        LRUPolicy(capacity: capacity, movesUsed: false)
+    }
 
     /// 3L-Cache (FAST 2025), which learns when entries are requested next; aims at few misses. LRU until it has seen enough
     /// requests.

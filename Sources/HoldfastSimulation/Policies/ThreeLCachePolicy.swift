@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+internal import HoldfastSemantics
 internal import HoldfastStorage
 
 /// Evicts what a model, trained on the requests themselves, expects to be requested last.

@@ -195,7 +195,7 @@ struct SimulationNumbers {
 
     /// Uniform from 0 up to but not including 1.
     mutating func uniform() -> Double {
-        Double(generator.next() >> 11) * 0x1p-53
+        generator.nextShare()
     }
 
     /// Exponentially distributed with this mean.
@@ -231,46 +231,13 @@ struct SimulationNumbers {
     }
 }
 
-/// Steele, Lea and Flood's generator (OOPSLA 2014): the same numbers for the same seed on every platform.
-struct SplitMix64: RandomNumberGenerator, Sendable {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        defer { state &+= SplitMix64.step }
-        return SplitMix64.mixed(state)
-    }
-
-    private static let step: UInt64 = 0x9E37_79B9_7F4A_7C15
-
-    /// A mix of all bits, so that consecutive numbers can be used as hashes: the first number of a generator with this seed.
-    static func mixed(_ seed: UInt64) -> UInt64 {
-        var mixed = seed &+ step
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-}
-
 extension RetrierFactory where Self == BackoffRetrier.Factory {
     /// Like `.backoff(rules)`, with random numbers from one seed: the same calls in the same order get the same waits.
     public static func backoff(_ rules: RetryRules, seed: UInt64) -> BackoffRetrier.Factory {
-        let seeds = SharedGenerator(seed: seed)
+        let seeds = SharedRandom(SplitMix64(seed: seed))
         return BackoffRetrier.factory(
             strategy: .exponential(rules),
-            makeGenerator: { SplitMix64(seed: seeds.next()) }
+            makeGenerator: { SplitMix64(seed: seeds.generator.next()) }
         )
-    }
-}
-
-/// One generator shared by several users.
-private final class SharedGenerator: Sendable {
-    private let generator: Mutex<SplitMix64>
-
-    init(seed: UInt64) { generator = Mutex(SplitMix64(seed: seed)) }
-
-    func next() -> UInt64 {
-        generator.withLock { $0.next() }
     }
 }

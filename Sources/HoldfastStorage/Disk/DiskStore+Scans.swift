@@ -298,6 +298,8 @@ extension Lookup {
             case .corrupt: check.outcome = .damaged(key, message)
             case .sealed: check.outcome = .sealed
             case .superseded: break
+            case .io where error.isOfDamagedPlace:
+                check.outcome = .damaged(key, "The device cannot read the entry; it is left as it is.")
             default: throw error
             }
         }

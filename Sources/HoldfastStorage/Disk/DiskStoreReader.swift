@@ -292,6 +292,8 @@ extension ReaderEngine {
                 check.outcome = .damaged(key, "The entry in \(file) failed its checks; it is left as it is.")
             case .sealed: check.outcome = .sealed
             case .superseded: return nil
+            case .io where error.isOfDamagedPlace:
+                check.outcome = .damaged(key, "The device cannot read the entry; it is left as it is.")
             default: throw error
             }
         }

@@ -173,8 +173,9 @@ private final class WorkQueue: Sendable {
     }
 
     private struct Queue {
-        private var steps: [Step] = []
-        /// How many of `steps` were taken. They are dropped by the half, so that taking one does not copy the rest.
+        /// nil: taken.
+        private var steps: [Step?] = []
+        /// How many of `steps` were taken. Their places are dropped by the half, so that taking one does not copy the rest.
         private var taken = 0
         var threads = 1
         var idle = 0
@@ -187,14 +188,15 @@ private final class WorkQueue: Sendable {
         /// Whether there is no more work and will not be any.
         var isOver: Bool { isStopped && count == 0 }
 
-        var isNextAlone: Bool { count > 0 && steps[taken].isAlone }
+        var isNextAlone: Bool { count > 0 && steps[taken]?.isAlone == true }
 
         mutating func append(_ step: Step) { steps.append(step) }
 
         /// The next step that may start now.
         mutating func take() -> Step? {
-            guard count > 0, !isAlone, !steps[taken].isAlone || working == 0 else { return nil }
-            let step = steps[taken]
+            guard count > 0, !isAlone, !isNextAlone || working == 0, let step = steps[taken] else { return nil }
+            // What it holds is released by the thread that runs it, and not under the lock when its place is dropped.
+            steps[taken] = nil
             taken += 1
             if taken == steps.count {
                 steps.removeAll(keepingCapacity: steps.count <= WorkQueue.bound)

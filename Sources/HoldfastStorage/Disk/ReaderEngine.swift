@@ -8,6 +8,7 @@ final class ReaderEngine: Sendable {
     let layout: StoreLayout
     let files: any FileSystem
     let seal: (any StoreSeal)?
+    private let taking: SnapshotReader
     let threads: IOThreads
     let blobs: BlobFiles
     let counters = DiskCounters()
@@ -29,7 +30,8 @@ final class ReaderEngine: Sendable {
     init(_ taking: SnapshotReader, snapshot: StoreSnapshot, threads: IOThreads) {
         layout = taking.layout
         files = taking.files
-        seal = taking.seal
+        seal = snapshot.format.binding(taking.seal)
+        self.taking = taking
         self.threads = threads
         secret = snapshot.format.secret
         blobs = BlobFiles(files: files, layout: layout, quota: SpaceQuota(budget: .none, used: 0))
@@ -68,7 +70,7 @@ final class ReaderEngine: Sendable {
         guard let turn else { return }
         let next: StoreSnapshot?
         do throws(StoreError) {
-            next = try SnapshotReader(layout: layout, files: files, seal: seal).take()
+            next = try taking.take()
         } catch {
             // A held directory without a format file was removed.
             guard error.code == .badConfiguration else { throw error }
@@ -371,7 +373,7 @@ struct SnapshotReader: Sendable {
     private func makePass(_ format: StoreFormat, known: inout [UInt64: Recovery.FoundFile]) throws(FileSystemError)
         -> Pass
     {
-        let reader = SegmentReader(files: files, format: format, seal: seal, passesSealed: true)
+        let reader = SegmentReader(files: files, format: format, seal: seal, skipsSealed: true)
         var pass = Pass()
         let listed = try Recovery.sizes(in: layout.segments, suffix: StoreLayout.segmentSuffix, files)
         for (number, size) in listed.sorted(by: { $0.key < $1.key }) {

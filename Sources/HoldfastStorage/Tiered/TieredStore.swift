@@ -568,26 +568,24 @@ extension TieredStore {
         endChange(key)
     }
 
-    /// Changes below may be missed from now on: the upper tier is not used until ``resumeUpperTier()``.
+    /// Changes below may be missed from now on: the upper tier is not used until ``resumeUpperTier(_:forgetting:)``.
     package func suspendUpperTier() {
         beginChange(of: nil)
     }
 
-    /// Removes from the upper tier, in one pass, what purges by other processes have removed below, after one
-    /// ``suspendUpperTier()`` for each.
-    package func endExternalPurges(of prefixes: [[UInt8]]) async {
-        let all = Set(prefixes)
-        if all.count == 1, let prefix = all.first {
+    /// Ends suspensions, after one pass over the upper tier that removes what it cannot be trusted with.
+    ///
+    /// - Parameters:
+    ///   - suspensions: how many calls of ``suspendUpperTier()`` it ends.
+    ///   - prefixes: what the removed keys begin with; an empty one removes everything.
+    package func resumeUpperTier(_ suspensions: Int, forgetting prefixes: Set<[UInt8]>) async {
+        if prefixes.contains([]) {
+            await forgetAll()
+        } else if prefixes.count == 1, let prefix = prefixes.first {
             await purgeAbove(.keyPrefix(prefix), now: now)
         } else {
-            await purgeAbove(.matching { entry in all.contains { entry.key.hasPrefix($0) } }, now: now)
+            await purgeAbove(.matching { entry in prefixes.contains { entry.key.hasPrefix($0) } }, now: now)
         }
-        for _ in prefixes { endChange(nil) }
-    }
-
-    /// Changes are no longer missed; what the upper tier holds from before is not trusted.
-    package func resumeUpperTier() async {
-        await forgetAll()
-        endChange(nil)
+        for _ in 0..<suspensions { endChange(nil) }
     }
 }

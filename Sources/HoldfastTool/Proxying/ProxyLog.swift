@@ -188,7 +188,7 @@
                 ("status", .int(record.status.rawValue)),
                 ("bytes", .int(record.bodyBytes)),
                 ("complete", .bool(record.isComplete)),
-                ("cache", text(record.decision.map { "\($0.outcome)" })),
+                ("cache", text(record.decision?.outcome.word)),
                 ("reason", text(record.refusal ?? record.decision.map { "\($0.reason)" })),
                 (
                     "stored",

@@ -186,11 +186,12 @@
 
         /// The curves as a picture.
         func plot(_ measure: HitRateMeasure) -> MissRatioPlot {
+            let ratio: KeyPath<ReplayCell, Double> = measure == .object ? \.objectHitRatio : \.byteHitRatio
             let curves = policies.indices.map { index in
                 let cells = outcome.cells[index * sizes.count..<(index + 1) * sizes.count]
                 return MissRatioCurve(
                     name: policies[index].name,
-                    points: cells.map { .init(size: Double($0.capacity), missRatio: 1 - $0.hitRatio(measure)) }
+                    points: cells.map { .init(size: Double($0.capacity), missRatio: 1 - $0[keyPath: ratio]) }
                 )
             }
             return MissRatioPlot(title: name, measure: measure, axis: .bytes, curves: curves)

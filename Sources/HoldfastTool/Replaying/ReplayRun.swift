@@ -142,13 +142,6 @@
         let byteHitRatio: Double
         /// The share of requests that find a stale copy.
         let expiredRatio: Double
-
-        func hitRatio(_ measure: HitRateMeasure) -> Double {
-            switch measure {
-            case .object: objectHitRatio
-            case .byte: byteHitRatio
-            }
-        }
     }
 
     /// Converts ratios of the replayed requests to ratios of all requests that a cache looks up.

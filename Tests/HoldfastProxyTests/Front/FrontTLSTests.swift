@@ -7,6 +7,8 @@
     import HoldfastSemantics
     import HoldfastTestKit
     import HoldfastTesting
+    import NIOCore
+    import NIOPosix
     import NIOSSL
     import Testing
 
@@ -71,6 +73,59 @@
             configuration.port = 0
             configuration.certificate = ProxyCertificate(certificatePath: "/no/cert", keyPath: "/no/key")
             await #expect(throws: ProxyConfigurationError.self) { try await ProxyServer.start(configuration) }
+        }
+
+        private struct Broken: Error {}
+
+        private static func client(of server: HTTPServer) async throws -> RawClient {
+            let context = try NIOSSLContext(configuration: LoopbackCertificate.trustingConfiguration())
+            let address = try #require(server.localAddress)
+            let bytes = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .connect(to: address) { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let tls = try NIOSSLClientHandler(context: context, serverHostname: nil)
+                        try channel.pipeline.syncOperations.addHandler(tls)
+                        return try ByteChannel.attach(to: channel)
+                    }
+                }
+            return RawClient(bytes)
+        }
+
+        @Test("Over TLS, too, a cut response that is delimited by the close does not end properly")
+        func cutResponse() async throws {
+            let (folder, files) = try Self.files()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let handler = ClosureHandler { _ in
+                Response(status: 200, body: ResponseBody(CountingSource(chunk: 3, limit: 1, error: Broken())))
+            }
+            let server = try await HTTPServer.start(
+                at: .host("127.0.0.1", port: 0),
+                tls: try ServerTLS(files),
+                handler: handler
+            )
+            let client = try await Self.client(of: server)
+            try await client.send("GET / HTTP/1.0\r\n\r\n")
+            await #expect(throws: ChannelFault.self) { _ = try await client.rest() }
+            client.bytes.close()
+            await server.close()
+        }
+
+        @Test("A server over TLS that closes does not wait for its clients to confirm it")
+        func promptClose() async throws {
+            let (folder, files) = try Self.files()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let server = try await HTTPServer.start(
+                at: .host("127.0.0.1", port: 0),
+                tls: try ServerTLS(files),
+                handler: ClosureHandler { _ in .text("a") }
+            )
+            let client = try await Self.client(of: server)
+            try await client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            #expect(try await client.answer().hasSuffix("a"))
+            let begun = ContinuousClock.now
+            await server.close()
+            #expect(begun.duration(to: .now) < .seconds(4), "TLS gives up after five seconds")
+            client.bytes.close()
         }
     }
 #endif

@@ -367,5 +367,19 @@
                 #expect(bench.seen(path).isEmpty)
             }
         }
+
+        @Test("A response whose head HTTP/2 cannot carry is a 502 on its own stream, and the other streams continue")
+        func largeAnswerHead() async throws {
+            try await Self.with { bench, client in
+                let gate = LoopbackGate()
+                let slow = bench.lay(LoopbackReply(before: [.pause(gate)]))
+                let large = bench.lay(LoopbackReply(fields: Self.fields(20_000), body: "a"))
+                async let other = client.get(slow)
+                try await gate.reached()
+                #expect(try await client.get(large).status == "502")
+                gate.open()
+                #expect(try await other.status == "200")
+            }
+        }
     }
 #endif

@@ -192,5 +192,44 @@
                 #expect(server.statistics.requestsUnderWay == 0)
             }
         }
+
+        @Test("A full server that may make room closes a connection whose client owes it content that nobody reads")
+        func makesRoomWithinContent() async throws {
+            var configuration = ServerConfiguration()
+            configuration.maximumConnections = 1
+            configuration.closesWaitingConnections = true
+            try await withServer(configuration: configuration) { _ in
+                .text("a")
+            } _: { server in
+                let slow = try await RawClient.connect(to: server)
+                try await slow.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nab")
+                #expect(try await slow.answer().hasPrefix("HTTP/1.1 200 "))
+                var answer = ""
+                for _ in 0..<1_000 where !answer.hasPrefix("HTTP/1.1 200 ") {
+                    answer = try await RawClient.exchange(
+                        "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                        with: server
+                    )
+                }
+                #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
+                slow.bytes.close()
+            }
+        }
+
+        @Test("A server that ends leaves the Unix socket of its successor, which removes its own")
+        func successor() async throws {
+            let path = NSTemporaryDirectory() + "holdfast-\(UUID().uuidString.prefix(8)).sock"
+            let handler = ClosureHandler { _ in .text("a") }
+            let first = try await HTTPServer.start(at: .unixSocket(path), handler: handler)
+            let second = try await HTTPServer.start(at: .unixSocket(path), handler: handler)
+            await first.close()
+            #expect(FileManager.default.fileExists(atPath: path))
+            let client = try await RawClient.connect(to: second)
+            try await client.send(Self.get)
+            #expect(try await client.answer().hasSuffix("a"))
+            client.bytes.close()
+            await second.close()
+            #expect(!FileManager.default.fileExists(atPath: path))
+        }
     }
 #endif

@@ -5,6 +5,7 @@
     import Foundation
     import HoldfastSemantics
     import HoldfastStorage
+    import HoldfastTestKit
     import HoldfastTesting
     import Synchronization
     import Testing

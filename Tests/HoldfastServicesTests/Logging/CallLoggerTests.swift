@@ -57,11 +57,7 @@ struct CallLoggerTests {
         _ = try await pipeline.send(request, body: .data(Data("grant_type=password&password=p%26ss&x=1".utf8)))
         #expect(texts.all.count == 2)
         let sent = texts.all[0].replacing(/call-\d+/, with: "call")
-        #expect(
-            sent == """
-                call POST https://<redacted>@example.com/a/b?q=1&access_token=<redacted>#x
-                """ + "\n" + sent.split(separator: "\n").dropFirst().joined(separator: "\n")
-        )
+        #expect(sent.hasPrefix("call POST https://<redacted>@example.com/a/b?q=1&access_token=<redacted>#x\n"))
         for line in ["  Authorization: <redacted>", "  Cookie: <redacted>", "  X-API-Key: <redacted>", "  X-Trace: 7"] {
             #expect(sent.split(separator: "\n").contains { $0 == line }, "\(line)")
         }

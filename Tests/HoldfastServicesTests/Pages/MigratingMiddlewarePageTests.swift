@@ -24,6 +24,9 @@ struct MigratingMiddlewarePageTests {
         }
 
         func implicitFields(for request: URLRequest) -> HeaderFields { transport.implicitFields(for: request) }
+        func implicitFields(for request: URLRequest, context: CallContext) -> HeaderFields {
+            transport.implicitFields(for: request, context: context)
+        }
         var enforcesDeadline: Bool { transport.enforcesDeadline }
     }
 

@@ -40,7 +40,8 @@ struct MissRatioCurveTests {
         var trace = RequestTrace()
         for key: UInt64 in [1, 2, 1, 2, 3, 1] { trace.append(key: key, size: key == 3 ? 20 : 10) }
         let sizes = try #require(CacheSize.list("10,20,100"))
-        #expect(MissRatioCurve(.lru, trace: trace, sizes: sizes).points.map(\.missRatio) == [1, 1 - 2.0 / 6, 0.5])
+        let expectedMisses: [Double] = [1, 1 - 2.0 / 6, 0.5]
+        #expect(MissRatioCurve(.lru, trace: trace, sizes: sizes).points.map(\.missRatio) == expectedMisses)
         let bytes = MissRatioCurve(.lru, trace: trace, sizes: sizes, measure: .byte)
         let expected: [Double] = [0, 20, 30].map { 1 - $0 / 70 }
         #expect(bytes.points.map(\.missRatio) == expected)

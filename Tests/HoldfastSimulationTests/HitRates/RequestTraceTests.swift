@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import HoldfastSemantics
 import HoldfastTesting
 import Testing
 

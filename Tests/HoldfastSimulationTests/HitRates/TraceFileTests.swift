@@ -101,7 +101,7 @@ struct TraceFileTests {
         defer { directory.remove() }
         for path in [path("none"), directory.path] {
             let error = try #require(throws: TraceError.self) { try RequestTrace(contentsOf: path) }
-            #expect(error.code == .unreadable && error.cause is TraceError.SystemFailure)
+            #expect(error.code == .unreadable && error.cause != nil)
             #expect("\(error)".hasPrefix("unreadable: \(path)"))
             #expect(throws: TraceError.self) { try RequestTrace(contentsOfText: path) }
         }

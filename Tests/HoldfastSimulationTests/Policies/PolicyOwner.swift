@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+import HoldfastSemantics
+
 @testable import HoldfastSimulation
 @testable import HoldfastStorage
 

@@ -146,7 +146,7 @@ struct BoostedTreesTests {
     func deterministic() {
         var random = SeededGenerator(seed: 5)
         let rows = (0..<3_000).map { _ in Double.random(in: 0..<1, using: &random) }
-        let labels = (0..<1_000).map { rows[3 * $0] * rows[3 * $0 + 1] }
+        let labels = stride(from: 0, to: 3_000, by: 3).map { first in rows[first] * rows[first + 1] }
         let twins = (0..<2).map { _ in BoostedTrees(rows: rows, width: 3, labels: labels, seed: 9) }
         for row in 0..<50 {
             let values = Array(rows[3 * row..<3 * row + 3])

@@ -375,6 +375,49 @@ struct DiskChangesTests {
         files.close(filler)
         await store.close()
     }
+
+    @Test("A record that cannot be read keeps no purge from taking effect when there are too many marks")
+    func sweepBesideBadSector() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        let engine = store.engine
+        try await store.put("bad", [1])
+        try await store.put("other", [1], EntryDescription("m", tags: ["other"]))
+        let last = engine.orders.next()
+        engine.orders.withMarks { marks in
+            for tag in 0..<UInt64(PurgeMarks.bound) { marks.add(.tag(tag), order: last, horizon: .max) }
+        }
+        files.plan(.once(at: 0, errno: 5).only("read"))
+        try await store.purge(.tag("other"), now: .at(1))
+        files.plan()
+        #expect(try await store.get("other").isEmpty)
+        #expect(engine.orders.withMarks { $0.count } == 1)
+        await store.close()
+    }
+
+    @Test("Verifying reports a record that the device cannot read, and checks the rest")
+    func verifyBesideBadSector() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        for number in 0..<100 { try await store.put("k\(number)", [1]) }
+        files.plan(.once(at: 0, errno: 5).only("read"))
+        let report = try await store.verify { _ in }
+        files.plan()
+        #expect(report.entriesChecked == 100 && report.entriesDamaged == 1)
+        await store.close()
+    }
+
+    @Test("A variant too many whose removal cannot be recorded does not fail the put that displaced it")
+    func surplusVariant() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        for number in 0..<16 { try await store.put("a", variant: "v\(number)", [1]) }
+        files.plan(.once(at: 1, errno: 5).only("write"))
+        try await store.put("a", variant: "v16", [1])
+        files.plan()
+        #expect(try await store.get("a").count == 16)
+        await store.close()
+    }
 }
 
 private final class Flag: Sendable {

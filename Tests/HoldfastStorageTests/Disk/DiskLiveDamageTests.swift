@@ -118,9 +118,10 @@ struct DiskLiveDamageTests {
 
     @Test(
         "A damaged tombstone or tag mark is made anew when its segment is reclaimed; for a prefix, nothing is trusted",
-        arguments: [nil, PurgeSelection.tag("red"), .keyPrefix(Array("a".utf8))] as [PurgeSelection?]
+        arguments: [nil, PurgeSelection.tag("red"), .keyPrefix(Array("a".utf8))] as [PurgeSelection?],
+        [false, true]
     )
-    func tombstone(_ purge: PurgeSelection?) async throws {
+    func tombstone(_ purge: PurgeSelection?, isUnreadable: Bool) async throws {
         let files = SimulatedFileSystem()
         let store = try await Self.open(files)
         let engine = store.engine
@@ -135,11 +136,17 @@ struct DiskLiveDamageTests {
             return engine.log.ask { $0.oldest(.main)?.segment.number }
         }
         let path = engine.log.layout.segment(try #require(number))
-        #expect(files.flipBit(of: path, at: SegmentHeader.size + 20))
+        if isUnreadable {
+            // The first two reads are of the table.
+            files.plan(.once(at: 2, errno: 5).only("read"))
+        } else {
+            #expect(files.flipBit(of: path, at: SegmentHeader.size + 20))
+        }
         try await engine.threads.run(.changes) { () throws(StoreError) -> Void in
             guard let sealed = engine.log.ask({ $0.oldest(.main) }) else { return }
             _ = try engine.reclaimer.reclaim(sealed, mode: .carryAll, recyclingFor: nil)
         }
+        files.plan()
         #expect(!files.paths.contains(path))
         let left = files.crashed(.process)
         await store.close()

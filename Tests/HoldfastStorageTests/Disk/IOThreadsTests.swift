@@ -122,4 +122,34 @@ struct IOThreadsTests {
             while done.load(ordering: .acquiring) < 80 { await Task.yield() }
         }
     }
+
+    @Test("What a finished step held is released although others wait behind it", arguments: IOThreads.Lane.allCases)
+    func releasesAtOnce(_ lane: IOThreads.Lane) async throws {
+        let threads = try IOThreads()
+        defer { threads.stop() }
+        let width = lane == .reads ? IOThreads.readers : 1
+        let first = DispatchSemaphore(value: 0)
+        let second = DispatchSemaphore(value: 0)
+        let released = Count()
+        let begun = Count()
+        // All threads are held until everything is queued.
+        for _ in 0..<width { threads.later(lane) { first.wait() } }
+        do {
+            let held = HeldObject(counter: released)
+            threads.later(lane) { withExtendedLifetime(held) {} }
+        }
+        // One more than there are threads, so that the queue does not run empty.
+        for _ in 0...width {
+            threads.later(lane) {
+                begun.count.add(1, ordering: .releasing)
+                second.wait()
+            }
+        }
+        for _ in 0..<width { first.signal() }
+        while begun.count.load(ordering: .acquiring) < width { await Task.yield() }
+        // Each thread is in a later step, so the one that ran the holder's has left it.
+        #expect(released.count.load(ordering: .acquiring) == 1)
+        for _ in 0...width { second.signal() }
+        await threads.drain(lane)
+    }
 }

@@ -36,8 +36,8 @@ struct ScriptedDiskRun {
     }
 
     static func body(_ name: String, _ number: Int) -> [UInt8] {
-        let seed = UInt64(number) &* 31 &+ UInt64(name.utf8.reduce(0) { Int($0) &* 7 &+ Int($1) })
-        var generator = SeededGenerator(seed: seed)
+        let name: Int = name.utf8.reduce(0) { hash, byte in hash &* 7 &+ Int(byte) }
+        var generator = SeededGenerator(seed: UInt64(number) &* 31 &+ UInt64(name))
         let count = lengths[number % lengths.count]
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count + 8)

@@ -303,4 +303,52 @@ struct SealedStoreTests {
         }
         await again.close()
     }
+
+    @Test("A prefix purge sealed with a key that was dropped makes nothing suspect that is newer")
+    func droppedKeyOfMark() async throws {
+        try await Self.withDirectory { directory in
+            let old = try await Self.open(directory, TestSeal(1, key: 11))
+            try await old.put("old", [1])
+            try await old.purge(.keyPrefix(Array(Self.prefix.utf8)), now: .at(1))
+            await old.close()
+            let first = try await Self.open(directory, TestSeal(2, key: 22))
+            try await first.put("new", [2])
+            await first.close()
+            let second = try await Self.open(directory, TestSeal(2, key: 22))
+            #expect(try #require(try await second.get("new").first).needsValidation == false)
+            await second.close()
+            // With its key again, what is older than the mark has to be confirmed.
+            let both = try await Self.open(directory, TestSeal(1, key: 11))
+            #expect(try #require(try await both.get("old").first).needsValidation)
+            await both.close()
+        }
+    }
+
+    @Test("A body of another store does not open, although key and order are the same")
+    func bodyOfAnotherStore() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let others = SimulatedFileSystem(remembersUnsynced: false)
+        let (store, other) = (try await Self.open(files), try await Self.open(others))
+        try await store.put("a", [UInt8](repeating: 1, count: 1_000))
+        try await other.put("b", [UInt8](repeating: 2, count: 1_000))
+        let mine = try #require(try await store.get("a").first?.source)
+        let foreign = try #require(try await other.get("b").first?.source)
+        #expect(mine.header.order == foreign.header.order)
+        var header = mine.header
+        header.bodyWord = foreign.header.bodyWord
+        let (path, seed) = (store.engine.log.layout.segment(header.segment), store.engine.log.seed)
+        let forged = header.encode(detail: mine.detailBytes, seed: seed) + foreign.inlineBytes.array
+        await store.close()
+        await other.close()
+        var bytes = try #require(files.contents(of: path))
+        let start = mine.row.place.offset
+        bytes.replaceSubrange(start..<(start + forged.count), with: forged)
+        #expect(files.setContents(of: path, to: bytes))
+        let again = try await Self.open(files)
+        let code = await errorCode {
+            for entry in try await again.get("a") { _ = try await again.wholeBody(of: entry) }
+        }
+        #expect(code == .corrupt)
+        await again.close()
+    }
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import HoldfastStorage
+import HoldfastTestKit
 import HoldfastTesting
 import Testing
 

@@ -28,7 +28,7 @@ final class FaultyStore: CacheStore {
     /// Holds up purges.
     let stallsPurges = Atomic(false)
     let purges = CountWatch()
-    /// Look-ups of cancelled tasks fail, as on a disk.
+    /// Look-ups and commits of cancelled tasks fail, as on a disk or over a network.
     let obeysCancellation = Atomic(false)
     /// Entries up to this version are shown as after a power loss.
     let suspectUpTo = Mutex<StoredEntry.Version?>(nil)
@@ -163,6 +163,9 @@ final class FaultyStore: CacheStore {
 
         func commit(_ description: EntryDescription?, now: StoreInstant) async throws(StoreError) -> StoredEntry {
             try store.check(.commit)
+            if store.obeysCancellation.load(ordering: .relaxed), Task.isCancelled {
+                throw StoreError(.cancelled, "injected")
+            }
             return try await inner.commit(description, now: now)
         }
 

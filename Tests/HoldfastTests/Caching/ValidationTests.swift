@@ -244,6 +244,26 @@ struct ValidationTests {
         #expect(try await bench.load() == .network("here"))
         #expect(bench.sent("If-Modified-Since") == [nil, nil])
     }
+
+    @Test("If the fields of a 304 cannot be stored, the former ones are not used any more (RFC 9111 §4.3.4)")
+    func unwrittenUpdate() async throws {
+        let store = FaultyStore()
+        let bench = CacheBench(
+            [
+                .respond(200, ["Cache-Control": "max-age=100", "ETag": "\"a\""], body: "one"),
+                .respond(304, ["Cache-Control": "no-cache", "ETag": "\"a\""]),
+                .respond(200, ["Cache-Control": "max-age=100", "ETag": "\"b\""], body: "two"),
+            ],
+            store: store
+        )
+        try await bench.load()
+        var options = CallOptions()
+        options.cache = .revalidate
+        store.fault.withLock { $0 = .replace }
+        #expect(try await bench.load(.get(), options) == .revalidated("one"))
+        store.fault.withLock { $0 = nil }
+        #expect(try await bench.load() == .network("two"))
+    }
 }
 
 /// Says of every response that its content coding was undone.

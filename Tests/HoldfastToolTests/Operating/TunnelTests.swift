@@ -65,8 +65,9 @@
                 guard request.path == "/ws", request.values(of: "Upgrade") == ["websocket"] else {
                     return LoopbackReply(body: "plain \(request.values(of: "Upgrade"))")
                 }
+                let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
                 let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                return LoopbackReply(before: [.raw(head + "Sec-WebSocket-Accept: y\r\n\r\nframes"), .close])
+                return LoopbackReply(before: [.raw(hint + head + "Sec-WebSocket-Accept: y\r\n\r\nframes"), .close])
             }
             defer { origin.stop() }
             let proxy = try ToolProcess([

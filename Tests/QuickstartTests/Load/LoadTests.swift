@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-import HoldfastCommand
 import Testing
 
 @testable import Quickstart
@@ -13,22 +12,6 @@ struct LoadTests {
         let load = Load(count: 500, resources: 50, seed: seed)
         #expect(load.calls == Load(count: 500, resources: 50, seed: seed).calls)
         #expect(load.calls != Load(count: 500, resources: 50, seed: seed ^ 1).calls)
-    }
-
-    @Test("SplitMix64 gives the numbers of its authors' reference for seed 1234567")
-    func reference() {
-        var generator = SplitMix(seed: 1_234_567)
-        #expect(generator.next() == 6_457_827_717_110_365_317)
-        #expect(generator.next() == 3_203_168_211_198_807_973)
-        #expect(generator.next() == 9_817_491_932_198_370_423)
-    }
-
-    @Test("A hash depends on every part and on their order")
-    func hash() {
-        #expect(SplitMix.hash(1, 2) == SplitMix.hash(1, 2))
-        #expect(SplitMix.hash(1, 2) != SplitMix.hash(2, 1))
-        #expect(SplitMix.hash(1, 2) != SplitMix.hash(1, 3))
-        #expect(SplitMix.hash(1, 2) != SplitMix.hash(1, 2, 0))
     }
 
     @Test("Shares of a Zipf distribution fall with the rank to the power of the exponent, and add up to 1")

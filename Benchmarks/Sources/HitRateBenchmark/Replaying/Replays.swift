@@ -58,10 +58,18 @@ struct Replays: Sendable {
             totalBytes: trace.totalBytes,
             uniqueBytes: trace.uniqueBytes,
             rate: rate,
-            bestObject: trace.unboundedObjectHitRatio,
-            bestByte: trace.unboundedByteHitRatio,
+            // By key, only the first request for a key misses.
+            bestObject: plan.sizesTellVersions
+                ? trace.unboundedObjectHitRatio
+                : share(trace.requests.count - trace.keyCount, of: trace.requests.count),
+            bestByte: plan.sizesTellVersions
+                ? trace.unboundedByteHitRatio : share(trace.totalBytes - trace.uniqueBytes, of: trace.totalBytes),
             cells: cells
         )
+    }
+
+    private static func share(_ part: Int, of whole: Int) -> Double {
+        whole > 0 ? Double(part) / Double(whole) : 0
     }
 
     /// The cell of a subject at a size; nil if there is none.

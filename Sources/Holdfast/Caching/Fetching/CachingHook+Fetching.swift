@@ -448,7 +448,7 @@ extension CachingHook {
             var wakeReasons: Fetch.WakeReason = []
             if let known = patience {
                 if clock.now >= known.end || waitState.backsOffUntil.map({ $0 > known.end }) ?? false {
-                    guard allowsStale(fetchRequest, reason: .patience, context: context),
+                    guard fetchRequest.allowsStale(.patience, now: context.clock.timestamp, options: cache.options),
                         await isStillStored(known.loaded.entry, lookup: fetchRequest.lookup, context: context)
                     else {
                         patience = nil
@@ -608,7 +608,8 @@ extension CachingHook {
         guard !interval.isEmpty else { return body }
         let delivered: @Sendable (Int) -> Void = { metrics.count($0, bodySource: bodySource) }
         if let source = body.source {
-            return ResponseBody(CountedBody(source, interval: interval, delivered: delivered), length: body.length)
+            let watched = WatchedBody(source, received: { delivered($0.clamped(to: interval).count) })
+            return ResponseBody(watched, length: body.length)
         }
         let count = body.length ?? 0
         if let verdict = context.verdict {
@@ -652,21 +653,11 @@ extension CachingHook {
     /// The stale response, if it may be served for this reason.
     func loaded(_ fetchRequest: FetchRequest, reason: CacheReason, context: CallContext) async -> LoadedResponse? {
         guard let candidate = fetchRequest.staleCandidate,
-            allowsStale(fetchRequest, reason: reason, context: context),
+            fetchRequest.allowsStale(reason, now: context.clock.timestamp, options: cache.options),
             await isStillStored(candidate.entry, lookup: fetchRequest.lookup, context: context)
         else { return nil }
         if let loaded = fetchRequest.loadedStale { return loaded }
         return await load(candidate, context: context)
-    }
-
-    /// Whether the stale response may be served for this reason now: a window may have ended while the call waited.
-    private func allowsStale(_ fetchRequest: FetchRequest, reason: CacheReason, context: CallContext) -> Bool {
-        let now = context.clock.timestamp
-        let (asked, current) = (
-            fetchRequest.staleAllowance, fetchRequest.staleAllowance(now: now, options: cache.options)
-        )
-        return reason == .staleIfError
-            ? asked.onError && current.onError : asked.whenDisconnected && current.whenDisconnected
     }
 
     /// Whether no invalidation or purge since the lookup has removed or marked a stored response; what was only evicted may still

@@ -56,7 +56,7 @@ public struct CacheStatistics: Sendable, Hashable {
     ///
     /// The origin's time is that from sending the request to the response head, in the exchange that fetched the stored
     /// response or last confirmed it. Each hit counts at least zero and at most a minute, since the clock may have been set in
-    /// between.
+    /// between. Hits that memory answers at once are not measured and add nothing.
     public internal(set) var timeSaved: Duration = .zero
 
     /// All zero.

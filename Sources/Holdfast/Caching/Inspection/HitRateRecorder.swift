@@ -231,7 +231,7 @@ extension CachingHook {
             options: cache.options
         )
         guard length == nil, let place, let source = response.body.source else { return }
-        response.body = ResponseBody(CountedBody(source) { recorder.add($0, to: place) })
+        response.body = ResponseBody(WatchedBody(source, received: { recorder.add($0.count, to: place) }))
     }
 }
 

@@ -30,13 +30,18 @@ package enum FieldUpdate {
         let cacheControl = RulingCacheControl(head.fields, targets: targetedFields).cacheControl
         if case .fields(let names) = cacheControl.noCache { dropped.formUnion(names) }
         if mode == .shared, case .fields(let names) = cacheControl.private { dropped.formUnion(names) }
-        // These are for every recipient (RFC 9110 §7.6.1): without them a response would be reused in ways that nobody allowed.
-        dropped = dropped.filter { !ruling.contains($0) && !targetedFields.contains($0) }
+        dropped = droppable(dropped, targetedFields: targetedFields)
         if contentDecoded { dropped.formUnion(digests.union([.contentEncoding, .contentLength])) }
         var stripped = head
         stripped.fields.removeAll { connectionBound.contains($0.name) || dropped.contains($0.name) }
         stripped.fields = ignoredCookies.withoutSetCookies(stripped.fields)
         return stripped
+    }
+
+    /// Which of the named fields may be left out. The others are for every recipient (RFC 9110 §7.6.1): without them a response would
+    /// be reused in ways that nobody allowed.
+    static func droppable(_ names: some Sequence<FieldName>, targetedFields: [FieldName]) -> Set<FieldName> {
+        Set(names.filter { !ruling.contains($0) && !targetedFields.contains($0) })
     }
 
     /// The fields that decide how a stored response is used; neither Connection nor a qualified directive removes them.

@@ -91,7 +91,14 @@ extension StoredResponse {
     /// Whether it is for one user, so that only a cache in private mode can have stored it: a shared one over the same store must
     /// not use it unconfirmed (RFC 9111 §5.2.2.7).
     func isForOneUser(_ options: CacheOptions) -> Bool {
-        options.mode == .shared && facts.flags.contains(.private) && cacheControl.private == .unqualified
+        guard options.mode == .shared, facts.flags.contains(.private) else { return false }
+        return switch cacheControl.private {
+        case .absent: false
+        case .unqualified: true
+        // A shared cache removes the named fields before it stores a response.
+        case .fields(let names):
+            FieldUpdate.droppable(names, targetedFields: targetedFields).contains { head.fields.contains($0) }
+        }
     }
 
     /// Whether its lifetime is fixed by the cache, whatever its server says.
@@ -203,8 +210,11 @@ extension ResponseFacts {
     /// Whether a reload by the caller need not confirm it while it is fresh (RFC 8246).
     func isImmutable(_ options: CacheOptions) -> Bool { options.fixedLifetime == nil && flags.contains(.immutable) }
 
-    /// Whether its server says that it must not be stored, so that only a fixed lifetime can have kept it.
-    var isAgainstItsWord: Bool { flags.contains(.noStore) && !flags.contains(.mustUnderstand) }
+    /// Whether its server says that it must not be stored, so that only a fixed lifetime can have kept it: with must-understand, the
+    /// status decides (RFC 9111 §5.2.2.3).
+    var isAgainstItsWord: Bool {
+        flags.contains(.mustUnderstand) ? !status.isRegistered : flags.contains(.noStore)
+    }
 
     /// ``StoredResponse/mayAnswerCookies(now:options:)``, of a whole response that is fresh.
     package func mayAnswerCookies(_ options: CacheOptions) -> Bool {
@@ -214,7 +224,7 @@ extension ResponseFacts {
     func forbidsStale(_ options: CacheOptions) -> Bool {
         if flags.contains(.mustRevalidate) || flags.contains(.noCache) { return true }
         // Stored anyway because of a fixed lifetime, which has ended or was since removed from the options.
-        if flags.contains(.noStore), options.fixedLifetime != nil || isAgainstItsWord { return true }
+        if isAgainstItsWord || flags.contains(.noStore) && options.fixedLifetime != nil { return true }
         return options.mode == .shared && (flags.contains(.proxyRevalidate) || sMaxAge != nil)
     }
 

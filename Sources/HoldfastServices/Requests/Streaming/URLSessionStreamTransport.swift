@@ -184,7 +184,7 @@ enum StreamTaskFailure {
                 progress: .headReceived,
                 response: Response(
                     status: StatusCode(rawValue: response.statusCode),
-                    fields: HeaderFields(of: response),
+                    fields: response.head.fields,
                     url: response.url
                 )
             )

@@ -386,7 +386,7 @@ final class Reclaimer: Sendable {
                 found = try lookup.read(current, primary: row.primary, waits: true)
             } catch {
                 // Records that the device cannot read must not delay the rest; those that must stay are tried again another time.
-                guard !mustStay, (error.cause as? FileSystemError)?.errno == SystemNumber.damaged else { throw error }
+                guard !mustStay, error.isOfDamagedPlace else { throw error }
                 found = .damaged
             }
         }
@@ -485,7 +485,12 @@ final class Reclaimer: Sendable {
         horizon: TombstoneHorizon
     ) throws(StoreError) {
         let (offset, count) = (Int(row.place) * Geometry.unit, Int(row.units) * Geometry.unit)
-        let bytes = try health.checked(try log.files.read(segment.file.open, from: offset, count: count))
+        var bytes: [UInt8] = []
+        do throws(StoreError) {
+            bytes = try health.checked(try log.files.read(segment.file.open, from: offset, count: count))
+        } catch {
+            guard error.isOfDamagedPlace else { throw error }
+        }
         let header = bytes.withUnsafeBytes { RecordHeader.decode($0, seed: log.seed) }
         guard let header, header.kind == row.kind, header.order == row.order, header.segment == segment.number else {
             if row.kind != .prefixMark {

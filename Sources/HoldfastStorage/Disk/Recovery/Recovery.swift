@@ -228,7 +228,7 @@ struct Recovery: Sendable {
         let highest = segments.reduce(0) { max($0, $1.content.highestOrder) }
         let (next, overflow) = highest.addingReportingOverflow(1)
         store.nextOrder = max(format.nextOrder, format.suspectBefore, overflow ? .max : next, 1)
-        store.suspectBefore = format.suspectBefore
+        store.suspectBefore = segments.reduce(format.suspectBefore) { max($0, $1.content.suspectBefore) }
         let identity = Array(files.bootIdentity.prefix(StoreFormat.bootIdentityLimit))
         let isSameBoot = !identity.isEmpty && identity == format.bootIdentity
         if store.damage.segments > 0 || !(format.isClean || isSameBoot) { store.suspectBefore = store.nextOrder }

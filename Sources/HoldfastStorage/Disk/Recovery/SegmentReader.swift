@@ -7,8 +7,8 @@ struct SegmentReader: Sendable {
     let format: StoreFormat
     /// Unseals the prefixes of marks that were sealed.
     var seal: (any StoreSeal)?
-    /// Whether sealed marks are skipped if there is no seal, instead of being taken for damage.
-    var passesSealed = false
+    /// Whether sealed marks are ignored if there is no seal, as by a reader that only looks.
+    var skipsSealed = false
 
     /// How much of a file is in memory at a time while it is scanned.
     static let window = RecordScan.minimumWindow
@@ -18,6 +18,15 @@ struct SegmentReader: Sendable {
         let what: PurgeMarks.Mark
         let order: UInt64
         let horizon: UInt64
+    }
+
+    /// What a mark's record says.
+    fileprivate enum MarkReading {
+        case mark(Mark)
+        /// Its prefix was sealed with a key that is not known here; it can only have removed what is older than itself.
+        case hidden
+        case skipped
+        case damaged
     }
 
     /// A segment's records.
@@ -30,6 +39,8 @@ struct SegmentReader: Sendable {
         var rows: [TableRow] = []
         var blobs: [BlobRow] = []
         var marks: [Mark] = []
+        /// Entries of a lower order may have been removed by a mark that is not known here, and must be revalidated.
+        var suspectBefore: UInt64 = 0
         var highestOrder: UInt64 = 0
         var isSealed = false
         /// Where the next record, or the table, belongs.
@@ -38,6 +49,15 @@ struct SegmentReader: Sendable {
         var isDamaged = false
         /// Entries with an intact head and a damaged body, in a segment without a table.
         var torn: [TableRow] = []
+
+        fileprivate mutating func add(_ reading: MarkReading, order: UInt64) {
+            switch reading {
+            case .mark(let mark): marks.append(mark)
+            case .hidden: suspectBefore = max(suspectBefore, order &+ 1)
+            case .skipped: break
+            case .damaged: isDamaged = true
+            }
+        }
     }
 
     /// Reads the file at `path`, whose name contains `number`.
@@ -109,42 +129,35 @@ struct SegmentReader: Sendable {
     ) throws(FileSystemError) {
         let (offset, count) = (Int(row.place) * Geometry.unit, Int(row.units) * Geometry.unit)
         let record = try readable(try files.read(file, from: offset, count: count)) ?? []
-        let (mark, isPassed) = record.withUnsafeBytes { bytes -> (Mark?, Bool) in
+        let reading = record.withUnsafeBytes { bytes -> MarkReading in
             guard let header = RecordHeader.decode(bytes, seed: format.hashSeed), header.segment == number,
                 header.kind == row.kind, header.order == row.order
-            else { return (nil, false) }
-            return (self.mark(header, bytes: bytes), passes(header))
+            else { return .damaged }
+            return mark(header, bytes: bytes)
         }
-        if isPassed { return }
-        if let mark {
-            content.marks.append(mark)
-        } else if row.kind == .tagMark {
+        content.add(reading, order: row.order)
+        if case .damaged = reading, row.kind == .tagMark {
             // Everything except its horizon is in the table; without that, it is kept for as long as the store is open.
             content.marks.append(Mark(what: .tag(row.primary), order: row.order, horizon: .max))
-            content.isDamaged = true
-        } else {
-            content.isDamaged = true
         }
     }
 
-    private func passes(_ header: RecordHeader) -> Bool {
-        passesSealed && seal == nil && header.kind == .prefixMark && header.keyID != 0
-    }
-
-    /// The mark in a record; nil for a prefix that was sealed with a key that is no longer known.
-    private func mark(_ header: RecordHeader, bytes: UnsafeRawBufferPointer) -> Mark? {
+    private func mark(_ header: RecordHeader, bytes: UnsafeRawBufferPointer) -> MarkReading {
         var what = PurgeMarks.Mark.tag(header.primary)
         if header.kind == .prefixMark {
             var prefix = Array(bytes.part(RecordHeader.size..<(RecordHeader.size + header.detailLength)))
             if header.keyID != 0 {
-                let context = SealedPart.detail(of: header)
-                let opened = try? seal?.open(ByteChunk(prefix), keyID: header.keyID, context: context)
-                guard let opened else { return nil }
-                prefix = opened
+                guard let seal = format.binding(seal) else { return skipsSealed ? .skipped : .hidden }
+                do throws(StoreError) {
+                    let context = SealedPart.detail(of: header)
+                    prefix = try seal.open(ByteChunk(prefix), keyID: header.keyID, context: context)
+                } catch {
+                    return error.code == .sealed ? .hidden : .damaged
+                }
             }
             what = .prefix(prefix)
         }
-        return Mark(what: what, order: header.order, horizon: header.horizon)
+        return .mark(Mark(what: what, order: header.order, horizon: header.horizon))
     }
 
     // MARK: Not sealed
@@ -186,8 +199,8 @@ struct SegmentReader: Sendable {
         guard found.bodyHolds else { return content.torn.append(row) }
         content.rows.append(row)
         if header.hasBlob { content.blobs.append(BlobRow(header, place: place)) }
-        guard header.kind == .tagMark || header.kind == .prefixMark, !passes(header) else { return }
-        if let mark = mark(header, bytes: bytes) { content.marks.append(mark) } else { content.isDamaged = true }
+        guard header.kind == .tagMark || header.kind == .prefixMark else { return }
+        content.add(mark(header, bytes: bytes), order: header.order)
     }
 }
 

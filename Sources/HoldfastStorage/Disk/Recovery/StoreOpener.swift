@@ -100,7 +100,6 @@ struct StoreOpener: Sendable {
         let failure = try disk(
             try opened.manifest.write { format in
                 format.isClean = false
-                format.segmentSize = geometry.segmentSize
                 format.suspectBefore = found.suspectBefore
                 format.nextOrder = found.nextOrder
                 format.bootIdentity = bootIdentity
@@ -109,6 +108,11 @@ struct StoreOpener: Sendable {
         if let failure { throw StoreError(disk: failure) }
         try disk(try opened.manifest.replaceList(found.segments.map { segments.row($0) }))
         try segments.add(found.segments, slots: slots, to: &log)
+        // Only now: a segment without a table whose size is not FORMAT's would be taken for one that lost its table.
+        if geometry.segmentSize != content.format.segmentSize {
+            let failure = try disk(try opened.manifest.write { $0.segmentSize = geometry.segmentSize })
+            if let failure { throw StoreError(disk: failure) }
+        }
         let kept = recovery.sweep(found.void)
         quota.release(left - kept.reduce(opened.leftover) { $0.addingSaturated(SpaceQuota.blocks($1.size)) })
         segments.reopenNewest(&log)
@@ -133,7 +137,7 @@ struct StoreOpener: Sendable {
             pendingTombstones: found.missingTombstones,
             pins: PinRegistry(capacity: quota.budget.pinned),
             hashing: hashing,
-            seal: seal,
+            seal: content.format.binding(seal),
             threads: threads,
             health: health
         )

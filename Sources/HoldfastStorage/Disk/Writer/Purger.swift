@@ -155,8 +155,15 @@ final class Purger: Sendable {
         }
         let rows = index.rows(from: place, limit: 64)
         for row in rows where row.order < orders.newestMarkOrder {
-            guard let found = try lookup.current(row, shard: start.shard), found.entry == nil else { continue }
-            try removeHere(found.row, primary: ShardedIndex.primary(shard: start.shard, row.fragment))
+            var killed: IndexRow?
+            do throws(StoreError) {
+                if let found = try lookup.current(row, shard: start.shard), found.entry == nil { killed = found.row }
+            } catch {
+                // Whether a mark has killed what the device cannot read is unknown, and the marks are about to go.
+                guard error.isOfDamagedPlace else { throw error }
+                killed = row
+            }
+            if let killed { try removeHere(killed, primary: ShardedIndex.primary(shard: start.shard, row.fragment)) }
         }
         place.pass(rows, limit: 64)
         if place.isEnd { orders.withMarks { $0.forget(upTo: last) } }

@@ -86,7 +86,8 @@ final class Writer: Sendable {
                     failure = error
                 }
                 let (entry, surplus) = try finish(record, failure: failure, draft: draft, body: body, purpose: purpose)
-                if let surplus, try await remove(surplus, primary: record.header.primary) {
+                // The entry is stored, whether or not the removal of the one too many can be recorded.
+                if let surplus, (try? await remove(surplus, primary: record.header.primary)) == true {
                     counters.entriesEvicted.add(1, ordering: .relaxed)
                 }
                 return entry

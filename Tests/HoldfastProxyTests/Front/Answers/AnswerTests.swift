@@ -145,5 +145,34 @@
             await server.close()
             try await group.shutdownGracefully()
         }
+
+        /// A piece, and then nothing until its reader is cancelled.
+        private final class HeldSource: ByteSource {
+            private let pulls = CountWatch()
+
+            func next() async throws -> ByteChunk? {
+                pulls.increment()
+                if pulls.count == 1 { return ByteChunk(copying: "abc".utf8) }
+                try await pulls.wait(for: .max)
+                return nil
+            }
+
+            func cancel() {}
+        }
+
+        @Test("A response that is delimited by the close is reset if the drain time ends within it")
+        func cutByDrain() async throws {
+            let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+            let handler = ClosureHandler { _ in Response(status: 200, body: ResponseBody(HeldSource())) }
+            let server = try await HTTPServer.start(at: .host("127.0.0.1", port: 0), group: group, handler: handler)
+            let client = try await RawClient.connect(to: server)
+            try await client.send("GET / HTTP/1.0\r\n\r\n")
+            var text = ""
+            while !text.hasSuffix("abc") { text += String(buffer: try #require(try await client.bytes.read())) }
+            await server.drain(within: .milliseconds(1))
+            await #expect(throws: ChannelFault.self) { _ = try await client.rest() }
+            client.bytes.close()
+            try await group.shutdownGracefully()
+        }
     }
 #endif

@@ -300,5 +300,33 @@
             await transport.shutdown()
             try await listener.close()
         }
+
+        @Test("Waiting for the content to open ends with the deadline")
+        func slowContent() async throws {
+            let origin = try LoopbackServer.start { _ in LoopbackReply(body: "x") }
+            let transport = OriginTransport()
+            let clock = ManualClock()
+            let (asked, given) = (CountWatch(), CountWatch())
+            var request = URLRequest(url: origin.url("/"))
+            request.httpMethod = "POST"
+            let call = Task { [request] in
+                let context = CallContext(clock: clock, deadline: clock.now.advanced(by: .seconds(1)))
+                let body = RequestBody.factory {
+                    asked.increment()
+                    // Deaf to cancellation, as some producers are.
+                    await Task { try? await given.wait(for: 1) }.value
+                    return PieceSource(["x"])
+                }
+                return try await transport.send(request, body: body, context: context).status
+            }
+            try await asked.wait(for: 1)
+            clock.advance(by: .seconds(2))
+            let error = await #expect(throws: ServiceError.self) { try await call.value }
+            #expect(error?.code == .timeout)
+            #expect(error?.progress == .notSent)
+            #expect(origin.requests.isEmpty)
+            given.increment()
+            await transport.shutdown()
+        }
     }
 #endif

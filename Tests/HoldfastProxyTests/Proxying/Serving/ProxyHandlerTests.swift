@@ -344,6 +344,13 @@
             if !isAnswering { try await context.clock.sleep(until: context.clock.now.advanced(by: .seconds(100_000))) }
             return Response(status: .ok)
         }
+
+        @Test("RFC 9110 §6.6.1: a response without Date is forwarded with the time of its receipt")
+        func date() async throws {
+            let handler = try bench.handler(ScriptedTransport([.respond(200, ["A": "1"], body: "body")]))
+            let response = await handler.answer(ProxiedRequest(method: .post, target: "/"))
+            #expect(response.fields[.date] == HTTPDate(bench.clock.timestamp).description)
+        }
     }
 
     /// One byte at once, one when it is let, and the end.

@@ -159,4 +159,30 @@ struct FixedLifetimeTests {
         #expect(response.mayAnswerCookies(now: .noon, options: .private))
         #expect(!response.mayAnswerCookies(now: .noon, options: Self.options(.seconds(60))))
     }
+
+    @Test(
+        "RFC 9111 §5.2.2.3: what was kept with a status that must be understood is not used without the fixed lifetime",
+        arguments: ["must-understand, max-age=60", "must-understand, no-store, max-age=60"]
+    )
+    func notUnderstood(cacheControl: String) throws {
+        let kept = StoredResponse(
+            target: try target(),
+            head: ResponseHead(status: 299, fields: ["Cache-Control": cacheControl, "Date": date(0)]),
+            requestTime: .noon,
+            responseTime: .noon
+        )
+        func decide(_ options: CacheOptions) throws -> ReuseDecision {
+            ReuseDecision.decide(
+                request: RequestHead(target: try target()),
+                candidates: [kept],
+                directive: .default,
+                now: .noon.plus(10),
+                options: options,
+                secret: [1]
+            )
+        }
+        #expect(try decide(.private) == .forward(.mustValidate))
+        #expect(kept.forbidsStale(.private))
+        #expect(try decide(Self.options(.seconds(60))) == .reuse(candidate: 0, age: 10, isStale: false))
+    }
 }

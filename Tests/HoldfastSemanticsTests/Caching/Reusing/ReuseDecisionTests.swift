@@ -221,4 +221,16 @@ import Testing
         #expect(try decide([candidate], after: -500) == .reuse(candidate: 0, age: 0, isStale: false))
         #expect(try decide([candidate], after: Int64.max) == .forward(.stale))
     }
+
+    @Test("RFC 9111 §5.2.2.7: a shared cache does not use fields that a private one has stored as private")
+    func privateFieldsInShared() throws {
+        let control = "private=\"Set-Cookie\", max-age=60"
+        let own = try stored(control, ["Set-Cookie": "sid=1"])
+        let tagged = try stored(control, ["Set-Cookie": "sid=1", "ETag": "\"a\""])
+        #expect(try decide([own]) == .reuse(candidate: 0, age: 10, isStale: false))
+        #expect(try decide([own], options: .shared) == .forward(.mustValidate))
+        #expect(try decide([tagged], options: .shared) == .revalidate(candidates: [0]))
+        // What a shared cache has stored lacks the field, and is used.
+        #expect(try decide([try stored(control)], options: .shared) == .reuse(candidate: 0, age: 10, isStale: false))
+    }
 }

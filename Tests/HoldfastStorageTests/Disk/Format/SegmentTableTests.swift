@@ -12,8 +12,9 @@ struct SegmentTableTests {
 
     private static func rows(_ count: Int, using generator: inout SeededGenerator) -> [TableRow] {
         (0..<count).map { index in
-            TableRow(
-                primary: generator.next() % 40 &* 0x0123_4567_89AB_CDEF,
+            let primary: UInt64 = generator.next() % 40
+            return TableRow(
+                primary: primary &* 0x0123_4567_89AB_CDEF,
                 variant: UInt32.random(in: 0..<4, using: &generator),
                 place: UInt32(4 + index * 20),
                 order: generator.next() >> 20,

@@ -58,8 +58,9 @@ struct AdmissionModel {
     /// Whether two requests are the same in the fields that a Vary nominates.
     func matches(_ call: PlannedCall, _ exchange: AdmissionExchange, vary: String?) -> Bool {
         guard let vary else { return true }
-        return vary.split(separator: ",").map { $0.drop { $0 == " " } }.allSatisfy { name in
-            name != "*" && call.selecting[String(name)] == exchange.call.selecting[String(name)]
+        return vary.split(separator: ",").allSatisfy { member in
+            let name = String(member.drop { $0 == " " })
+            return name != "*" && call.selecting[name] == exchange.call.selecting[name]
         }
     }
 }

@@ -2,12 +2,13 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 import Foundation
-import Holdfast
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
 import Synchronization
 import Testing
+
+@testable import Holdfast
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -204,5 +205,19 @@ struct RemovingTests {
         try await Self.load("other", bench)
         let marked = CacheSelection.matching { $0.needsConfirmation && !$0.isFresh }
         #expect(try await bench.cache.remove(marked, now: bench.time) == 1)
+    }
+
+    @Test(
+        "A prefix may end anywhere in a URL",
+        arguments: [
+            ("/img/.", "http://h.example/img/1", false), ("/img/.", "http://h.example/img/.x", true),
+            ("/..", "http://h.example/img", false), ("/%7Eu/caf%C", "http://h.example/~u/caf%C3%A9", true),
+            ("/caf%c", "http://h.example/caf%C3%A9", true),
+            ("HTTP://H.example:80/caf%", "http://h.example/caf%C3%A9", true), ("/im", "http://h.example/img", true),
+            ("http://h.exampl/", "http://h.example/img", false), ("http://h.ex", "http://h.example/img", true),
+        ]
+    )
+    func unfinishedPrefix(text: String, target: String, isSelected: Bool) {
+        #expect(TargetPrefix(text).matches(target) == isSelected)
     }
 }

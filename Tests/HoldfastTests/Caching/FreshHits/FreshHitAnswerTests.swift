@@ -329,6 +329,31 @@ struct FreshHitAnswerTests {
         #expect(await !twins.ask().isByFacts)
         twins.expectSameCounts()
     }
+
+    @Test("RFC 9111 §4: the newest response answers, also if an update has brought another Vary")
+    func varyOfAnUpdate() async {
+        let twins = ComparedTwins(
+            ComparedSetting { request, number in
+                let language = request.value(forHTTPHeaderField: "Accept-Language") ?? ""
+                var fields: HeaderFields = ["Cache-Control": "max-age=600", "ETag": "\"\(language)\""]
+                guard request.value(forHTTPHeaderField: "If-None-Match") == nil else {
+                    fields["Vary"] = "Accept-Encoding"
+                    return .respond(304, fields)
+                }
+                fields["Vary"] = "Accept-Language"
+                if language == "de" { fields["Cache-Control"] = "max-age=10" }
+                return .respond(200, fields, body: "\(number + 1)")
+            }
+        )
+        func get(_ language: String, _ codings: String) -> URLRequest {
+            .get("http://origin.example/a", ["Accept-Language": language, "Accept-Encoding": codings])
+        }
+        await twins.ask(get("de", "gzip, br"))
+        await twins.ask(get("en", "gzip, br"))
+        twins.advance(.seconds(20))
+        await twins.ask(get("de", "gzip, br"))
+        for _ in 0..<3 { #expect(await twins.ask(get("en", "br, gzip")).text == "1") }
+    }
 }
 
 /// Keeps the names of the events that it asked for.

@@ -184,6 +184,26 @@ struct ContentKeyTests {
         for call in calls { bodies.append(try await call.value) }
         #expect(Set(bodies[0..<3]).count == 1 && bodies[3] != bodies[0] && transport.sent.count == 2)
     }
+
+    @Test("What the disk cannot record does not keep the rest from being invalidated (RFC 9111 §4.4)")
+    func unrecordedInvalidation() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await DiskStore.open(
+            directory: "/cache",
+            capacity: 8 << 20,
+            fileSystem: files,
+            now: StoreInstant(milliseconds: 1_700_000_000_000)
+        )
+        let bench = CacheBench(.counting(), store: store)
+        try await bench.load()
+        try await bench.load(.asking("QUERY", "a=1"))
+        files.plan(.always(errno: 30).only("write"))
+        try await bench.load(.request("PUT", "http://origin.example/a"))
+        files.plan()
+        #expect(try await bench.load() == .network("4"))
+        #expect(try await bench.load(.asking("QUERY", "a=1")) == .network("5"))
+        await store.close()
+    }
 }
 
 /// One byte.

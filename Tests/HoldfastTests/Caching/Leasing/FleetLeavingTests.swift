@@ -4,7 +4,9 @@
 import Foundation
 import HoldfastSemantics
 import HoldfastStorage
+import HoldfastTestKit
 import HoldfastTesting
+import Synchronization
 import Testing
 
 @testable import Holdfast
@@ -82,5 +84,22 @@ struct FleetLeavingTests {
         #expect((60...70).contains(seconds))
         bench.origin.open()
         #expect(try await call.value == .network("1"))
+    }
+
+    @Test("A call that is cancelled once it has accepted the response still stores it for the others")
+    func cancelledWhenAccepted() async throws {
+        let store = FaultyStore()
+        store.obeysCancellation.store(true, ordering: .relaxed)
+        let bench = FleetBench(Self.cacheableOrigin(), store: store)
+        var options = CallOptions()
+        options.acceptance = Acceptance { _ in withUnsafeCurrentTask { $0?.cancel() } }
+        let call = bench.one.call(.get(), options)
+        try await bench.origin.asked.wait(for: 1)
+        let other = bench.other.call()
+        try await bench.leases.waits.wait(for: 1)
+        bench.origin.open(2)
+        _ = await call.result
+        #expect(try await other.value == .collapsed("1"))
+        #expect(bench.sends == 1)
     }
 }

@@ -4,6 +4,7 @@
 import Foundation
 import HoldfastSemantics
 import HoldfastStorage
+import HoldfastTestKit
 import HoldfastTesting
 import Testing
 

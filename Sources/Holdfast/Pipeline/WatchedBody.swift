@@ -9,62 +9,91 @@ extension ResponseBody {
     /// The body, which tells the call's observers once how it ended; unchanged if nobody observes.
     func announcingEnd(to context: CallContext) -> ResponseBody {
         guard context.isObserved, let source else { return self }
-        return ResponseBody(ObservedBody(source, context: context), length: length)
+        let watched = WatchedBody(
+            source,
+            ended: { bytes, end in
+                context.emit(.bodyEnded) { event in
+                    event.attempt = context.attempt
+                    event.bytes = bytes
+                    if !end.isWhole { event.describe(end.error ?? CancellationError()) }
+                }
+            }
+        )
+        return ResponseBody(watched, length: length)
     }
 }
 
-/// Emits `bodyEnded` exactly once: at the end, on an error, or if the body is released earlier.
-private final class ObservedBody: ByteSource {
+/// A body that tells what is read of it and, once, how it ended: at its end, on an error, when it is cancelled, or when it is
+/// released.
+package final class WatchedBody: ByteSource {
+    /// How a body ended.
+    package enum End: Sendable {
+        /// It was read to its end.
+        case whole
+        /// A read failed.
+        case failed(any Error)
+        /// It was cancelled or released before its end.
+        case left
+
+        package var isWhole: Bool { if case .whole = self { true } else { false } }
+
+        package var error: (any Error)? { if case .failed(let error) = self { error } else { nil } }
+    }
+
     private struct State {
         var bytes = 0
-        var announced = false
+        var isOver = false
     }
 
     private let upstream: any ByteSource
-    private let context: CallContext
+    private let received: @Sendable (_ positions: Range<Int>) -> Void
+    private let ended: @Sendable (_ bytes: Int, _ end: End) -> Void
     private let state = Mutex(State())
 
-    init(_ upstream: any ByteSource, context: CallContext) {
+    /// - Parameters:
+    ///   - received: is called for each chunk, with its positions in the body.
+    ///   - ended: is called once, with the number of bytes that were read.
+    package init(
+        _ upstream: any ByteSource,
+        received: @escaping @Sendable (_ positions: Range<Int>) -> Void = { _ in },
+        ended: @escaping @Sendable (_ bytes: Int, _ end: End) -> Void = { _, _ in }
+    ) {
         self.upstream = upstream
-        self.context = context
+        self.received = received
+        self.ended = ended
     }
 
-    deinit {
-        announce(CancellationError())
-    }
+    deinit { end(.left) }
 
-    func next() async throws -> ByteChunk? {
+    package func next() async throws -> ByteChunk? {
         do {
-            let chunk = try await upstream.next()
-            if let chunk {
-                state.withLock { $0.bytes += chunk.count }
-            } else {
-                announce(nil)
+            guard let chunk = try await upstream.next() else {
+                end(.whole)
+                return nil
             }
+            let start = state.withLock { state in
+                defer { state.bytes += chunk.count }
+                return state.bytes
+            }
+            received(start..<start + chunk.count)
             return chunk
         } catch {
-            announce(error)
+            end(.failed(error))
             throw error
         }
     }
 
-    func cancel() {
-        announce(CancellationError())
+    package func cancel() {
         upstream.cancel()
+        end(.left)
     }
 
-    private func announce(_ error: (any Error)?) {
+    private func end(_ end: End) {
         let bytes: Int? = state.withLock { state in
-            guard !state.announced else { return nil }
-            state.announced = true
-            return state.bytes
+            defer { state.isOver = true }
+            return state.isOver ? nil : state.bytes
         }
-        guard let bytes else { return }
-        context.emit(.bodyEnded) { event in
-            event.attempt = context.attempt
-            event.bytes = bytes
-            if let error { event.describe(error) }
-        }
+        if let bytes { ended(bytes, end) }
     }
 }
 

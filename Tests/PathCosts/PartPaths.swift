@@ -3,7 +3,6 @@
 
 internal import Foundation
 internal import Holdfast
-internal import HoldfastCommand
 internal import HoldfastSemantics
 internal import HoldfastStorage
 internal import Synchronization
@@ -58,12 +57,12 @@ extension Path {
                 return decision.selected == 0
             },
             Path("retry-decision") { index in
-                var (history, random) = (RetryHistory(), SplitMix(seed: UInt64(index)))
+                var (history, random) = (RetryHistory(), SplitMix64(seed: UInt64(index)))
                 let decision = RetryRules.default.decideWithReasons(failed, history: &history, using: &random)
                 return decision.serverDelay == .seconds(1)
             },
             Path("backoff-delay") { index in
-                var random = SplitMix(seed: UInt64(index))
+                var random = SplitMix64(seed: UInt64(index))
                 return Backoff().delay(retry: 3, using: &random) >= .zero
             },
             Path("facts") { _ in stored.facts.standing(now: instant, for: nil, options: options)?.isStale == false },

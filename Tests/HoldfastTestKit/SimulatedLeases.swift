@@ -3,6 +3,7 @@
 
 package import Holdfast
 package import HoldfastStorage
+package import HoldfastTesting
 private import Synchronization
 
 /// The leases of a store that several caches in one process share, on a clock that a test moves.

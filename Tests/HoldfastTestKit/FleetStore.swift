@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 package import HoldfastStorage
+package import HoldfastTesting
 private import Synchronization
 
 /// One process's view of a store that several processes share: it answers nothing without suspending, and has leases.
