@@ -150,14 +150,17 @@ extension CachingHook {
             until: description.uselessAfter,
             context
         )
+        // In a task of its own: the update is everyone's, and the last caller may leave now.
+        let now = context.clock.timestamp
+        let outcome = await context.background.start { [cache, description] () -> Result<StoredEntry?, StoreError> in
+            do throws(StoreError) {
+                return .success(try await cache.writer.freshen(entry, with: description, claim: claim, now: now))
+            } catch {
+                return .failure(error)
+            }
+        }.value
         do throws(StoreError) {
-            let freshened = try await cache.writer.freshen(
-                entry,
-                with: description,
-                claim: claim,
-                now: context.clock.timestamp
-            )
-            guard let freshened else { return .overtaken }
+            guard let freshened = try outcome.get() else { return .overtaken }
             if !equivalent.isEmpty { await removeOlder(beside: freshened, by: received, in: context) }
             return .written(freshened)
         } catch {

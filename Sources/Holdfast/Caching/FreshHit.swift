@@ -205,15 +205,14 @@ private struct FreshQuestion: ~Copyable {
             selected = index
         }
         guard let selected, entries.count > 1 else { return selected }
-        // Responses that nominate the same names have different values, so that a request has those of one at most. The names are
-        // the response's own: an update may have brought another Vary than the one that the entry was filed under.
+        // Variants with the same names have different values, so that a request has those of one at most: as long as each has the
+        // values that it is filed under, which an update with another Vary changes.
         func names(_ entry: StoredEntry) -> [String]? {
-            let metadata = entry.description.metadata
-            guard let head = EntryHead(metadata) else { return nil }
-            guard head.layout.isNominating else { return [] }
-            return metadata.withUnsafeBytes { bytes in
-                head.written(in: bytes).flatMap { NominatedFields.names(written: $0) }
-            }
+            let (metadata, variant) = (entry.description.metadata, entry.variant.bytes)
+            guard let head = EntryHead(metadata),
+                metadata.withUnsafeBytes({ head.nominates(variant, in: $0) })
+            else { return nil }
+            return NominatedFields(framed: variant)?.names
         }
         let known = names(entries[selected])
         return known != nil && entries.allSatisfy { names($0) == known } ? selected : nil

@@ -43,7 +43,13 @@ extension HTTPCache {
         switch selection.form {
         case .all:
             // Also what no predicate is shown: entries whose key is not known now would be back with it.
-            do throws(StoreError) { try await writer.purge(.all, now: now) } catch { failure = failure ?? error }
+            do throws(StoreError) {
+                try await writer.purge(.all, now: now)
+                // Whatever kept the first pass from some of it, all is gone.
+                failure = nil
+            } catch {
+                failure = failure ?? error
+            }
         case .principal, .credentials, .path, .prefix:
             // Entries that lead to equivalent queries are not responses and not counted, but they contain URIs and are removed too.
             do throws(StoreError) {
@@ -274,20 +280,20 @@ public struct CacheSelection: Sendable {
 }
 
 /// The beginning of a canonical URL, or of its path and query.
-struct TargetPrefix: Sendable {
+package struct TargetPrefix: Sendable {
     private let text: String
     private let isPath: Bool
 
-    init(_ beginning: String) {
-        // A fragment is no part of a stored URL.
-        let text = beginning.prefix { $0 != "#" }
+    package init(_ beginning: String) {
+        // A fragment is no part of a stored URL; a text that is nothing else is not the empty one, which selects everything.
+        let text = beginning.hasPrefix("#") ? beginning[...] : beginning.prefix { $0 != "#" }
         isPath = text.hasPrefix("/")
         let origin = "http://a.example"
         let namesPath = isPath || text.drop { $0 != ":" }.dropFirst(3).contains { $0 == "/" || $0 == "?" }
         // An escape may be cut off, and more may follow "." or "..": neither is read as if the URL ended there.
         let cut = text.suffix(2).lastIndex(of: "%").map { text[$0...] } ?? ""
         let whole = (isPath ? origin : "") + text.dropLast(cut.count) + (namesPath ? "x" : "")
-        guard let target = try? TargetURI(mapping: whole) else {
+        guard let target = try? TargetURI(tolerating: whole) else {
             // Not the beginning of a URL: a canonical form begins with it unchanged, or not at all.
             self.text = String(text)
             return
@@ -299,7 +305,7 @@ struct TargetPrefix: Sendable {
         self.text = isPath ? String(canonical.dropFirst(origin.count)) : canonical
     }
 
-    func matches(_ target: String) -> Bool {
+    package func matches(_ target: String) -> Bool {
         guard isPath else { return target.hasPrefix(text) }
         let rest = target.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst(3).drop { $0 != UInt8(ascii: "/") }
         return Substring(rest).hasPrefix(text)

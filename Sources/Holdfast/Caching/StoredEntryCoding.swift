@@ -154,6 +154,15 @@ struct EntryHead {
         )
     }
 
+    /// Whether the nominated values are these (``NominatedFields/framed``).
+    ///
+    /// - Parameter metadata: from which this was read.
+    func nominates(_ framed: [UInt8], in metadata: UnsafeRawBufferPointer) -> Bool {
+        var walk = FrameWalk(metadata, at: EntryHead.size)
+        guard walk.next() != nil, walk.next() != nil, let known = walk.next() else { return false }
+        return UnsafeRawBufferPointer(rebasing: metadata[known]).elementsEqual(framed)
+    }
+
     /// The values of nominated fields as they were written; nil if that is not known.
     ///
     /// - Parameter metadata: from which this was read.

@@ -57,7 +57,9 @@ extension CachingHook {
                 cache.writer.invalidations.note(.target(other.target))
                 counted.append(other.target)
             }
-            let selections = ([target] + equivalent.map(\.target)).flatMap { self.selections(of: $0, partition: partition) }
+            let selections = ([target] + equivalent.map(\.target)).flatMap {
+                self.selections(of: $0, partition: partition)
+            }
             do throws(StoreError) {
                 try await cache.writer.invalidate([key] + equivalent, and: selections, now: context.clock.timestamp)
             } catch {

@@ -57,8 +57,12 @@
             settings.bodyStall = .seconds(5)
             settings.writeStall = .seconds(5)
             let deferred = DeferredResponder()
-            let server = try await HTTPServer.start(at: address, configuration: settings, handler: deferred)
-            if case .unixSocket(let path) = address { chmod(path, 0o600) }
+            let server = try await HTTPServer.start(
+                at: address,
+                configuration: settings,
+                socketPermissions: 0o600,
+                handler: deferred
+            )
             deferred.open(responder(server.port))
             return server
         }

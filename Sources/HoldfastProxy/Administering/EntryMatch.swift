@@ -64,13 +64,16 @@
                 targets = read
             }
             let below = try below.map { text throws(UnreadableURL) in try EntryMatch.target(text) }
-            let beginning = try beginning.map { text throws(UnreadableURL) in try EntryMatch.target(text).canonical }
+            let beginning = try beginning.map { text throws(UnreadableURL) in
+                _ = try EntryMatch.target(text)
+                return TargetPrefix(text)
+            }
             let (host, tags) = (host?.lowercased(), Set(tags ?? []))
             let (isFresh, olderThan, largerThan) = (isFresh, olderThan, largerThan)
             return { [targets] info in
                 if let targets, !targets.contains(info.target) { return false }
                 if let below, !below.isPrefix(of: info.target.canonical) { return false }
-                if let beginning, !info.target.canonical.hasPrefix(beginning) { return false }
+                if let beginning, !beginning.matches(info.target.canonical) { return false }
                 if let host, !EntryMatch.isHost(info.target.host, wanted: host) { return false }
                 if let isFresh, info.isFresh != isFresh { return false }
                 if !tags.isSubset(of: info.tags) { return false }

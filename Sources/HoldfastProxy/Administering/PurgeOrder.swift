@@ -57,7 +57,10 @@
                 for (name, value) in arguments {
                     switch name {
                     case "url": selections.append(.url(try target(value).url))
-                    case "prefix": selections.append(.prefix(try target(value).canonical))
+                    case "prefix":
+                        // Only checked here: the text may end within a segment or an escape.
+                        _ = try target(value)
+                        selections.append(.prefix(value.hasPrefix("/") ? (origin?.description ?? "") + value : value))
                     case "tag" where !value.isEmpty: selections.append(.tag(value))
                     case "all" where value == "1": selections.append(.all)
                     case "soft": break

@@ -24,7 +24,7 @@
         private enum Phase: Sendable {
             /// Nothing of a request has arrived.
             case idle
-            /// A head is arriving, or the client has to close its side.
+            /// A head, or content that nobody reads, is arriving, or the client has to close its side.
             case waiting
             /// A head is being refused, or a response is being sent that can no longer be cancelled.
             case busy

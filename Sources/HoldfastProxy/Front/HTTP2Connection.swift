@@ -158,7 +158,7 @@
 
         func cut() {
             for task in state.withLock({ Array($0.tasks.values) }) { task.cancel() }
-            channel.close(promise: nil)
+            channel.closePromptly()
         }
 
         private func opened(_ stream: ByteChannel, idle: TimeAmount) {
@@ -197,7 +197,7 @@
                 guard let self else { return }
                 let (isUsed, isEnding) = state.withLock { ($0.streams > 0, $0.isEnding) }
                 if isUsed { return }
-                if isEnding { channel.close(promise: nil) } else { closeIfIdle() }
+                if isEnding { channel.closePromptly() } else { closeIfIdle() }
             }
             let former = state.withLock { state in
                 defer { state.timer = timer }
@@ -215,7 +215,7 @@
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
             // A stream's own error was already reported on that stream, and too many of them close the connection.
-            if !ConnectionEnd.isOfStream(error) { context.close(promise: nil) }
+            if !ConnectionEnd.isOfStream(error) { context.channel.closePromptly() }
         }
 
         /// Whether an error belongs to one request, whose stream SwiftNIO resets; the other streams of the connection

@@ -64,9 +64,6 @@
         private let file: SocketFile?
         private let core: Core
 
-        /// How many connections may wait to be accepted.
-        private static let backlog: Int32 = 1_024
-
         private init(_ listener: any Channel, file: SocketFile?, core: Core) {
             self.listener = listener
             self.file = file
@@ -76,18 +73,20 @@
         /// Listens, and serves requests until ``drain(within:)`` or ``close()``.
         ///
         /// - Parameters:
+        ///   - socketPermissions: of a socket in the file system, from the moment that it has its name; nil: by the process's umask.
         ///   - group: the event loops; by default those that the process shares, one for each core.
         /// - Throws: the system's error if it cannot listen there.
         package static func start(
             at address: Address,
             configuration: ServerConfiguration = ServerConfiguration(),
             tls: ServerTLS? = nil,
+            socketPermissions: UInt16? = nil,
             group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
             handler: any ClientHandler
         ) async throws -> HTTPServer {
             let core = Core(configuration: configuration, group: group, handler: handler)
             let bootstrap = ServerBootstrap(group: group)
-                .serverChannelOption(.backlog, value: backlog)
+                .serverChannelOption(.backlog, value: 1_024)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
                 .serverChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
@@ -109,10 +108,14 @@
                 listener = try await bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                     .bind(host: host, port: port).get()
             case .unixSocket(let path):
-                let made = try SocketFile.make(at: path)
-                listener = try await bootstrap.withBoundSocket(made.descriptor).get()
-                _ = listen(made.descriptor, backlog)
-                file = made.file
+                let name = SocketFile.firstName(for: path)
+                listener = try await bootstrap.bind(unixDomainSocketPath: name).get()
+                do {
+                    file = try SocketFile(path, renaming: name, permissions: socketPermissions)
+                } catch {
+                    listener.close(promise: nil)
+                    throw error
+                }
             case .descriptor(let number):
                 listener = try await bootstrap.withBoundSocket(number).get()
                 // SwiftNIO has shortened the line of those that wait.
@@ -122,7 +125,7 @@
         }
 
         /// The actual address of the server.
-        package var localAddress: SocketAddress? { listener.localAddress }
+        package var localAddress: SocketAddress? { file?.address ?? listener.localAddress }
 
         /// The port; nil for a socket in the file system.
         package var port: Int? { listener.localAddress?.port }
@@ -219,7 +222,6 @@
                             return connection.become(http2)
                         }
                         let http1 = try http1(channel)
-                        try channel.pipeline.syncOperations.handler(type: PromptClose.self).bytes = http1.channel
                         begin(http1, as: admission)
                         connection.become(http1)
                     }
@@ -280,37 +282,40 @@
         }
     }
 
-    /// A socket in the file system.
+    /// The name of a socket in the file system.
     ///
-    /// SwiftNIO's own kind removes, as it closes, whatever is at its path, which may be the socket of a process that has taken its
-    /// place.
+    /// SwiftNIO removes, as it closes, whatever stands at the path that a socket was bound to. So it is bound to a name that nobody
+    /// else has and then renamed, and a process that has taken its place keeps its own socket.
     private struct SocketFile: Sendable {
+        let address: SocketAddress
         private let path: String
         private let device: dev_t
         private let number: ino_t
 
-        /// Binds a socket, in the place of one that is there; `EEXIST` if something else is.
-        static func make(at path: String) throws -> (descriptor: Int32, file: SocketFile) {
-            let address = try SocketAddress(unixDomainSocketPath: path)
+        /// A name beside `path`, not much longer, since both are limited to about a hundred bytes.
+        static func firstName(for path: String) -> String {
+            let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+            return folder + ".h" + String(UInt32.random(in: .min ... .max), radix: 36)
+        }
+
+        /// Renames a socket to `path`, in the place of one that is there.
+        ///
+        /// - Throws: `EEXIST` if something else is.
+        init(_ path: String, renaming name: String, permissions: UInt16?) throws {
+            address = try SocketAddress(unixDomainSocketPath: path)
+            self.path = path
             var status = stat()
-            if stat(path, &status) == 0 {
-                guard status.st_mode & S_IFMT == S_IFSOCK else { throw IOError(errnoCode: EEXIST, reason: "bind") }
-                unlink(path)
+            if lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK {
+                throw IOError(errnoCode: EEXIST, reason: "bind")
             }
-            #if canImport(Glibc)
-                let type = Int32(SOCK_STREAM.rawValue)
-            #else
-                let type = SOCK_STREAM
-            #endif
-            let descriptor = socket(AF_UNIX, type, 0)
-            guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
-            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-            guard address.withSockAddr({ bind(descriptor, $0, socklen_t($1)) }) == 0, lstat(path, &status) == 0 else {
-                let number = errno
-                Self.end(descriptor)
-                throw IOError(errnoCode: number, reason: "bind")
+            // Nobody knows the first name yet.
+            if let permissions, chmod(name, mode_t(permissions)) != 0 {
+                throw IOError(errnoCode: errno, reason: "chmod")
             }
-            return (descriptor, SocketFile(path: path, device: status.st_dev, number: status.st_ino))
+            guard lstat(name, &status) == 0, rename(name, path) == 0 else {
+                throw IOError(errnoCode: errno, reason: "rename")
+            }
+            (device, number) = (status.st_dev, status.st_ino)
         }
 
         /// Removes the socket, unless another one has taken its place.
@@ -318,8 +323,6 @@
             var status = stat()
             if lstat(path, &status) == 0, status.st_dev == device, status.st_ino == number { unlink(path) }
         }
-
-        private static func end(_ descriptor: Int32) { _ = close(descriptor) }
     }
 
     /// Reports connections that cannot be accepted, and then accepts none for a second.
@@ -378,7 +381,7 @@
         /// response.
         package var maximumConnections = 10_000
         /// Whether a further connection is served in the place of the oldest one that waits for its client: before or
-        /// within the head of a request; false by default.
+        /// within the head of a request, within content that nobody reads, or after the last response; false by default.
         package var closesWaitingConnections = false
         /// The time for a request's head from its first byte, and for the first byte from the start of a connection;
         /// then 408 or, if no byte arrived, no response. 30 s by default.

@@ -37,7 +37,8 @@
                     refused.version = HTTPVersion.http2.rawValue
                     onRefusal(refused)
                 }
-                try? await write(response, method: .get)
+                let isHead = head.first(name: ":method") == "HEAD"
+                try? await write(response, method: isHead ? .head : .get)
             } catch {
                 // The client has gone, or the response failed; the client sees a reset of the stream.
             }
@@ -120,7 +121,9 @@
             let fields = StreamHead.fields(status: plan.status, fields: response.fields, length: length)
             guard StreamHead.fits(fields) else {
                 response.body.discard()
-                throw MessageFault(502, message: "The head of the response is larger than HTTP/2 can carry here.")
+                let text = "The head of the response is larger than HTTP/2 can carry here."
+                configuration.onFailure?(ProxyFailure(.origin, text: text, clientAddress: address?.ipAddress))
+                return try await write(Refusal.response(502, text: text), method: method)
             }
             send(fields, isInterim: false, endsStream: !hasContent)
             var body = BodyWriter(channel, sliceSize: configuration.sliceSize, stallLimit: configuration.writeStall)
@@ -152,8 +155,8 @@
 
     /// Converts HTTP/2 heads to HTTP/1.1 heads, so that the same rules apply, and back.
     enum StreamHead {
-        /// Whether SwiftNIO can send a head: it writes one frame of at most 16 KiB, never a CONTINUATION, and a head that does not
-        /// fit ends the whole connection.
+        /// Whether a head fits into a frame that every client reads: SwiftNIO never writes a CONTINUATION, and a head that does not
+        /// fit ends the whole connection. That a client announces larger frames is not used here.
         static func fits(_ head: HPACKHeaders) -> Bool {
             var bytes = 0
             for (name, value, _) in head { bytes += name.utf8.count + value.utf8.count + 8 }

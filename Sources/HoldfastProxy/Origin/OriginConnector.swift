@@ -60,9 +60,10 @@
                             throw IOError(errnoCode: SpareDescriptors.errorNumber, reason: "connect")
                         }
                         let pipeline = channel.pipeline.syncOperations
-                        let closer = tls.map { _ in PromptClose() }
-                        if let closer { try pipeline.addHandler(closer) }
-                        if let tls { try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name)) }
+                        if let tls {
+                            try pipeline.addHandler(PromptClose())
+                            try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name))
+                        }
                         let handshake = channel.eventLoop.makePromise(of: Void.self)
                         if tls == nil { handshake.succeed(()) }
                         // Before the end of the pipeline, which does not pass errors on.
@@ -70,7 +71,6 @@
                         try pipeline.addHandler(setup)
                         let bytes = try ByteChannel.attach(to: channel)
                         setup.bytes = bytes
-                        closer?.bytes = bytes
                     }
                 }
         }
@@ -132,15 +132,20 @@
     final class PromptClose: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 
-        var bytes: ByteChannel?
+        /// Follows a close: TLS has then sent its close_notify, just now or when its output was closed.
+        struct Now: Sendable {}
 
-        func flush(context: ChannelHandlerContext) {
-            context.flush()
-            if bytes?.isClosedHere == true { context.close(promise: nil) }
+        func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+            guard event is Now else { return context.triggerUserOutboundEvent(event, promise: promise) }
+            context.close(promise: promise)
         }
+    }
 
-        func handlerRemoved(context: ChannelHandlerContext) {
-            bytes = nil
+    extension Channel {
+        /// Closes, over TLS too, without waiting for the peer; on any thread.
+        func closePromptly() {
+            close(mode: .all, promise: nil)
+            triggerUserOutboundEvent(PromptClose.Now(), promise: nil)
         }
     }
 

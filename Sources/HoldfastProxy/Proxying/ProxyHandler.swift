@@ -131,14 +131,15 @@
                 )
             }
             guard MaxForwards.decide(request.method, fields: request.fields) == .answer else { return nil }
-            guard request.method == .trace else { return Response(status: .ok, source: .synthesized) }
+            var response = Response(status: .ok, source: .synthesized)
+            response.fields.append(.date, HTTPDate(clock.timestamp).description)
+            guard request.method == .trace else { return response }
             let text = MaxForwards.trace(
                 request.method,
                 target: request.target,
                 version: request.version,
                 fields: request.fields
             )
-            var response = Response(status: .ok, source: .synthesized)
             response.fields.append(.contentType, "message/http")
             response.body = ResponseBody(ByteChunk(copying: text.utf8))
             return response

@@ -346,7 +346,7 @@
         /// socket at the path of one; nil for other errors.
         public static func systemErrorNumber(_ error: any Error) -> Int32? {
             if let error = error as? ProxyListenError { return systemErrorNumber(error.cause) }
-            return error is UnixDomainSocketPathWrongType ? EEXIST : (error as? IOError)?.errnoCode
+            return (error as? IOError)?.errnoCode
         }
 
         private static func transportConfiguration(

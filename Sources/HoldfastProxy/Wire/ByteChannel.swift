@@ -261,12 +261,24 @@
             }
             ended.reader?.resume(throwing: ChannelFault(.closed))
             ended.writer?.resume(throwing: ChannelFault(.closed))
-            if resets { onLoop { self.abort() } } else { channel.close(mode: .all, promise: nil) }
+            if resets {
+                onLoop { self.abort() }
+            } else if isSocket {
+                channel.closePromptly()
+            } else {
+                channel.close(mode: .all, promise: nil)
+            }
         }
 
         /// Sets whether ``close()`` resets the connection: while the peer would take its orderly end for the end of a message.
         package func resetOnClose(_ resets: Bool) {
             state.withLock { $0.resetsOnClose = resets }
+        }
+
+        /// Closes at once with a reset.
+        package func reset() {
+            resetOnClose(true)
+            close()
         }
 
         /// Closes with a reset, and below TLS, whose close_notify would say that everything was sent; on the event loop.

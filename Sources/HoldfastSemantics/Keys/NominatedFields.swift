@@ -248,17 +248,6 @@ extension NominatedFields {
         return true
     }
 
-    /// The names in ``written``, in order; nil for bytes that are something else.
-    package static func names(written: UnsafeRawBufferPointer) -> [String]? {
-        var walk = FrameWalk(written)
-        var names: [String] = []
-        while !walk.isAtEnd {
-            guard let name = walk.next(), walk.next() != nil else { return nil }
-            names.append(String(decoding: UnsafeRawBufferPointer(rebasing: written[name]), as: UTF8.self))
-        }
-        return names
-    }
-
     private enum Presented {
         case absent
         case value(String)

@@ -34,5 +34,5 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
         return mixed ^ mixed >> 31
     }
 
-    @usableFromInline static var step: UInt64 { 0x9E37_79B9_7F4A_7C15 }
+    @inlinable package static var step: UInt64 { 0x9E37_79B9_7F4A_7C15 }
 }

@@ -127,5 +127,24 @@
             #expect(begun.duration(to: .now) < .seconds(4), "TLS gives up after five seconds")
             client.bytes.close()
         }
+
+        @Test("Nor does it wait after its last response, whose end it has already sent")
+        func promptCloseAfterLinger() async throws {
+            let (folder, files) = try Self.files()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let server = try await HTTPServer.start(
+                at: .host("127.0.0.1", port: 0),
+                tls: try ServerTLS(files),
+                handler: ClosureHandler { _ in .text("a") }
+            )
+            let client = try await Self.client(of: server)
+            try await client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            // The end has come, so the server lingers.
+            #expect(try await client.rest().hasSuffix("a"))
+            let begun = ContinuousClock.now
+            await server.close()
+            #expect(begun.duration(to: .now) < .seconds(4), "TLS gives up after five seconds")
+            client.bytes.close()
+        }
     }
 #endif

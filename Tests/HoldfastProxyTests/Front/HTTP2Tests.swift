@@ -377,6 +377,12 @@
                 async let other = client.get(slow)
                 try await gate.reached()
                 #expect(try await client.get(large).status == "502")
+                let unread = bench.lay(LoopbackReply(fields: Self.fields(20_000), body: "a"))
+                let head = try await client.ask(HTTP2Client.head("HEAD", unread))
+                #expect(head.status == "502" && head.body.isEmpty)
+                // Not small, but it fits.
+                let fitting = bench.lay(LoopbackReply(fields: Self.fields(8_000), body: "a"))
+                #expect(try await client.get(fitting).status == "200")
                 gate.open()
                 #expect(try await other.status == "200")
             }

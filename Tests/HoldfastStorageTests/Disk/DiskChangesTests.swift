@@ -395,6 +395,20 @@ struct DiskChangesTests {
         await store.close()
     }
 
+    @Test("A pinned record that cannot be read fails no purge by tag")
+    func markBesideBadPin() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store = try await Self.open(files)
+        let bad = try await store.put("bad", [1])
+        #expect(try await store.setPinned(true, bad))
+        try await store.put("other", [1], EntryDescription("m", tags: ["other"]))
+        files.plan(.always(errno: 5).only("read"))
+        try await store.purge(.tag("other"), now: .at(1))
+        files.plan()
+        #expect(try await store.get("other").isEmpty)
+        await store.close()
+    }
+
     @Test("Verifying reports a record that the device cannot read, and checks the rest")
     func verifyBesideBadSector() async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)

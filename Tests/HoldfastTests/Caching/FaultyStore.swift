@@ -28,7 +28,7 @@ final class FaultyStore: CacheStore {
     /// Holds up purges.
     let stallsPurges = Atomic(false)
     let purges = CountWatch()
-    /// Look-ups and commits of cancelled tasks fail, as on a disk or over a network.
+    /// Look-ups, commits and updates of cancelled tasks fail, as on a disk or over a network.
     let obeysCancellation = Atomic(false)
     /// Entries up to this version are shown as after a power loss.
     let suspectUpTo = Mutex<StoredEntry.Version?>(nil)
@@ -115,6 +115,7 @@ final class FaultyStore: CacheStore {
             return step
         }
         await before?()
+        if obeysCancellation.load(ordering: .relaxed), Task.isCancelled { throw StoreError(.cancelled, "injected") }
         return try await inner.replaceDescription(of: entry, with: description, now: now)
     }
 

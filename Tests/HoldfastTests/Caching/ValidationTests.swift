@@ -245,6 +245,35 @@ struct ValidationTests {
         #expect(bench.sent("If-Modified-Since") == [nil, nil])
     }
 
+    @Test("A call that leaves while its 304 is being stored costs nobody the stored response")
+    func leavingDuringUpdate() async throws {
+        let store = FaultyStore()
+        let bench = CacheBench(
+            [
+                .respond(200, ["Cache-Control": "max-age=10", "ETag": "\"a\""], body: "one"),
+                .respond(304, ["Cache-Control": "max-age=100", "ETag": "\"a\""]),
+            ],
+            store: store
+        )
+        try await bench.load()
+        bench.clock.advance(by: .seconds(50))
+        store.obeysCancellation.store(true, ordering: .relaxed)
+        let (begun, left) = (CountWatch(), CountWatch())
+        store.beforeReplacing.withLock { step in
+            step = {
+                begun.increment()
+                try? await left.wait(for: 1)
+            }
+        }
+        let call = Task { try await bench.load() }
+        try await begun.wait(for: 1)
+        call.cancel()
+        _ = await call.result
+        left.increment()
+        await bench.pipeline.drain()
+        #expect(try await bench.load().source == .fresh)
+    }
+
     @Test("If the fields of a 304 cannot be stored, the former ones are not used any more (RFC 9111 §4.3.4)")
     func unwrittenUpdate() async throws {
         let store = FaultyStore()

@@ -69,8 +69,15 @@ final class Purger: Sendable {
                 ShardedIndex.number(of: identity.primary), ShardedIndex.fragment(of: identity.primary)
             )
             let row = index.shards[number].state.withLock { $0.table.row(fragment, variant: identity.variant) }
-            guard let row, let found = try lookup.current(row, shard: number), found.entry == nil else { continue }
-            try removeHere(found.row, primary: identity.primary)
+            guard let row else { continue }
+            var killed: IndexRow?
+            do throws(StoreError) {
+                if let found = try lookup.current(row, shard: number), found.entry == nil { killed = found.row }
+            } catch {
+                // The mark applies to it as soon as it can be read.
+                guard error.isOfDamagedPlace else { throw error }
+            }
+            if let killed { try removeHere(killed, primary: identity.primary) }
         }
     }
 

@@ -306,6 +306,13 @@
             #expect(seen.last?.clientAddress == "::1")
             #expect(transport.sent.count == 1)
         }
+
+        @Test("RFC 9110 §6.6.1: a response without Date is forwarded with the time of its receipt")
+        func date() async throws {
+            let handler = try bench.handler(ScriptedTransport([.respond(200, ["A": "1"], body: "body")]))
+            let response = await handler.answer(ProxiedRequest(method: .post, target: "/"))
+            #expect(response.fields[.date] == HTTPDate(bench.clock.timestamp).description)
+        }
     }
 
     /// Takes down what reaches a transport, as it would be sent.
@@ -343,13 +350,6 @@
             heads.withLock { $0.append(sent) }
             if !isAnswering { try await context.clock.sleep(until: context.clock.now.advanced(by: .seconds(100_000))) }
             return Response(status: .ok)
-        }
-
-        @Test("RFC 9110 §6.6.1: a response without Date is forwarded with the time of its receipt")
-        func date() async throws {
-            let handler = try bench.handler(ScriptedTransport([.respond(200, ["A": "1"], body: "body")]))
-            let response = await handler.answer(ProxiedRequest(method: .post, target: "/"))
-            #expect(response.fields[.date] == HTTPDate(bench.clock.timestamp).description)
         }
     }
 

@@ -215,6 +215,7 @@ struct RemovingTests {
             ("/caf%c", "http://h.example/caf%C3%A9", true),
             ("HTTP://H.example:80/caf%", "http://h.example/caf%C3%A9", true), ("/im", "http://h.example/img", true),
             ("http://h.exampl/", "http://h.example/img", false), ("http://h.ex", "http://h.example/img", true),
+            ("#top", "http://h.example/img", false),
         ]
     )
     func unfinishedPrefix(text: String, target: String, isSelected: Bool) {

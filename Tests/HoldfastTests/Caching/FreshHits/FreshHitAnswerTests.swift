@@ -330,6 +330,35 @@ struct FreshHitAnswerTests {
         twins.expectSameCounts()
     }
 
+    @Test("RFC 9111 §4: the newest response answers, also after several updates have brought the same Vary")
+    func varyOfTwoUpdates() async {
+        let twins = ComparedTwins(
+            ComparedSetting { request, number in
+                let language = request.value(forHTTPHeaderField: "Accept-Language") ?? ""
+                var fields: HeaderFields = ["Cache-Control": "max-age=600", "ETag": "\"\(language)\""]
+                guard request.value(forHTTPHeaderField: "If-None-Match") == nil else {
+                    fields["Vary"] = "Accept-Encoding"
+                    return .respond(304, fields)
+                }
+                fields["Vary"] = "Accept-Language"
+                fields["Cache-Control"] = "max-age=10"
+                return .respond(200, fields, body: "\(number + 1)")
+            }
+        )
+        func get(_ language: String, _ codings: String) -> URLRequest {
+            .get("http://origin.example/a", ["Accept-Language": language, "Accept-Encoding": codings])
+        }
+        await twins.ask(get("de", "gzip, br"))
+        await twins.ask(get("en", "gzip, br"))
+        twins.advance(.seconds(20))
+        await twins.ask(get("en", "br, gzip"))
+        twins.advance(.seconds(5))
+        var again = CallOptions()
+        again.cache = .revalidate
+        await twins.ask(get("de", "gzip, br"), again)
+        for _ in 0..<3 { #expect(await twins.ask(get("fr", "br, gzip")).text == "1") }
+    }
+
     @Test("RFC 9111 §4: the newest response answers, also if an update has brought another Vary")
     func varyOfAnUpdate() async {
         let twins = ComparedTwins(
