@@ -26,7 +26,7 @@ public protocol Transport: Sendable {
     ///   - request: the head to send; do not read its `httpBody` and `httpBodyStream`.
     ///   - body: the content to send.
     ///   - context: the call it belongs to; pass interim responses to ``CallContext/report(interim:)``, and end by
-    ///     ``CallContext/attemptDeadline`` if ``enforcesDeadline`` is true.
+    ///     ``CallContext/attemptDeadline`` if ``Transport/enforcesDeadline`` is true.
     func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response
 
     /// The header fields that this transport will add below the hooks, such as session headers and cookies; none by default.

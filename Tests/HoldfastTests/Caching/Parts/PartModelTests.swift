@@ -105,7 +105,7 @@ struct PartModelTests {
     @Test(
         "Hundreds of random calls for each seed",
         arguments: StoreKind.allCases,
-        1...(LongTests.areOn ? 10 : 4) as ClosedRange<UInt64>
+        1...(LongTests.areOn ? 10 : 2) as ClosedRange<UInt64>
     )
     func anySequence(_ kind: StoreKind, _ seed: UInt64) async throws {
         var model = Model(seed: seed)
