@@ -46,9 +46,9 @@ def send_traffic(port, stop):
 
 
 def send_hostile_request(port):
-    """A target as no browser and no library would send it."""
+    """A target full of markup, in the spelling that is stored."""
     with socket.create_connection(("127.0.0.1", port), timeout=600) as client:
-        client.sendall(b"GET /<img/src=x/onerror=document.title='taken-over'> HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        client.sendall(b"GET /%3Cimg/src=x/onerror=document.title='taken-over'%3E HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         answer = b""
         while chunk := client.recv(65536):
             answer += chunk
