@@ -13,7 +13,7 @@ enum Usage {
                              (brownout selects all brown-outs; default: all)
           --subject NAMES    \(wrapped(Plan.subjectNames))
           --scenario FILE    your own scenario, as JSON, instead of the study's; repeatable
-          --seeds N,N,...    one run per seed; prints their mean (1,2,3; quick: 1)
+          --seeds N,N,...    one run per seed; prints their mean (1,2,3, for blips 1 to 10; quick: 1)
           --plot FILE.svg    draws load and success over time: the first scenario, the mean of the runs
           --contention       instead of storms: clients that write the same row, as in the study by AWS of 2015
           --trials N         trials per row of the contention study (100; quick: 20)
