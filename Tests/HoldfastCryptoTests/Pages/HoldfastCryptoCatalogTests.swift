@@ -59,25 +59,30 @@
             }
         }
 
+        /// Where a response comes from if a client with a cache in this directory asks for it.
+        private func source(in directory: URL, sealedBy seal: AEADSeal) async throws -> ResponseSource {
+            let cache = try await openCache(at: directory, sealedBy: seal)
+            let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=600"], body: "hello")])
+            let client = Pipeline(transport: transport, cache: cache)
+            let request = URLRequest(url: try #require(URL(string: "http://origin.example/a")))
+            let response = try await client.send(request)
+            #expect(try await response.body.data() == Data("hello".utf8))
+            await client.drain()
+            await cache.close()
+            return response.source
+        }
+
         @Test("Sealed entries are found after a key change only if the old key is available")
         func tutorial() async throws {
             let directory = makeDirectory()
             defer { try? FileManager.default.removeItem(at: directory) }
             let (old, new) = (try makeKeyBytes(), try makeKeyBytes())
-            let request = URLRequest(url: try #require(URL(string: "http://origin.example/a")))
-            func source(_ seal: AEADSeal) async throws -> ResponseSource {
-                let cache = try await openCache(at: directory, sealedBy: seal)
-                let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=600"], body: "hello")])
-                let client = Pipeline(transport: transport, cache: cache)
-                let response = try await client.send(request)
-                #expect(try await response.body.data() == Data("hello".utf8))
-                await client.drain()
-                await cache.close()
-                return response.source
-            }
-            #expect(try await source(makeSeal(old)) == .network(attempts: 1))
-            #expect(try await source(makeSeal(new, retiring: old)) == .fresh)
-            #expect(try await source(AEADSeal(current: SealingKey(id: 2, bytes: new))) == .network(attempts: 1))
+            #expect(try await source(in: directory, sealedBy: makeSeal(old)) == .network(attempts: 1))
+            #expect(try await source(in: directory, sealedBy: makeSeal(new, retiring: old)) == .fresh)
+            #expect(
+                try await source(in: directory, sealedBy: AEADSeal(current: SealingKey(id: 2, bytes: new)))
+                    == .network(attempts: 1)
+            )
         }
 
         @Test("What was removed while its key was missing does not come back with the key")
@@ -85,22 +90,11 @@
             let directory = makeDirectory()
             defer { try? FileManager.default.removeItem(at: directory) }
             let (old, new) = (try makeKeyBytes(), try makeKeyBytes())
-            let request = URLRequest(url: try #require(URL(string: "http://origin.example/a")))
-            func source(_ seal: AEADSeal) async throws -> ResponseSource {
-                let cache = try await openCache(at: directory, sealedBy: seal)
-                let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=600"], body: "hello")])
-                let client = Pipeline(transport: transport, cache: cache)
-                let response = try await client.send(request)
-                _ = try await response.body.data()
-                await client.drain()
-                await cache.close()
-                return response.source
-            }
-            #expect(try await source(makeSeal(old)) == .network(attempts: 1))
+            #expect(try await source(in: directory, sealedBy: makeSeal(old)) == .network(attempts: 1))
             let blind = try await openCache(at: directory, sealedBy: AEADSeal(current: SealingKey(id: 2, bytes: new)))
             try await blind.remove(.all)
             await blind.close()
-            #expect(try await source(makeSeal(new, retiring: old)) == .network(attempts: 1))
+            #expect(try await source(in: directory, sealedBy: makeSeal(new, retiring: old)) == .network(attempts: 1))
         }
     }
 #endif
