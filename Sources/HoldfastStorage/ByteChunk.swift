@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
 /// An immutable run of bytes that can be sliced without copying; Holdfast uses it for all body bytes.
 ///
 /// A chunk shares its storage with its slices, so slicing costs O(1), but a slice keeps the whole storage alive. Call
@@ -88,10 +96,20 @@ public struct ByteChunk: Sendable, RandomAccessCollection {
 
 extension ByteChunk: Hashable {
     public static func == (left: ByteChunk, right: ByteChunk) -> Bool {
-        left.count == right.count && left.elementsEqual(right)
+        left.withUnsafeBytes { left in right.withUnsafeBytes { left.isEqual(to: $0) } }
     }
 
     public func hash(into hasher: inout Hasher) {
         withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether the bytes are the same; compared as memory, not one by one.
+    @inline(__always)
+    package func isEqual(to other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        guard let baseAddress, let otherAddress = other.baseAddress else { return true }
+        return baseAddress == otherAddress || memcmp(baseAddress, otherAddress, count) == 0
     }
 }

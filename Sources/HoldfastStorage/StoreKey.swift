@@ -13,6 +13,10 @@ public struct StoreKey: Hashable, Sendable {
     /// A key of these bytes.
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
+    public static func == (left: StoreKey, right: StoreKey) -> Bool {
+        left.bytes.withUnsafeBytes { left in right.bytes.withUnsafeBytes { left.isEqual(to: $0) } }
+    }
+
     /// Passes the bytes to the hasher in one call; an array would pass them one by one.
     public func hash(into hasher: inout Hasher) {
         bytes.withUnsafeBytes { hasher.combine(bytes: $0) }

@@ -16,6 +16,15 @@ extension DiskStore {
 }
 
 extension DiskEngine {
+    /// Records the removals that are in force, but not on the disk yet.
+    ///
+    /// - Throws: `.noSpace` if there is still no room.
+    func recordPending() async throws(StoreError) {
+        guard remover.hasPendingTombstones else { return }
+        try await threads.run(.changes, isUrgent: true) { [remover] () throws(StoreError) in try remover.recordPending()
+        }
+    }
+
     /// Applies `work` to the next rows, on a read thread.
     ///
     /// - Returns: the results, and where the next page begins.
@@ -147,6 +156,8 @@ extension DiskStore {
         }
         engine.health.counters.entriesRemoved.add(count, ordering: .relaxed)
         if let failure { throw failure }
+        // What is gone already may be so by a removal that is not recorded yet.
+        try await engine.recordPending()
         return count
     }
 

@@ -198,7 +198,8 @@ public final class DiskStore: CacheStore {
         )
         let overhead = draft.overhead
         let (size, overflow) = overhead.addingReportingOverflow(length)
-        guard !overflow, size <= writer.maximumEntrySize, overhead <= engine.log.geometry.recordLimit else {
+        guard overhead <= engine.log.geometry.recordLimit else { throw writer.descriptionTooLong }
+        guard !overflow, size <= writer.maximumEntrySize else {
             throw writer.tooLarge
         }
         return draft
@@ -247,6 +248,8 @@ public final class DiskStore: CacheStore {
             health.counters.entriesRemoved.add(1, ordering: .relaxed)
             return
         }
+        // It is gone, perhaps by a removal that is not recorded yet.
+        try await engine.recordPending()
     }
 
     public func invalidate(_ key: StoreKey) async throws(StoreError) {

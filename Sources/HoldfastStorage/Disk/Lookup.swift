@@ -335,7 +335,12 @@ final class Lookup: Sendable {
             // A record that was overwritten while it was read is not damage.
             throw dropDamaged(source) ? StoreError.damaged : StoreError.gone
         }
-        return try source.openedBody(seal: seal)
+        do throws(StoreError) {
+            return try source.openedBody(seal: seal)
+        } catch {
+            guard error.code == .corrupt else { throw error }
+            throw dropDamaged(source) ? StoreError.damaged : StoreError.gone
+        }
     }
 
     /// Removes an entry whose body is damaged, unless it has moved or gone meanwhile.

@@ -69,7 +69,7 @@ struct GroupTable: Sendable {
             if bucket == Self.empty { return nil }
             if bucket & ~0xFFFF_FFFF == fragment {
                 let place = Int(truncatingIfNeeded: bucket & 0xFFFF_FFFF) - 1
-                if groups[place].hash == hash, Self.areEqual(groups[place].key, key) { return place }
+                if groups[place].hash == hash, groups[place].key == key { return place }
             }
             index = (index + 1) & mask
         }
@@ -148,8 +148,4 @@ struct GroupTable: Sendable {
     }
 
     private static func fragment(_ hash: UInt64) -> UInt64 { hash << 8 & ~0xFFFF_FFFF }
-
-    static func areEqual(_ left: StoreKey, _ right: StoreKey) -> Bool {
-        left.bytes.withUnsafeBytes { left in right.bytes.withUnsafeBytes { left.isEqual(to: $0) } }
-    }
 }

@@ -32,7 +32,7 @@ struct HotEntryCacheState: Sendable {
     mutating func lookUp(_ key: StoreKey, hash: UInt64, change: Int, now: StoreInstant) -> ShardState.Found? {
         let place = Self.place(hash)
         guard copies[place]?.hash == hash, copies[place]?.change == change, let copy = copies[place],
-            GroupTable.areEqual(copy.key, key)
+            copy.key == key
         else { return nil }
         buffer.latestNow = now
         lookups &+= 1

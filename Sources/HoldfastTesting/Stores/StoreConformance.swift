@@ -199,16 +199,19 @@ final class LawRun: Sendable {
     /// Adds a finding if `holds` is false.
     func check(_ holds: Bool, or message: @autoclosure () -> String) { if !holds { report(message()) } }
 
+    /// Adds a finding if the bytes differ.
+    func equal(_ bytes: [UInt8], to expected: [UInt8], for what: @autoclosure () -> String) {
+        guard ByteChunk(bytes) != ByteChunk(expected) else { return }
+        guard let index = zip(bytes, expected).enumerated().first(where: { $1.0 != $1.1 })?.offset else {
+            return report("\(what()): \(bytes.count) bytes, not \(expected.count)")
+        }
+        let place = "of \(bytes.count) bytes the first that differs is at \(index)"
+        report("\(what()): \(place): \(bytes[index]), not \(expected[index])")
+    }
+
     /// Adds a finding if the values differ.
     func equal<Value: Equatable>(_ value: Value, to expected: Value, for what: @autoclosure () -> String) {
         guard value != expected else { return }
-        if let bytes = value as? [UInt8], let others = expected as? [UInt8],
-            bytes.count > 16, bytes.count == others.count,
-            let index = bytes.indices.first(where: { bytes[$0] != others[$0] })
-        {
-            let place = "of \(bytes.count) bytes the first that differs is at \(index)"
-            return report("\(what()): \(place): \(bytes[index]), not \(others[index])")
-        }
         let (seen, wanted) = (text(value), text(expected))
         // What differs may come late in a long text.
         let start = max(0, zip(seen, wanted).prefix { $0 == $1 }.count - 200)

@@ -8,18 +8,10 @@ package import HoldfastStorage
 extension SeededGenerator {
     /// Random bytes, eight from each number.
     package mutating func bytes(_ count: Int) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        bytes.withUnsafeMutableBytes { all in
-            var offset = 0
-            while offset < count {
-                withUnsafeBytes(of: next().littleEndian) { word in
-                    let part = word.prefix(count - offset)
-                    UnsafeMutableRawBufferPointer(rebasing: all[offset..<(offset + part.count)]).copyBytes(from: part)
-                }
-                offset += 8
-            }
-        }
-        return bytes
+        var words: [UInt64] = []
+        words.reserveCapacity((count + 7) / 8)
+        while words.count * 8 < count { words.append(next().littleEndian) }
+        return words.withUnsafeBytes { Array(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
     }
 }
 

@@ -6,14 +6,6 @@ package import Holdfast
 package import HoldfastStorage
 internal import Synchronization
 
-#if canImport(Darwin)
-    private import Darwin
-#elseif canImport(Glibc)
-    private import Glibc
-#elseif canImport(Musl)
-    private import Musl
-#endif
-
 #if canImport(FoundationNetworking)
     private import FoundationNetworking
 #endif
@@ -63,8 +55,8 @@ package enum TransferPattern {
                 let part = min(bytes.count - done, period)
                 let start = (count + done) % period
                 let isRight = twice.withUnsafeBytes { all in
-                    let expected = all[start..<(start + part)]
-                    return TransferPattern.areEqual(expected, to: bytes[(done + bytes.startIndex)..<(done + part)])
+                    let expected = UnsafeRawBufferPointer(rebasing: all[start..<(start + part)])
+                    return expected.isEqual(to: UnsafeRawBufferPointer(rebasing: bytes[done..<(done + part)]))
                 }
                 if !isRight { isIntact = false }
                 done += part
@@ -74,16 +66,6 @@ package enum TransferPattern {
 
         /// Reads the next chunk.
         package mutating func read(_ chunk: ByteChunk) { chunk.withUnsafeBytes { read($0) } }
-    }
-
-    private static func areEqual(
-        _ left: Slice<UnsafeRawBufferPointer>,
-        to right: Slice<UnsafeRawBufferPointer>
-    ) -> Bool {
-        let left = UnsafeRawBufferPointer(rebasing: left)
-        let right = UnsafeRawBufferPointer(rebasing: right)
-        guard let first = left.baseAddress, let second = right.baseAddress else { return left.isEmpty && right.isEmpty }
-        return left.count == right.count && memcmp(first, second, left.count) == 0
     }
 }
 

@@ -234,6 +234,7 @@ struct DiskSpaceTests {
     func postponedRemovals() async throws {
         let files = SimulatedFileSystem(remembersUnsynced: false)
         let (store, held) = try await Self.exhausted(files)
+        let tagged = try #require(try await store.get("tagged").first)
         var refused: StoreError?
         for number in 0..<1_000 where refused == nil {
             do throws(StoreError) {
@@ -244,6 +245,13 @@ struct DiskSpaceTests {
         }
         #expect(refused?.code == .noSpace && refused?.message.contains("What was removed is gone") == true)
         #expect(await Self.remove(from: store) == [.noSpace, .noSpace, .noSpace])
+        // To ask again, or in another way, records them or fails as well.
+        for code in [
+            await errorCode { try await store.remove(tagged) },
+            await errorCode { _ = try await store.purge(.matching { _ in false }, now: .at(0)) },
+        ] {
+            #expect(code == .noSpace || !store.engine.remover.hasPendingTombstones)
+        }
         for key in Self.removals { #expect(try await store.get(key).isEmpty, "\(key)") }
         for body in held { #expect(try await body.read(from: 89_999, upTo: 5).array == [1]) }
         await store.close()
@@ -268,6 +276,27 @@ struct DiskSpaceTests {
         let again = try await Self.open(files)
         for key in Self.removals { #expect(try await again.get(key).allSatisfy(\.needsValidation), "\(key)") }
         await again.close()
+    }
+
+    @Test("Removals that could not be written are written soon after a put, and survive a kill")
+    func recordedLater() async throws {
+        let files = SimulatedFileSystem(remembersUnsynced: false)
+        let store: DiskStore
+        do {
+            let (exhausted, held) = try await Self.exhausted(files)
+            for number in 0..<1_000 {
+                if await errorCode({ _ = try await exhausted.purge(.tag("u\(number)"), now: .at(0)) }) != nil { break }
+            }
+            #expect(await Self.remove(from: exhausted) == [.noSpace, .noSpace, .noSpace])
+            #expect(held.count == 8)
+            store = exhausted
+        }
+        _ = try await store.put("later", [1])
+        await Self.settle { !store.engine.remover.hasPendingTombstones }
+        let again = try await Self.open(files.crashed(.process))
+        for key in Self.removals { #expect(try await again.get(key).isEmpty, "\(key)") }
+        await again.close()
+        await store.close()
     }
 
     @Test("A purge by predicate removes all that it can although some removals cannot be written")

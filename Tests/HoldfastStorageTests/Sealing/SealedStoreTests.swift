@@ -349,6 +349,9 @@ struct SealedStoreTests {
             for entry in try await again.get("a") { _ = try await again.wholeBody(of: entry) }
         }
         #expect(code == .corrupt)
+        // Its checksum is right, and it is removed and counted like any other damage.
+        #expect(try await again.get("a").isEmpty)
+        #expect(again.statistics.entriesCorrupt == 1)
         await again.close()
     }
 }

@@ -115,23 +115,6 @@ extension UnsafeRawBufferPointer {
         Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: Number.self))
     }
 
-    /// Whether the bytes are the same; eight at a time.
-    @inline(__always)
-    func isEqual(to other: UnsafeRawBufferPointer) -> Bool {
-        guard count == other.count else { return false }
-        if baseAddress == other.baseAddress { return true }
-        var place = 0
-        while count - place >= 8 {
-            guard number(at: place, as: UInt64.self) == other.number(at: place) else { return false }
-            place += 8
-        }
-        while place < count {
-            guard self[place] == other[place] else { return false }
-            place += 1
-        }
-        return true
-    }
-
     /// Whether all bytes of `range` are zero.
     func isZero(_ range: Range<Int>) -> Bool {
         self[range].allSatisfy { $0 == 0 }

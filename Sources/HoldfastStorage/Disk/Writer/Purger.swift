@@ -69,16 +69,23 @@ final class Purger: Sendable {
                 ShardedIndex.number(of: identity.primary), ShardedIndex.fragment(of: identity.primary)
             )
             let row = index.shards[number].state.withLock { $0.table.row(fragment, variant: identity.variant) }
-            guard let row else { continue }
-            var killed: IndexRow?
-            do throws(StoreError) {
-                if let found = try lookup.current(row, shard: number), found.entry == nil { killed = found.row }
-            } catch {
-                // The mark applies to it as soon as it can be read.
-                guard error.isOfDamagedPlace else { throw error }
-            }
-            if let killed { try removeHere(killed, primary: identity.primary) }
+            // The mark applies to one that cannot be read as soon as it can.
+            if let row { try removeIfKilled(row, shard: number, takesUnreadable: false) }
         }
+    }
+
+    /// Changes: removes a row whose entry marks have killed.
+    ///
+    /// - Parameter takesUnreadable: whether a row goes too of which the device cannot say what it holds.
+    private func removeIfKilled(_ row: IndexRow, shard: Int, takesUnreadable: Bool) throws(StoreError) {
+        var killed: IndexRow?
+        do throws(StoreError) {
+            if let found = try lookup.current(row, shard: shard), found.entry == nil { killed = found.row }
+        } catch {
+            guard error.isOfDamagedPlace else { throw error }
+            if takesUnreadable { killed = row }
+        }
+        if let killed { try removeHere(killed, primary: ShardedIndex.primary(shard: shard, row.fragment)) }
     }
 
     /// Changes: begins a new epoch and removes all files of the old one.
@@ -162,15 +169,8 @@ final class Purger: Sendable {
         }
         let rows = index.rows(from: place, limit: 64)
         for row in rows where row.order < orders.newestMarkOrder {
-            var killed: IndexRow?
-            do throws(StoreError) {
-                if let found = try lookup.current(row, shard: start.shard), found.entry == nil { killed = found.row }
-            } catch {
-                // Whether a mark has killed what the device cannot read is unknown, and the marks are about to go.
-                guard error.isOfDamagedPlace else { throw error }
-                killed = row
-            }
-            if let killed { try removeHere(killed, primary: ShardedIndex.primary(shard: start.shard, row.fragment)) }
+            // Whether a mark has killed what the device cannot read is unknown, and the marks are about to go.
+            try removeIfKilled(row, shard: start.shard, takesUnreadable: true)
         }
         place.pass(rows, limit: 64)
         if place.isEnd { orders.withMarks { $0.forget(upTo: last) } }

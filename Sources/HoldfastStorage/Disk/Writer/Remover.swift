@@ -19,6 +19,8 @@ final class Remover: Sendable {
     private let tombstonesInFlight = TombstonesInFlight()
     /// Removed entries whose blobs must be removed.
     private let blobRemovals = Mutex<[RemovedRow]>([])
+    /// Whether the pending tombstones will be written soon.
+    private let isWritingPending = Atomic<Bool>(false)
     /// Whether a segment is being reclaimed that is not gone yet.
     let isReclaiming = Atomic<Bool>(false)
 
@@ -261,6 +263,24 @@ final class Remover: Sendable {
         }
     }
 
+    /// Changes: like ``writePendingTombstones()``.
+    ///
+    /// - Throws: `.noSpace` if a removal is in force that is still not recorded.
+    func recordPending() throws(StoreError) {
+        writePendingTombstones()
+        if hasPendingTombstones { throw StoreError.noSpace.unrecorded }
+    }
+
+    /// Has the pending tombstones and marks written, if there are any: there may be room now.
+    func writePendingTombstonesSoon() {
+        guard hasPendingTombstones, !isWritingPending.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        let isQueued = threads.later(.changes) { [self] in
+            isWritingPending.store(false, ordering: .releasing)
+            writePendingTombstones()
+        }
+        if !isQueued { isWritingPending.store(false, ordering: .releasing) }
+    }
+
     /// Removes a row from a thread that cannot wait: if the log has no room, its tombstone is pending.
     func drop(_ row: IndexRow, primary: UInt64) {
         health.counters.entriesCorrupt.add(1, ordering: .relaxed)
@@ -269,7 +289,7 @@ final class Remover: Sendable {
         else { return }
         // If the removal cannot be recorded on the disk, the entry is found damaged again after the next opening.
         try? finish(removal)
-        if !pending.withLock({ $0.all.isEmpty }) { threads.later(.changes) { [self] in writePendingTombstones() } }
+        writePendingTombstonesSoon()
     }
 
     /// Records that the blob of a row that leaves the index must be removed; under the lock of its shard.

@@ -49,7 +49,7 @@ final class Writer: Sendable {
         purpose: Purpose
     ) async throws(StoreError) -> StoredEntry? {
         let bytes = RecordBytes(draft, isSealed: isSealed)
-        guard length(of: bytes) <= geometry.recordLimit else { throw tooLarge }
+        guard length(of: bytes) <= geometry.recordLimit else { throw descriptionTooLong }
         var purpose = purpose
         let given = purpose.writer
         // A writer that reserving began ends with this call, whatever the result.
@@ -86,6 +86,7 @@ final class Writer: Sendable {
                     failure = error
                 }
                 let (entry, surplus) = try finish(record, failure: failure, draft: draft, body: body, purpose: purpose)
+                remover.writePendingTombstonesSoon()
                 // The entry is stored, whether or not the removal of the one too many can be recorded.
                 if let surplus, (try? await remove(surplus, primary: record.header.primary)) == true {
                     counters.entriesEvicted.add(1, ordering: .relaxed)
@@ -510,6 +511,17 @@ final class Writer: Sendable {
     }
 
     var tooLarge: StoreError { .tooLarge(limit: maximumEntrySize) }
+
+    /// What a record holds besides the body, which has a file of its own if it is long.
+    var descriptionTooLong: StoreError {
+        var error = StoreError(
+            .tooLarge,
+            "The keys and the description are longer than the \(geometry.recordLimit) bytes that a store of this capacity has for "
+                + "them; store shorter ones, or raise the capacity."
+        )
+        error.limit = geometry.recordLimit
+        return error
+    }
 
     /// Why an entry that was being written is not kept: its key was invalidated or purged, or the store is being closed.
     var overtaken: StoreError { health.isClosed ? .closed : .superseded }

@@ -29,14 +29,14 @@ struct ReaderWalkTests {
 
     /// A body that says whose it is: its stamp over and over.
     private static func body(_ stamp: UInt64, _ count: Int) -> [UInt8] {
-        let word = (0..<8).map { UInt8(truncatingIfNeeded: stamp >> (8 * $0)) }
-        return (0..<count).map { word[$0 % 8] }
+        var generator = SeededGenerator(seed: stamp)
+        return withUnsafeBytes(of: stamp.littleEndian) { Array($0) } + generator.bytes(count - 8)
     }
 
     private static func stamp(of body: [UInt8]) -> UInt64? {
         guard body.count >= 8 else { return nil }
         let stamp = (0..<8).reduce(UInt64(0)) { $0 | UInt64(body[$1]) << (8 * UInt64($1)) }
-        return body == Self.body(stamp, body.count) ? stamp : nil
+        return ByteChunk(body) == ByteChunk(Self.body(stamp, body.count)) ? stamp : nil
     }
 
     private static func change(
