@@ -159,7 +159,13 @@ public final class ScriptedTransport: Transport {
     public func implicitFields(for request: URLRequest) -> HeaderFields { implicit(request) }
 
     public func send(_ request: URLRequest, body: RequestBody, context: CallContext) async throws -> Response {
-        let content = try? await body.scriptedContent()
+        let content: ByteChunk?
+        // A request's stream stays unread, so that it can be sent again.
+        if case .requestStream = body.form {
+            content = ByteChunk()
+        } else {
+            content = try? await body.collect(from: request)
+        }
         let scripted: Step? = state.withLock { state in
             state.sent.append(Sent(request: request, body: content, attempt: context.attempt, time: context.clock.now))
             guard let step = state.steps.first else { return nil }
@@ -231,17 +237,4 @@ private final class ScriptedBody: ByteSource {
     }
 
     func cancel() { state.withLock { $0.isCancelled = true } }
-}
-
-extension RequestBody {
-    /// All bytes; reads even content that can be read only once.
-    fileprivate func scriptedContent() async throws -> ByteChunk {
-        switch form {
-        case .none, .requestStream: return ByteChunk()
-        case .bytes(let bytes): return bytes
-        case .file(let url): return ByteChunk(copying: try Data(contentsOf: url))
-        case .factory(_, let make): return try await ResponseBody(try await make()).collect()
-        case .oneShot(_, let source): return try await ResponseBody(source).collect()
-        }
-    }
 }

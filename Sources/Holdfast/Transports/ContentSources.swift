@@ -2,71 +2,70 @@
 // SPDX-FileCopyrightText: the Holdfast authors
 
 private import Dispatch
-package import Foundation
 package import HoldfastStorage
 private import Synchronization
 
 #if canImport(FoundationNetworking)
+    internal import Foundation
     package import FoundationNetworking
+#else
+    package import Foundation
 #endif
+
+extension RequestBody {
+    /// The content for sending it once: its length, if that is known, and what opens its source, which is called once.
+    ///
+    /// A file is opened; nothing is read.
+    ///
+    /// - Parameter request: has the stream, if that is the content.
+    /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent` if a file cannot be read.
+    package func content(
+        of request: URLRequest
+    ) async throws -> (length: Int?, open: @Sendable () async throws -> any ByteSource) {
+        switch form {
+        case .none: return (0, { BytesContent(ByteChunk()) })
+        case .bytes(let bytes): return (bytes.count, { BytesContent(bytes) })
+        case .file(let url):
+            let file = try await FileSource.open(url)
+            return (file.length, { file })
+        case .factory(let length, let make): return (length, make)
+        case .oneShot(let length, let source): return (length, { source })
+        case .requestStream: return (nil, { StreamContent(request) })
+        }
+    }
+
+    /// All bytes; content that can be read only once is consumed.
+    ///
+    /// - Parameters:
+    ///   - request: has the stream, if that is the content.
+    ///   - limit: the most bytes to read; bytes in memory are returned whatever their count.
+    package func collect(from request: URLRequest, upTo limit: Int = .max) async throws -> ByteChunk {
+        if case .bytes(let bytes) = form { return bytes }
+        let content = try await content(of: request)
+        return try await ResponseBody(try await content.open(), length: content.length).collect(upTo: limit)
+    }
+}
 
 /// Bytes in memory, returned once.
 package final class BytesContent: ByteSource {
-    private let rest: Mutex<ByteChunk?>
+    private let rest: Mutex<ByteChunk>
+    private let piece: Int
 
-    /// A source of one chunk, or of none if there are no bytes.
-    package init(_ bytes: ByteChunk) { rest = Mutex(bytes.isEmpty ? nil : bytes) }
+    /// - Parameter piece: the most bytes of a chunk; all of them come in one by default, and none if there are none.
+    package init(_ bytes: ByteChunk, piece: Int = .max) {
+        rest = Mutex(bytes)
+        self.piece = piece
+    }
 
     package func next() async throws -> ByteChunk? {
         rest.withLock { rest in
-            defer { rest = nil }
-            return rest
+            let count = min(piece, rest.count)
+            defer { rest = rest[count..<rest.count] }
+            return count == 0 ? nil : rest[0..<count]
         }
     }
 
-    package func cancel() { rest.withLock { $0 = nil } }
-}
-
-/// A file read in pieces, off the cooperative pool and the event loops.
-package final class FileContent: ByteSource {
-    private static let pieceLength = 128 << 10
-
-    /// Its length in bytes when it was opened.
-    package let length: Int
-    private let file: Mutex<FileHandle?>
-
-    private init(_ file: FileHandle, length: Int) {
-        self.file = Mutex(file)
-        self.length = length
-    }
-
-    /// Opens a regular file, off the cooperative pool.
-    package static func open(_ url: URL) async throws -> FileContent {
-        try await BlockingWork.run {
-            // Opening something that is not a file may block or have effects.
-            let attributes = try FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)
-            guard attributes[.type] as? FileAttributeType == .typeRegular else {
-                throw CocoaError(.fileReadUnknown)
-            }
-            let file = try FileHandle(forReadingFrom: url)
-            let length = try file.seekToEnd()
-            try file.seek(toOffset: 0)
-            return FileContent(file, length: Int(clamping: length))
-        }
-    }
-
-    package func next() async throws -> ByteChunk? {
-        try Task.checkCancellation()
-        guard let file = file.withLock({ $0 }) else { throw CancellationError() }
-        let data = try await BlockingWork.run { try file.read(upToCount: FileContent.pieceLength) }
-        guard let data, !data.isEmpty else { return nil }
-        return ByteChunk(copying: data)
-    }
-
-    package func cancel() {
-        // The last owner of the handle closes it, so a read in progress still ends properly.
-        file.withLock { $0 = nil }
-    }
+    package func cancel() { rest.withLock { $0 = ByteChunk() } }
 }
 
 /// The `httpBodyStream` of a request, read on demand by its own thread: reading an `InputStream` blocks, and a stream belongs to

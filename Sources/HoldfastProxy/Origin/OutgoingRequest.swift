@@ -206,16 +206,10 @@
         /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent`, or `CancellationError`.
         static func open(_ body: RequestBody, of request: URLRequest) async throws -> OutgoingContent {
             do {
-                switch body.form {
-                case .none: return .bytes(ByteChunk())
-                case .bytes(let bytes): return .bytes(bytes)
-                case .file(let url):
-                    let file = try await FileContent.open(url)
-                    return .source(file, length: file.length)
-                case .factory(let length, let make): return .source(try await make(), length: length)
-                case .oneShot(let length, let source): return .source(source, length: length)
-                case .requestStream: return .source(StreamContent(request), length: nil)
-                }
+                if body.isNone { return .bytes(ByteChunk()) }
+                if case .bytes(let bytes) = body.form { return .bytes(bytes) }
+                let content = try await body.content(of: request)
+                return .source(try await content.open(), length: content.length)
             } catch let error as CancellationError {
                 throw error
             } catch {

@@ -110,42 +110,6 @@ extension HttpBody {
     }
 }
 
-extension RequestBody {
-    /// All bytes; content that can be read only once is consumed.
-    ///
-    /// - Parameters:
-    ///   - request: has the stream, if that is the content.
-    ///   - limit: the most bytes to read; bytes in memory are returned whatever their count.
-    func collect(from request: URLRequest, upTo limit: Int = .max) async throws -> ByteChunk {
-        switch form {
-        case .none: return ByteChunk()
-        case .bytes(let bytes): return bytes
-        case .file(let url):
-            let snapshot = try await BlockingWork.run { try FileSnapshot(of: url) }
-            return try await ResponseBody(FileSource(snapshot)).collect(upTo: limit)
-        case .factory(let length, let make):
-            return try await ResponseBody(try await make(), length: length).collect(upTo: limit)
-        case .oneShot(let length, let source):
-            return try await ResponseBody(source, length: length).collect(upTo: limit)
-        case .requestStream: return ByteChunk(RequestBody.bytes(in: request.httpBodyStream))
-        }
-    }
-
-    /// What is left of a stream; empty if it was read before.
-    private static func bytes(in stream: InputStream?) -> [UInt8] {
-        guard let stream else { return [] }
-        stream.open()
-        defer { stream.close() }
-        var all: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = stream.read(&buffer, maxLength: buffer.count)
-            guard count > 0 else { return all }
-            all += buffer[..<count]
-        }
-    }
-}
-
 /// How a form writes arrays and Booleans, on which servers differ.
 public struct FormNotation: Sendable, Hashable {
     /// How the values of an array are named.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the Holdfast authors
 
-internal import Foundation
-internal import Holdfast
+package import Foundation
+package import HoldfastStorage
 private import Synchronization
 
 /// The bytes of a file, chunk by chunk: all of them as they were when the snapshot was taken, or an error.
 ///
 /// Reads on threads for blocking work, because a file may be on a slow disk. The file is open from the first chunk to the last,
 /// and closed when the source is cancelled or released.
-final class FileSource: ByteSource {
+package final class FileSource: ByteSource {
     private struct State {
         var file: SnapshotReader?
         var offset = 0
@@ -18,11 +18,29 @@ final class FileSource: ByteSource {
     private static let chunkSize = 256 << 10
     private let snapshot: FileSnapshot
     private let handoff = ChunkHandoff()
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    init(_ snapshot: FileSnapshot) { self.snapshot = snapshot }
+    package convenience init(_ snapshot: FileSnapshot) { self.init(snapshot, file: nil) }
 
-    func next() async throws -> ByteChunk? {
+    private init(_ snapshot: FileSnapshot, file: SnapshotReader?) {
+        self.snapshot = snapshot
+        state = Mutex(State(file: file))
+    }
+
+    /// The length in bytes.
+    package var length: Int { snapshot.size }
+
+    /// Opens the file that is there now, so that whether it can be read is known before anything is sent.
+    ///
+    /// - Throws: ``ServiceError`` `.badRequest` with progress `notSent`.
+    package static func open(_ url: URL) async throws -> FileSource {
+        try await BlockingWork.run {
+            let snapshot = try FileSnapshot(of: url)
+            return FileSource(snapshot, file: try SnapshotReader(snapshot))
+        }
+    }
+
+    package func next() async throws -> ByteChunk? {
         try await withTaskCancellationHandler {
             try await handoff.pull { BlockingWork.enqueue { self.deliver() } }
         } onCancel: {
@@ -30,7 +48,7 @@ final class FileSource: ByteSource {
         }
     }
 
-    func cancel() {
+    package func cancel() {
         handoff.cancel()
         // Closes the file, once a read in progress has released it too.
         let file = state.withLock { $0.file.take() }
@@ -67,11 +85,11 @@ final class FileSource: ByteSource {
 ///
 /// A change is missed if file, size and modification time stay the same, to a tenth of a microsecond and within the file
 /// system's clock tick.
-struct FileSnapshot: Sendable, Hashable {
+package struct FileSnapshot: Sendable, Hashable {
     /// Where the file is.
-    let url: URL
+    package let url: URL
     /// Its size in bytes.
-    let size: Int
+    package let size: Int
     private let device: UInt64
     private let number: UInt64
     private let changed: Date
@@ -79,7 +97,7 @@ struct FileSnapshot: Sendable, Hashable {
     /// The file that is there now. Blocks while it asks the file system.
     ///
     /// - Throws: ``ServiceError`` `.badRequest` if there is no regular file.
-    init(of url: URL) throws {
+    package init(of url: URL) throws {
         let path = url.resolvingSymlinksInPath().path
         guard url.isFileURL, let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
             throw FileSnapshot.unreadable(url, what: "does not exist")
@@ -94,16 +112,18 @@ struct FileSnapshot: Sendable, Hashable {
         changed = attributes[.modificationDate] as? Date ?? .distantPast
     }
 
-    fileprivate static func unreadable(_ url: URL, what: String) -> ServiceError {
-        ServiceError.badRequest(
+    static func unreadable(_ url: URL, what: String) -> ServiceError {
+        ServiceError(
+            .badRequest,
             "The file \(url.lastPathComponent) \(what); do not move or change it until the call has ended and its content was "
-                + "read."
+                + "read.",
+            progress: .notSent
         )
     }
 }
 
 /// The opened file of a snapshot.
-final class SnapshotReader: Sendable {
+private final class SnapshotReader: Sendable {
     private let files = POSIXFileSystem()
     private let file: OpenFile
     private let snapshot: FileSnapshot
