@@ -108,7 +108,14 @@ extension CachingHook {
         let claim = received.claim(on: entry.key, nominated: nominated)
         switch admission.action {
         case .freshen: await giveUp(claim, of: received, in: context)
-        case .remove: await remove(entry, claim: claim, context: context)
+        case .remove:
+            await remove(entry, claim: claim, context: context)
+            // The updates of earlier requests, written meanwhile, have made other versions of it.
+            for _ in 0..<8 {
+                guard let next = await updated(entry, claim: claim, by: received, in: context)?.entry else { break }
+                await remove(next, context: context)
+                entry = next
+            }
         case .store, .pass: break
         }
         return nil

@@ -84,21 +84,21 @@ extension HTTPCache {
         writer.invalidations.note(scope)
         let isSelected = responses(of: selection, now: now)
         var count = 0
-        var failure: StoreError?
-        let selected: [StoredEntry]
-        do throws(StoreError) {
-            selected = try await entries(of: selection, endingWrites: true, now: now)
-        } catch {
-            // A store that makes up later for what it could not do makes up for this.
-            _ = try? await writer.purge(.matching(isSelected), now: now)
-            throw error
-        }
-        for entry in selected {
+        let selected = await entries(of: selection, endingWrites: true, now: now)
+        var failure = selected.failure
+        for entry in selected.found {
             do throws(StoreError) {
                 if try await mark(entry, where: isSelected, now: now) { count += 1 }
             } catch {
                 failure = failure ?? error
             }
+        }
+        if selected.failure != nil {
+            // What it did not show is removed, if need be later, by a store that makes up for what it could not do.
+            let unmarked = PurgeSelection.matching { [self] entry in
+                isSelected(entry) && response(of: entry)?.needsConfirmation != true
+            }
+            _ = try? await writer.purge(unmarked, now: now)
         }
         if let failure { throw failure }
         return count
@@ -113,14 +113,14 @@ extension HTTPCache {
         return uri.map(options.keyTarget).map { writer.mayHoldSearchVariance ? .all : .target($0) }
     }
 
-    /// The current selected entries.
+    /// The current selected entries, and why the store did not show all of them.
     ///
     /// - Parameter endingWrites: whether entries that are being written are prevented from appearing.
-    func entries(
+    private func entries(
         of selection: CacheSelection,
         endingWrites: Bool = false,
         now: Timestamp
-    ) async throws(StoreError) -> [StoredEntry] {
+    ) async -> (found: [StoredEntry], failure: StoreError?) {
         let found = FoundEntries()
         let isSelected = responses(of: selection, now: now)
         let look = PurgeSelection.matching { entry in
@@ -129,8 +129,12 @@ extension HTTPCache {
             found.add(entry)
             return false
         }
-        try await writer.purge(look, now: now)
-        return found.all
+        do throws(StoreError) {
+            try await writer.purge(look, now: now)
+            return (found.all, nil)
+        } catch {
+            return (found.all, error)
+        }
     }
 
     /// The entry that has replaced another one; nil if there is none.
@@ -402,20 +406,22 @@ extension HTTPCache {
     ///   - selection: which responses, not including those still being stored.
     ///   - now: the time used to compute ages; the system's by default.
     /// - Returns: how many are pinned now, and how many did not fit.
-    /// - Throws: `StoreError`; pins set before the failure stay.
+    /// - Throws: `StoreError`, after everything was pinned that the store could show; or in the middle, if it could not pin.
     @discardableResult
     public func pin(
         _ selection: CacheSelection,
         now: Timestamp = SystemClock().timestamp
     ) async throws(StoreError) -> PinReport {
         var report = PinReport()
-        for entry in try await entries(of: selection, now: now) {
+        let selected = await entries(of: selection, now: now)
+        for entry in selected.found {
             switch try await setPinned(true, selected: entry, now: now) {
             case .done: report.pinned += 1
             case .refused: report.refused += 1
             case .gone: break
             }
         }
+        if let failure = selected.failure { throw failure }
         return report
     }
 
@@ -425,16 +431,18 @@ extension HTTPCache {
     ///   - selection: which responses.
     ///   - now: as in ``pin(_:now:)``.
     /// - Returns: how many pins were removed.
-    /// - Throws: `StoreError`; pins removed before the failure stay removed.
+    /// - Throws: as in ``pin(_:now:)``.
     @discardableResult
     public func unpin(
         _ selection: CacheSelection,
         now: Timestamp = SystemClock().timestamp
     ) async throws(StoreError) -> Int {
         var released = 0
-        for entry in try await entries(of: selection, now: now) where entry.isPinned {
+        let selected = await entries(of: selection, now: now)
+        for entry in selected.found where entry.isPinned {
             if case .done = try await setPinned(false, selected: entry, now: now) { released += 1 }
         }
+        if let failure = selected.failure { throw failure }
         return released
     }
 

@@ -130,7 +130,8 @@ final class StoredOrigin: RemovableOrigin {
 
     func failed(_ error: StoreError) async {
         hook.storeFailed(error, context: context)
-        await remove()
+        // A store that has too much to do, or is paused, still holds the entry intact.
+        if error.code != .temporarilyUnavailable { await remove() }
     }
 
     func remove() async {

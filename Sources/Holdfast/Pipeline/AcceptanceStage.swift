@@ -110,6 +110,10 @@ extension Error {
     /// Whether the caller stopped waiting for the response, so that this says nothing about it.
     fileprivate var isLeaving: Bool { isCancellation || (self as? ServiceError)?.code == .deadlineExceeded }
 
-    /// Whether this says nothing about the response: the caller stopped waiting, or its own file could not be written.
-    fileprivate var isTheCallersOwn: Bool { isLeaving || (self as? ServiceError)?.cause is FileSystemError }
+    /// Whether this says nothing about the response: the caller stopped waiting, its own file could not be written, or the response
+    /// is longer than it wants to read.
+    fileprivate var isTheCallersOwn: Bool {
+        let error = self as? ServiceError
+        return isLeaving || error?.code == .bodyTooLarge || error?.cause is FileSystemError
+    }
 }

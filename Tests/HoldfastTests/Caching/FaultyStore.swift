@@ -8,10 +8,12 @@ import Synchronization
 /// A memory store that fails where it is told to, and whose look-ups can be held up.
 final class FaultyStore: CacheStore {
     enum Fault: String, CaseIterable, Sendable {
-        case lookUp, body, write, append, commit, replace, purge, pin
+        case lookUp, body, read, write, append, commit, replace, purge, pin
+        /// After everything else was purged: a record cannot be read.
+        case purged
 
         /// Those of steps that requests take.
-        static let ofRequests = allCases.filter { $0 != .purge && $0 != .pin }
+        static let ofRequests: [Fault] = [.lookUp, .body, .write, .append, .commit, .replace]
     }
 
     let fault = Mutex<Fault?>(nil)
@@ -34,7 +36,9 @@ final class FaultyStore: CacheStore {
     let suspectUpTo = Mutex<StoredEntry.Version?>(nil)
     let lookUps = CountWatch()
     let gate = CountWatch()
-    private let inner = MemoryStore(capacity: 1 << 20)
+    private let inner: MemoryStore
+
+    init(capacity: Int = 1 << 20) { inner = MemoryStore(capacity: capacity) }
 
     var secret: [UInt8] { inner.secret }
     var statistics: StoreStatistics { inner.statistics }
@@ -83,7 +87,21 @@ final class FaultyStore: CacheStore {
 
     func body(of entry: StoredEntry) async throws(StoreError) -> any StoredBody {
         try check(.body)
-        return try await inner.body(of: entry)
+        return Body(inner: try await inner.body(of: entry), store: self)
+    }
+
+    /// Is read by position, as on a disk; a read after the beginning may fail.
+    private struct Body: StoredBody {
+        let inner: any StoredBody
+        let store: FaultyStore
+
+        var length: Int? { inner.length }
+        var bytesInMemory: ByteChunk? { nil }
+
+        func read(from offset: Int, upTo count: Int) async throws(StoreError) -> ByteChunk {
+            if offset > 0 { try store.check(.read) }
+            return try await inner.read(from: offset, upTo: count)
+        }
     }
 
     func write(
@@ -138,7 +156,9 @@ final class FaultyStore: CacheStore {
         guard case .matching(let predicate) = selection.form else {
             return try await inner.purge(selection, now: now)
         }
-        return try await inner.purge(.matching { [self] in predicate(shown($0)) }, now: now)
+        let count = try await inner.purge(.matching { [self] in predicate(shown($0)) }, now: now)
+        try check(.purged)
+        return count
     }
 
     func setPinned(_ pinned: Bool, _ entry: StoredEntry) async throws(StoreError) -> Bool {

@@ -75,6 +75,20 @@ struct RefusedEntryTests {
         #expect(transport.sent.count == 2)
     }
 
+    @Test("A stored response that is longer than one caller wants to read stays for the others")
+    func longerThanWanted() async throws {
+        let bench = CacheBench([.respond(200, cacheable, body: "long")])
+        try await bench.load()
+        var options = CallOptions()
+        options.acceptance = Acceptance { response in
+            response.body = ResponseBody(try await response.body.collect(upTo: 3))
+        }
+        let error = await #expect(throws: ServiceError.self) { try await bench.load(.get(), options) }
+        #expect(error?.code == .bodyTooLarge)
+        #expect(try await bench.load() == .fresh("long"))
+        #expect(bench.sends == 1)
+    }
+
     @Test("A response that one call has refused answers no later call", arguments: [true, false])
     func refusedIsNotJoined(streams: Bool) async throws {
         for _ in 0..<300 {

@@ -696,6 +696,7 @@ extension CachingHook {
         guard let reason, let loaded = await loaded(fetchRequest, reason: reason, context: context) else { return nil }
         var response = answerStale(loaded, to: fetchRequest, reason: reason, context: context)
         response.cacheDecision?.originStatus = answer.status
+        response.attempts = answer.attempts
         return response
     }
 
@@ -733,11 +734,14 @@ extension CachingHook {
         {
             return nil
         }
+        let attempts = (error as? ServiceError)?.attempts ?? []
         let isImpatient = patience(fetchRequest) != nil
         if let reason = fetchRequest.staleAllowance.reason(after: failure, isImpatient: isImpatient),
             let loaded = await loaded(fetchRequest, reason: reason, context: context)
         {
-            return answerStale(loaded, to: fetchRequest, reason: reason, context: context)
+            var response = answerStale(loaded, to: fetchRequest, reason: reason, context: context)
+            response.attempts = attempts
+            return response
         }
         // With a fixed lifetime, the response's own directives do not count, and the failure says more.
         guard failure.isDisconnection, let stored = fetchRequest.staleCandidate?.stored,
@@ -750,7 +754,7 @@ extension CachingHook {
             lookup: fetchRequest.lookup,
             context: context
         )
-        response.attempts = (error as? ServiceError)?.attempts ?? []
+        response.attempts = attempts
         return response
     }
 }

@@ -102,6 +102,33 @@ struct WritingOrderTests {
         _ = try await response.body.collect()
     }
 
+    @Test(
+        "RFC 9111 §4.3.4: a 304 that forbids storing removes what the 304 to an earlier request has updated meanwhile",
+        arguments: [["Cache-Control": "no-store"], ["Vary": "*"], ["Cache-Control": "private"]] as [HeaderFields],
+        [false, true]
+    )
+    func forbiddenMeanwhile(_ fields: HeaderFields, addsVary: Bool) async throws {
+        let tag: HeaderFields = ["ETag": "\"v\""]
+        let isShared = fields[.cacheControl] == "private"
+        let bench = Bench(
+            [
+                { _ in .respond(200, tag.merging(["Cache-Control": "max-age=0"]), body: "old") },
+                { _ in
+                    .respond(304, tag.merging(Self.fresh).merging(addsVary ? ["Vary": "Accept"] : [:]))
+                },
+                { _ in .respond(304, tag.merging(fields)) },
+            ],
+            mode: isShared ? .shared : .private
+        )
+        _ = try await bench.end(1, try await bench.begin(number: 1))
+        let earlier = try await bench.begin(number: 2)
+        let later = try await bench.begin(.get(), .revalidate, number: 3)
+        #expect(try await bench.end(2, earlier) == "old")
+        #expect(try await bench.end(3, later) == "old")
+        #expect(try await bench.hit() == nil)
+        #expect(bench.cache.store.statistics.entryCount == 0)
+    }
+
     @Test("No-Vary-Search: a response in transfer that a POST to an equivalent query invalidates is not stored")
     func searchVariance() async throws {
         let bench = Bench([

@@ -114,4 +114,32 @@ struct PinningTests {
         store.fault.withLock { $0 = nil }
         #expect(try await bench.load() == .fresh("x"))
     }
+
+    @Test("What the store could show is pinned, unpinned and marked, although it failed on another record")
+    func partly() async throws {
+        let store = FaultyStore()
+        let bench = CacheBench(
+            ["one", "two"].map { .respond(200, Self.fields, body: $0) },
+            store: store
+        )
+        try await bench.load()
+        func failing(_ call: () async throws -> Void) async {
+            store.fault.withLock { $0 = .purged }
+            await #expect(throws: StoreError.self) { try await call() }
+            store.fault.withLock { $0 = nil }
+        }
+        func pins() async throws -> [Bool] {
+            try await store.list(after: nil, limit: .max, now: StoreInstant(milliseconds: 0)).listed.map(
+                \.entry.isPinned
+            )
+        }
+        await failing { try await bench.cache.pin(.all) }
+        #expect(try await pins() == [true])
+        await failing { try await bench.cache.unpin(.all) }
+        #expect(try await pins() == [false])
+        await failing { try await bench.cache.markStale(.all) }
+        #expect(try await pins() == [false])
+        #expect(try await bench.load() == .network("two"))
+        #expect(bench.sent("If-None-Match").last == "\"v\"")
+    }
 }

@@ -6,6 +6,7 @@ import Holdfast
 import HoldfastSemantics
 import HoldfastStorage
 import HoldfastTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -45,6 +46,23 @@ struct HealingBodyTests {
             #expect(bench.cache.store.statistics.entryCount == 0)
             #expect(try await bench.range(nil).source == .network(attempts: 1))
         }
+    }
+
+    @Test(
+        "A store that has too much to do loses nothing; one that cannot read an entry loses that entry",
+        arguments: [(StoreError.Code.temporarilyUnavailable, 1), (.io, 0), (.corrupt, 0)]
+    )
+    func failingReads(_ code: StoreError.Code, entriesLeft: Int) async throws {
+        let origin = RangeOrigin(length: 300_000)
+        let store = FaultyStore(capacity: 16 << 20)
+        let bench = CacheBench(origin.transport, store: store)
+        try await bench.range(nil)
+        #expect(store.statistics.entryCount == 1)
+        store.code.withLock { $0 = code }
+        store.fault.withLock { $0 = .read }
+        #expect(try await bench.range(nil).body == origin.bytes())
+        #expect(bench.sends == 2)
+        #expect(store.statistics.entryCount == entriesLeft)
     }
 
     @Test(

@@ -175,9 +175,9 @@ struct KeyFieldTests {
             ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: "x")])
         )
         try await bench.load(.get("http://h.example/a", ["X-Key": "s3cr3t"]))
-        let entries = try await bench.cache.entries(of: .all, now: bench.clock.timestamp)
+        let entries = try await store.list(after: nil, limit: .max, now: StoreInstant(bench.clock.timestamp)).listed
         #expect(entries.count == 1)
-        for entry in entries {
+        for entry in entries.map(\.entry) {
             for bytes in [entry.key.bytes, entry.variant.bytes, entry.description.metadata.array] {
                 #expect(!String(decoding: bytes, as: UTF8.self).contains("s3cr3t"))
             }
