@@ -45,6 +45,12 @@
                     "The prefix may contain only letters, digits, - _ and . characters. Choose another one."
                 )
             }
+            guard min(options.connectTimeout, options.commandTimeout) > .zero else {
+                throw StoreError(
+                    .badConfiguration,
+                    "No server answers in no time. Give connectTimeout and commandTimeout more than zero."
+                )
+            }
             var client = RedisClient.Options()
             client.connections = max(1, options.connections)
             client.connectTimeout = options.connectTimeout

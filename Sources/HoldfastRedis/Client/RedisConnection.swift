@@ -308,7 +308,7 @@
                     "The ACL of this user does not include the store's channels. Add &holdfast:2:{PREFIX}:*. \(said)"
                 )
             }
-            if has("NOPERM", "No permissions", "user executing the script") {
+            if has("NOPERM", "No permissions", "user executing the script", "ACL failure") {
                 return StoreError(
                     .badConfiguration,
                     "The ACL of this user does not include all commands and keys that docs/operating/redis.md lists. \(said)"

@@ -139,14 +139,18 @@
         private let token: String
         private let place: LeasePlace
         private let server: any LeaseServer
+        private let clock: any HoldfastClock
         private let channel: String
         private let hasEnded = Mutex(false)
+        /// How often, and until when together, a lost server is told the end: then the lease has expired.
+        private static let (tries, pause) = (20, Duration.milliseconds(250))
 
         init(_ token: String, at place: LeasePlace, of leases: RedisLeases, followsFill: Bool) {
             self.token = token
             self.place = place
             self.followsFill = followsFill
             server = leases.server
+            clock = leases.clock
             channel = leases.channel
         }
 
@@ -166,8 +170,15 @@
             guard isFirst else { return }
             let arguments = [token, outcome.rawValue, RedisLeases.milliseconds(RedisLeases.memory), channel]
             let keys = [place.lease, place.end]
-            // No one waits for this: a lost server lets the lease expire.
-            Task { [server] in _ = await server.evaluate(LeaseScript.end, keys: keys, arguments: arguments) }
+            // No one waits for this; but everyone would wait for the lease to expire, once a server is back that was lost.
+            Task { [server, clock] in
+                for _ in 0..<RedisLease.tries {
+                    if await server.evaluate(LeaseScript.end, keys: keys, arguments: arguments) != nil { return }
+                    guard (try? await clock.sleep(until: clock.now.advanced(by: RedisLease.pause))) != nil else {
+                        return
+                    }
+                }
+            }
         }
     }
 

@@ -5,8 +5,8 @@
     /// A change that the server makes in one step for all processes: one script for each kind, all with the same functions at
     /// the start.
     ///
-    /// All keys begin with KEYS[1], which has the hash tag, so that they are in one slot. The last four arguments of each
-    /// script are the caller's secret, its name, and the epoch and number that it last received. Every script returns `{answer,
+    /// All keys begin with KEYS[1], which has the hash tag, so that they are in one slot. The last three arguments of each
+    /// script are the caller's secret, its name, and the highest number that it has received. Every script returns `{answer,
     /// bytes used, entries held, entries evicted, epoch, number, secret, what the server said against a message}`.
     ///
     /// No loss of a key can make a removed entry visible: an entry is shown only while its epoch is the store's, the index of
@@ -23,13 +23,17 @@
         private static let functions = """
             local K = KEYS[1]
             local G = K..'g'
-            local S, O, knownepoch, knownnumber = ARGV[#ARGV - 3], ARGV[#ARGV - 2], ARGV[#ARGV - 1], ARGV[#ARGV]
+            local S, O, knownnumber = ARGV[#ARGV - 2], ARGV[#ARGV - 1], tonumber(ARGV[#ARGV]) or 0
             local evicted, untold = 0, ''
             local function num(s) return tonumber(s or '0') or 0 end
             local function ask(...)
               local r = redis.pcall(...)
-              if type(r) == 'table' and r.err then return nil end
-              return r
+              if type(r) ~= 'table' or not r.err then return r end
+              -- What a user may not ask says nothing about what is stored.
+              for _, words in ipairs({'NOPERM', 'user executing the script', 'ACL failure'}) do
+                if string.find(r.err, words, 1, true) then error(r.err, 0) end
+              end
+              return nil
             end
             local function size(...)
               local r = ask(...)
@@ -62,8 +66,10 @@
                 and size('ZCARD', K..'groups') == sum('groups') and size('HLEN', K..'z') == c + size('ZCARD', K..'wi')
                 and size('ZCARD', K..'age') + size('SCARD', K..'pins') == c and size('ZCARD', K..'useless') >= 0
             end
-            -- What is stored is gone from here on. It counts until it is removed, some of it with each write.
+            -- What is stored is gone from here on. It counts until it is removed, some of it with each write. The number tells an
+            -- earlier state of the store, from a snapshot, from this one.
             local function turn()
+              add('n', 1)
               redis.call('HSET', G, 'e', fresh(), 'cleared', milliseconds(), 'sweep', '-')
             end
             local function tell(what)
@@ -75,6 +81,7 @@
             end
             local function renew()
               force()
+              local former = num(ask('HGET', G, 'n'))
               if not sound() then
                 redis.call('DEL', G)
                 -- Nothing can be counted by such an index, but what it names can still be removed.
@@ -89,15 +96,15 @@
                 redis.call('UNLINK', K..'z', K..'ids', K..'age', K..'useless', K..'pins', K..'wi', K..'changed', K..'groups')
                 redis.call('HSET', G, 'used', 0, 'count', 0, 'pinned', 0, 'tick', 0, 'changed', 0, 'groups', 0)
               end
-              -- Numbers of one epoch are above those of all former ones, and above those of a store in memory.
+              -- Numbers only grow, and are above those of a store in memory.
               local t = time()
-              local n = math.max(num(t[1]) * 1000000 + num(t[2]), 2 ^ 41)
+              local n = math.max(num(t[1]) * 1000000 + num(t[2]), 2 ^ 41, knownnumber, former)
               redis.call('HSET', G, 's', secret or S, 'n', string.format('%.0f', n))
               turn()
               secret = learn()
               tell('*')
             end
-            if E and E == knownepoch and num(redis.call('HGET', G, 'n')) < num(knownnumber) then renew() end
+            if E and sum('n') < knownnumber then renew() end
             -- When a key, its group or everything was last invalidated: who asked for it before that may have the former state.
             local function changed(digest)
               return math.max(sum('cleared'), num(ask('ZSCORE', K..'changed', digest)),

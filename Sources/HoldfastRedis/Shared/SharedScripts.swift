@@ -28,6 +28,24 @@
             """
         )
 
+        /// Tries every command of all scripts on a key that nobody needs, and fails if the user may not use one.
+        static let tryAll = SharedScript(
+            """
+            force()
+            for words in string.gmatch([[SET k 1|GET k|DEL k|INCR k|DECR k|EXPIRE k 9|PEXPIRE k 9000|PTTL k|PERSIST k|EXISTS k|RENAME k k|
+              UNLINK k|HSET k a 1|HINCRBY k a 1|HGET k a|HMGET k a|HLEN k|HEXISTS k a|HDEL k a|SADD k a|SCARD k|SISMEMBER k a|SPOP k 1|
+              SREM k a|ZADD k 1 a|ZCARD k|ZSCORE k a|ZRANGE k 0 1|ZREVRANGE k 0 1|ZRANGEBYLEX k - +|ZRANGEBYSCORE k 0 1|ZREM k a|TIME]],
+              '[^|]+') do
+              local command = {}
+              for word in string.gmatch(words, '%S+') do command[#command + 1] = word == 'k' and K..'none' or word end
+              ask(unpack(command))
+            end
+            force()
+            ask('PUBLISH', K..'changes', O)
+            return answer('tried')
+            """
+        )
+
         /// Begins an epoch if there is none, or none that is complete, and checks whether messages can be published.
         static let agree = SharedScript(
             """
@@ -322,7 +340,7 @@
         static let writing = SharedScript(
             """
             local found = {}
-            for i = 1, #ARGV - 4 do
+            for i = 1, #ARGV - 3 do
               local h = ask('HMGET', K..'w:'..ARGV[i], 'k', 'v', 'd', 'u', 't') or {}
               if h[1] then found[#found + 1] = {ARGV[i], h[1], h[2], h[3], h[4], h[5]} end
             end
@@ -333,7 +351,7 @@
         /// ARGV writers. Their entries will not appear.
         static let stop = SharedScript(
             """
-            for i = 1, #ARGV - 4 do supersede(ARGV[i]) end
+            for i = 1, #ARGV - 3 do supersede(ARGV[i]) end
             return answer('stopped')
             """
         )

@@ -100,7 +100,7 @@
             let known = agreement.withLock { $0 }
             let words =
                 [Array("1".utf8), Array(root.utf8)] + arguments
-                + [known.secret, Array(origin.utf8), known.epoch, Array("\(known.number)".utf8)]
+                + [known.secret, Array(origin.utf8), Array("\(known.number)".utf8)]
             return try answer(try await client.run(script.script, with: words))
         }
 
@@ -116,11 +116,10 @@
             else { throw SharedSpace.unreadable }
             let isRenewed = agreement.withLock { agreement in
                 if secret.count >= 16 { (agreement.secret, agreement.isKnown) = (secret, true) }
-                if agreement.epoch == epoch {
-                    agreement.number = max(agreement.number, number)
-                    return false
-                }
-                defer { (agreement.epoch, agreement.number) = (epoch, number) }
+                // A lower one is of a reply that was overtaken, or of a server that has lost something, which the next call tells it.
+                agreement.number = max(agreement.number, number)
+                if agreement.epoch == epoch { return false }
+                defer { agreement.epoch = epoch }
                 return !agreement.epoch.isEmpty
             }
             if !untold.isEmpty { note(RedisReply.refusal(for: String(decoding: untold, as: UTF8.self))) }

@@ -28,9 +28,12 @@
 
         var secret: [UInt8] { space.secret }
 
-        /// Learns the secret and the totals; does nothing once they are known.
+        /// Learns the secret and the totals, and whether the user may do all that a store does; does nothing once they are known.
         func open() async throws(StoreError) {
-            if !space.knowsSecret { try await agree() }
+            if space.knowsSecret { return }
+            try checkOpen()
+            _ = try await space.run(.tryAll)
+            try await agree()
         }
 
         /// Checks whether the server does what a store needs.

@@ -63,6 +63,49 @@
             #expect(other.waiting == 0)
         }
 
+        /// Cannot be reached for a while.
+        private final class LostServer: LeaseServer {
+            let isLost = Atomic(false)
+            let refused = CountWatch()
+            private let server: SocketLeaseServer
+
+            init(_ server: SocketLeaseServer) { self.server = server }
+
+            func evaluate(_ script: RedisScript, keys: [String], arguments: [String]) async -> String? {
+                guard isLost.load(ordering: .relaxed) else {
+                    return await server.evaluate(script, keys: keys, arguments: arguments)
+                }
+                refused.increment()
+                return nil
+            }
+
+            func subscribe(_ channel: String, receive: @escaping @Sendable (String) -> Void) async {
+                await server.subscribe(channel, receive: receive)
+            }
+        }
+
+        @Test("A lease that ends while the server is lost is ended as soon as it is back")
+        func endedLate() async throws {
+            let redis = try RedisServer()
+            let (clock, server) = (ManualClock(), LostServer(SocketLeaseServer(redis)))
+            let leases = RedisLeases(server, prefix: "t:", clock: clock)
+            let (key, variant) = (StoreKey([1]), StoreKey([]))
+            guard case .granted(let lease) = await leases.lease(key, variant: variant, for: .seconds(600)) else {
+                Issue.record("not granted")
+                return
+            }
+            server.isLost.store(true, ordering: .relaxed)
+            lease.end(.stored)
+            try await server.refused.wait(for: 1)
+            server.isLost.store(false, ordering: .relaxed)
+            for _ in 0..<1_000 {
+                clock.advance(by: .milliseconds(250))
+                if case .granted = await leases.lease(key, variant: variant, for: .seconds(600)) { return }
+                await Task.yield()
+            }
+            Issue.record("the lease was never ended")
+        }
+
         @Test("A killed server ends a wait and grants nothing")
         func killed() async throws {
             let redis = try RedisServer()

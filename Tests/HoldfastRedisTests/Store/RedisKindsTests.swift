@@ -164,7 +164,7 @@
                 let path = "/page\(round % 4)"
                 for _ in 0..<3 { try await look(path) }
                 if server.info("maxmemory") ?? 0 > 0 {
-                    for _ in 0..<120 {
+                    for _ in 0..<60 {
                         filled += 1
                         _ = try await members[filled % 2].call("/fill\(filled)")
                     }
@@ -186,6 +186,7 @@
                 try await look(path)
             }
             #expect(stale == 0 && foreign == 0, "\(stale) stale and \(foreign) foreign of \(looked) looks at \(kind)")
+            if [.lru, .lfu, .random].contains(kind) { #expect(server.info("evicted_keys") ?? 0 > 0) }
             // What one stores the other finds: the store is not dark.
             try await RedisFleetStoreTests.until("\(kind): one finds what the other stores") {
                 let path = "/new\(origin.asked.count)"
@@ -628,10 +629,11 @@
         @Test("A purge that the user has no permission for removes everything, and the store keeps working")
         func refusedPurge() async throws {
             let server = try RedisServer()
-            server.ask(["ACL", "SETUSER", "cache"] + Kind.rules + ["-rename"])
+            server.ask(["ACL", "SETUSER", "cache"] + Kind.rules)
             var options = RedisOptions()
             (options.prefix, options.memory) = ("kinds", 0)
             let store = try await RedisStore.connect("redis://cache:open@127.0.0.1:\(server.port)", options: options)
+            server.ask(["ACL", "SETUSER", "cache", "-rename"])
             let writer = try await store.write(
                 Self.key("k"),
                 variant: StoreKey([]),
@@ -1011,6 +1013,52 @@
             )
             let wrongType = RedisReply.refusal(for: "WRONGTYPE Operation against a key holding the wrong kind of value")
             #expect(wrongType.code == .corrupt && wrongType.message.contains("another prefix"))
+        }
+
+        @Test(
+            "After a purge of everything, an earlier state of the server shows nothing to anybody",
+            arguments: [0, 1]
+        )
+        func rolledBackPurge(_ reader: Int) async throws {
+            let server = try RedisServer()
+            let stores = try await Self.pair(server)
+            for name in ["a", "b"] { try await RedisFleetStoreTests.write(stores[0], name, [1]) }
+            try await Self.rollBack(server) { try await stores[reader].purge(.all, now: Self.start) }
+            try await RedisFleetStoreTests.until("both reach the server") {
+                stores.allSatisfy { $0.status.isReachable }
+            }
+            #expect(try await RedisFleetStoreTests.read(stores[reader], "a") == nil)
+            let third = try await Self.pair(server)
+            for store in stores + third { #expect(try await RedisFleetStoreTests.read(store, "b") == nil) }
+            try await RedisFleetStoreTests.write(stores[0], "c", [2])
+            for store in stores + third {
+                #expect(try await RedisFleetStoreTests.read(store, "c") == [2])
+                await store.close()
+            }
+        }
+
+        @Test("A user without any one of the commands that the page lists is refused, and empties no store")
+        func missingCommands() async throws {
+            let server = try RedisServer()
+            let healthy = try await Self.pair(server)
+            try await RedisFleetStoreTests.write(healthy[0], "a", [1])
+            let commands = Kind.commands.split(whereSeparator: \.isWhitespace).map(String.init)
+            // Those of the connection and those that come first are asked for elsewhere.
+            for command in commands
+            where !["auth", "select", "ping", "client|setname", "eval", "subscribe"].contains(command) {
+                server.ask(["ACL", "SETUSER", "one", "reset"])
+                server.ask(
+                    ["ACL", "SETUSER", "one", "on", ">p", "~*", "allchannels", "-@all"]
+                        + commands.filter { $0 != command }.map { "+" + $0 }
+                )
+                let options = RedisConformanceTests.options("pair", capacity: 1 << 20, memory: 0)
+                let error = await #expect(throws: StoreError.self, "\(command)") {
+                    try await RedisStore.connect("redis://one:p@127.0.0.1:\(server.port)", options: options).close()
+                }
+                #expect(error?.code == .badConfiguration, "\(command): \(String(describing: error))")
+            }
+            #expect(try await RedisFleetStoreTests.read(healthy[1], "a") == [1])
+            for store in healthy { await store.close() }
         }
 
         @Test("A revoked permission shows in the status, blocks nothing, and is used again once granted")
