@@ -90,9 +90,11 @@ package struct CommandFailure: Error, Equatable, CustomStringConvertible {
     /// others.
     package let exitStatus: Int32
 
-    /// Creates a failure; the lines of `text` are joined to one.
+    /// Creates a failure; the lines of `text` are joined to one, and what would control a terminal is replaced.
     package init(_ text: String, exitStatus: Int32 = 1) {
-        description = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+        let isControl: (Unicode.Scalar) -> Bool = { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }
+        description = String(String.UnicodeScalarView(line.unicodeScalars.map { isControl($0) ? "?" : $0 }))
         self.exitStatus = exitStatus
     }
 

@@ -121,9 +121,7 @@
             let fields = StreamHead.fields(status: plan.status, fields: response.fields, length: length)
             guard StreamHead.fits(fields) else {
                 response.body.discard()
-                let text = "The head of the response is larger than HTTP/2 can carry here."
-                configuration.onFailure?(ProxyFailure(.origin, text: text, clientAddress: address?.ipAddress))
-                return try await write(Refusal.response(502, text: text), method: method)
+                return try await write(Refusal.response(502, text: StreamHead.tooLarge), method: method)
             }
             send(fields, isInterim: false, endsStream: !hasContent)
             var body = BodyWriter(channel, sliceSize: configuration.sliceSize, stallLimit: configuration.writeStall)
@@ -155,6 +153,17 @@
 
     /// Converts HTTP/2 heads to HTTP/1.1 heads, so that the same rules apply, and back.
     enum StreamHead {
+        /// Why a head is not sent that does not fit.
+        static let tooLarge = "the head of the response is larger than HTTP/2 can carry here"
+
+        /// Whether the head of a response fits.
+        static func fits(_ response: Response) -> Bool {
+            let bytes = response.fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 8 }
+            // Without what is added, and before letters outside ASCII, which take two bytes: far from the limit.
+            if bytes * 8 <= StreamHead.frameSize { return true }
+            return fits(fields(status: response.status, fields: response.fields, length: response.body.length))
+        }
+
         /// Whether a head fits into a frame that every client reads: SwiftNIO never writes a CONTINUATION, and a head that does not
         /// fit ends the whole connection. That a client announces larger frames is not used here.
         static func fits(_ head: HPACKHeaders) -> Bool {

@@ -29,6 +29,15 @@
 
         var deniesPrivate: Bool { deniesPrivateAddresses ?? isOpen }
 
+        /// Whether a host can match an entry of ``allowedHosts``.
+        package static func isPattern(_ text: String) -> Bool {
+            let (name, port) = parts(text.loweringASCII())
+            guard port.map({ (1...65_535).contains($0) }) ?? true else { return false }
+            let host = name.hasPrefix("*.") ? name.dropFirst(2) : name.hasPrefix(".") ? name.dropFirst() : name[...]
+            if NetworkAddress(String(host)) != nil { return true }
+            return !host.isEmpty && host.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
+        }
+
         /// Whether a host is in the list.
         func names(host: String, port: Int) -> Bool {
             let host = host.loweringASCII().withoutBrackets

@@ -52,7 +52,12 @@
         func answer(_ request: ProxiedRequest) async -> Response {
             guard onAnswer != nil || onFailure != nil else { return await answerUnrecorded(request).response }
             let begun = clock.now
-            let (response, refusal) = await answerUnrecorded(request)
+            var (response, refusal) = await answerUnrecorded(request)
+            if request.version == HTTPVersion.http2.rawValue, !StreamHead.fits(response) {
+                response.body.discard()
+                let unsendable = ProxyRefusal(.badGateway, text: StreamHead.tooLarge)
+                (response, refusal) = (self.response(unsendable), unsendable)
+            }
             return recorded(response, refusal: refusal, to: request, since: begun)
         }
 
@@ -66,9 +71,11 @@
             if let refusal { tell(refusal, of: request) }
             let record = record(of: response, to: request, since: begun)
             let hasContent = request.method != .head && ![204, 304].contains(response.status.rawValue)
-            guard hasContent, let source = response.body.source else {
+            let hasClient = refusal?.clientHasLeft != true
+            guard hasContent, hasClient, let source = ProxyHandler.source(of: response.body) else {
                 if let onAnswer, var record {
-                    record.bodyBytes = hasContent ? response.body.length ?? 0 : 0
+                    record.bodyBytes = hasContent && hasClient ? response.body.length ?? 0 : 0
+                    record.isComplete = hasClient
                     onAnswer(record)
                 }
                 return response
@@ -92,6 +99,14 @@
             return response
         }
 
+        /// What gives a body piece by piece; nil if it is so short that it is passed on in one piece.
+        private static func source(of body: ResponseBody) -> (any ByteSource)? {
+            guard let bytes = body.bytesInMemory else { return body.source }
+            return bytes.count > piece ? BytesContent(bytes, piece: piece) : nil
+        }
+
+        private static let piece = 64 << 10
+
         /// What is known of a response when its head is ready; nil if nobody asks for it.
         private func record(
             of response: Response,
@@ -103,7 +118,7 @@
         }
 
         private func tell(_ refusal: ProxyRefusal, of request: ProxiedRequest) {
-            if refusal.clientHasLeft { return }
+            if refusal.clientHasLeft || refusal.isToldByServer { return }
             onFailure?(
                 ProxyFailure(
                     refusal.status.rawValue < 500 ? .request : .origin,

@@ -20,7 +20,7 @@
         /// The User-Agent and the Referer of the request.
         public let userAgent: String?
         public let referer: String?
-        /// The status of the response.
+        /// The status of the response; 499 if the client left before its head, of which then nothing was sent.
         public let status: StatusCode
         /// How many bytes of its body were passed to the connection.
         public internal(set) var bodyBytes = 0
@@ -30,7 +30,8 @@
         public let decision: CacheDecision?
         /// Where the response came from.
         public let source: ResponseSource
-        /// How many times the origin was asked.
+        /// How many times the origin was asked; 0 if another request's exchange answered this one, or if the client left before the
+        /// head.
         public let attempts: Int
         /// How long the origin took to respond, all attempts together; nil if it was not asked for this request.
         public let originDuration: Duration?
@@ -71,7 +72,8 @@
             begun: MonotonicInstant,
             now: MonotonicInstant
         ) {
-            let attempts = response.attempts
+            // Those of another request's exchange are in that one's record.
+            let attempts = response.source == .collapsed ? [] : response.attempts
             let asked = response.source.isFromOrigin || response.source == .synthesized || response.source == .stale
             self.init(
                 method: request.method,

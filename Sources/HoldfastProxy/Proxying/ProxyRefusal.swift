@@ -17,9 +17,11 @@
         var attempts: [AttemptRecord] = []
         /// The error as the system reports it: for the operator, never for the client.
         var cause: String?
+        /// Whether the server itself reports what was wrong with the request.
+        private(set) var isToldByServer = false
 
         /// Whether the client cancelled the request, so that nothing failed and nobody reads this response.
-        var clientHasLeft = false
+        var clientHasLeft: Bool { status == .clientHasLeft }
 
         init(_ status: StatusCode, text: String, retryAfter: Int? = nil) {
             self.status = status
@@ -30,10 +32,13 @@
         /// The response to a client for a failed call: 502, 503 or 504, and never details of the origin (RFC 9110
         /// §15.6).
         init(_ error: any Error) {
+            if error is CancellationError {
+                self.init(.clientHasLeft, text: "the client left before the response")
+                return
+            }
             guard let error = error as? ServiceError else {
                 self.init(.badGateway, text: "the exchange with the origin failed")
                 cause = "\(error)"
-                clientHasLeft = error is CancellationError
                 return
             }
             if let refusal = error.cause as? ProxyRefusal {
@@ -42,9 +47,10 @@
             }
             var (status, text) =
                 ProxyRefusal.answers[error.code] ?? (.badGateway, "the exchange with the origin failed")
-            if error.code == .badRequest, let fault = ProxyRefusal.fault(in: error) {
+            let contentFault = error.code == .badRequest ? ProxyRefusal.fault(in: error) : nil
+            if let contentFault {
                 // The client's own content is at fault, and the server refuses it with this.
-                (status, text) = (fault.status, fault.message)
+                (status, text) = (contentFault.status, contentFault.message)
             } else if let fault = error.cause as? MessageFault, fault.isOverLimit {
                 text = "the head of the origin's response is larger than this proxy allows: \(fault.message)"
             }
@@ -54,6 +60,7 @@
                 text: text + " [\(error.code)]",
                 retryAfter: status == .serviceUnavailable ? min(seconds ?? 1, 86_400) : nil
             )
+            isToldByServer = contentFault != nil
             attempts = error.attempts
             cause = error.message + (error.cause.map { " (\(OriginFailure.text(of: $0)))" } ?? "")
         }
@@ -85,5 +92,10 @@
             .tooManyInFlight: (.serviceUnavailable, "there are too many current requests to the origin"),
             .unsupported: (.notImplemented, "this proxy cannot send such a request"),
         ]
+    }
+
+    extension StatusCode {
+        /// What logs say, by nginx's convention, where the client left before the head of a response; it is never sent.
+        fileprivate static let clientHasLeft: StatusCode = 499
     }
 #endif

@@ -347,6 +347,12 @@
                 guard origin.isEmpty else {
                     throw CommandFailure.usage("--origin and --forward cannot be used together")
                 }
+                if let wrong = allowHost.first(where: { !ForwardRules.isPattern($0) }) {
+                    throw CommandFailure.usage(
+                        "--allow-host: \"\(wrong)\" is no host; name one, .example.com for all below it, or an IP address, each with "
+                            + ":PORT for one port only"
+                    )
+                }
                 var rules = ForwardRules()
                 rules.isOpen = openForwardProxy
                 rules.allowedHosts = allowHost

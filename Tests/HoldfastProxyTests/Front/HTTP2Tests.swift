@@ -370,13 +370,18 @@
 
         @Test("A response whose head HTTP/2 cannot carry is a 502 on its own stream, and the other streams continue")
         func largeAnswerHead() async throws {
-            try await Self.with { bench, client in
+            let records = Mutex<[ProxyRecord]>([])
+            let adjust: (inout ProxyConfiguration) -> Void = { configuration in
+                configuration.onAnswer = { record in records.withLock { $0.append(record) } }
+            }
+            try await Self.with(adjust: adjust) { bench, client in
                 let gate = LoopbackGate()
                 let slow = bench.lay(LoopbackReply(before: [.pause(gate)]))
                 let large = bench.lay(LoopbackReply(fields: Self.fields(20_000), body: "a"))
                 async let other = client.get(slow)
                 try await gate.reached()
                 #expect(try await client.get(large).status == "502")
+                #expect(records.withLock { $0 }.map(\.status.rawValue) == [502])
                 let unread = bench.lay(LoopbackReply(fields: Self.fields(20_000), body: "a"))
                 let head = try await client.ask(HTTP2Client.head("HEAD", unread))
                 #expect(head.status == "502" && head.body.isEmpty)

@@ -71,7 +71,10 @@
                 ["--origin", "http://x", "--log-file", "x"], ["--origin", "http://x", "--header-lines", "0"],
                 ["--origin", "http://x", "--client-scheme", "ftp"], ["--forward", "--host", "keep"],
                 ["--origin", "http://x", "--cache-status", "a,b"], ["--origin", "ftp://x"],
-                ["--origin", "http://x", "--disk-size", "1GB"],
+                ["--origin", "http://x", "--disk-size", "1GB"], ["--forward", "--allow-host", "http://x"],
+                ["--forward", "--allow-host", "a.example", "--allow-host", "h:99999"],
+                ["--forward", "--allow-host", ""],
+                ["--forward", "--allow-host", "x:y"], ["--forward", "--allow-host", "127.0.0.1/8"],
             ]
         )
         func refused(_ arguments: [String]) async throws {

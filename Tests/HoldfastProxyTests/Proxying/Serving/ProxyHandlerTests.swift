@@ -307,6 +307,65 @@
             #expect(transport.sent.count == 1)
         }
 
+        /// What the handler of a cache records.
+        private func recording(
+            _ transport: any Transport,
+            _ calls: (ProxyHandler) async throws -> Void
+        ) async throws -> [ProxyRecord] {
+            let records = Mutex<[ProxyRecord]>([])
+            var handler = try bench.handler(transport, cache: .inMemory(options: .shared))
+            handler.onAnswer = { record in records.withLock { $0.append(record) } }
+            try await calls(handler)
+            return records.withLock { $0 }
+        }
+
+        @Test("A long hit in memory counts as delivered as far as it was taken, as any other body does")
+        func longHit() async throws {
+            let body = String(repeating: "x", count: 200_000)
+            let transport = ScriptedTransport([.respond(200, ["Cache-Control": "max-age=60"], body: body)])
+            let records = try await recording(transport) { handler in
+                let request = ProxiedRequest(method: .get, target: "/a")
+                _ = try await bench.text(await handler.answer(request))
+                let hit = await handler.answer(request)
+                #expect(hit.body.length == 200_000)
+                #expect(try await hit.body.source?.next()?.count == 64 << 10)
+                hit.body.discard()
+                #expect(try await bench.text(await handler.answer(request)) == body)
+            }
+            #expect(records.map(\.bodyBytes) == [200_000, 64 << 10, 200_000])
+            #expect(records.map(\.isComplete) == [true, false, true])
+        }
+
+        @Test("A client that leaves before the head is recorded as 499 with nothing delivered")
+        func leftEarly() async throws {
+            let records = try await recording(ScriptedTransport([.silence])) { handler in
+                let task = Task { await handler.answer(ProxiedRequest(method: .get, target: "/a")) }
+                task.cancel()
+                _ = await task.value
+            }
+            #expect(records.map(\.status.rawValue) == [499])
+            #expect(records.map(\.bodyBytes) == [0] && records.map(\.isComplete) == [false])
+        }
+
+        @Test("A stale response after a failure is recorded with the attempts that failed")
+        func staleAttempts() async throws {
+            let fields: HeaderFields = ["Cache-Control": "max-age=1, stale-if-error=60"]
+            let transport = ScriptedTransport([
+                .respond(200, fields, body: "body"), .respond(503), .fail(.connect, progress: .notSent),
+            ])
+            let records = try await recording(transport) { handler in
+                let request = ProxiedRequest(method: .get, target: "/a")
+                for _ in 0..<3 {
+                    let text = try await bench.text(await handler.answer(request))
+                    #expect(text == "body")
+                    bench.clock.advance(by: .seconds(2))
+                }
+            }
+            #expect(records.map(\.source) == [.network(attempts: 1), .stale, .stale])
+            #expect(records.map(\.attempts) == [1, 1, 1])
+            #expect(records.allSatisfy { $0.originDuration != nil })
+        }
+
         @Test("RFC 9110 §6.6.1: a response without Date is forwarded with the time of its receipt")
         func date() async throws {
             let handler = try bench.handler(ScriptedTransport([.respond(200, ["A": "1"], body: "body")]))
