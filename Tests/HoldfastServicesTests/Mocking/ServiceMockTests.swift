@@ -280,6 +280,8 @@ struct ServiceMockTests {
         request.httpBodyStream = InputStream(data: Data(#"{"n":7}"#.utf8))
         #expect(try await pipeline.send(request).status.rawValue == 201)
         #expect(try mock.requests.last?.decoded(as: [String: Int].self) == ["n": 7])
+        // A stream can be read once.
+        request.httpBodyStream = InputStream(data: Data("{}".utf8))
         #expect(await failure { _ = try await pipeline.send(request) } == .wrongType)
         #expect(mock.unmet == ["CheckStatus"])
     }
