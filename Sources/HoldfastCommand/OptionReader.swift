@@ -92,9 +92,9 @@ package struct CommandFailure: Error, Equatable, CustomStringConvertible {
 
     /// Creates a failure; the lines of `text` are joined to one, and what would control a terminal is replaced.
     package init(_ text: String, exitStatus: Int32 = 1) {
-        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
-        let isControl: (Unicode.Scalar) -> Bool = { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }
-        description = String(String.UnicodeScalarView(line.unicodeScalars.map { isControl($0) ? "?" : $0 }))
+        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ").unicodeScalars
+        let shown = line.map { $0.properties.generalCategory == .control ? "?" : $0 }
+        description = String(String.UnicodeScalarView(shown))
         self.exitStatus = exitStatus
     }
 

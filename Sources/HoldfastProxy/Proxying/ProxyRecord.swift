@@ -131,7 +131,7 @@
             self.text = String(
                 String.UnicodeScalarView(
                     text.unicodeScalars.prefix(1_024).map {
-                        $0.value < 0x20 || (0x7F...0x9F).contains($0.value) ? "?" : $0
+                        $0.properties.generalCategory == .control ? "?" : $0
                     }
                 )
             )

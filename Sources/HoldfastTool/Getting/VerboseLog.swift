@@ -103,7 +103,7 @@
         }
 
         private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-            scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+            scalar.properties.generalCategory == .control
         }
     }
 

@@ -349,8 +349,8 @@
                 }
                 if let wrong = allowHost.first(where: { !ForwardRules.isPattern($0) }) {
                     throw CommandFailure.usage(
-                        "--allow-host: \"\(wrong)\" is no host; name one, .example.com for all below it, or an IP address, each with "
-                            + ":PORT for one port only"
+                        "--allow-host: \"\(wrong)\" is not a host; give a name, .example.com for all subdomains, or an IP address, "
+                            + "each with :PORT for one port only"
                     )
                 }
                 var rules = ForwardRules()
